@@ -1,0 +1,1 @@
+"""svc: an open, self-hosted visitor identification service."""

@@ -1,0 +1,201 @@
+"""The words that every part of the service shares: ids, small value types, and the facts about one report.
+
+What may live here: types without behaviour that at least two domain modules exchange. Values in, values out; nothing
+here reads a clock, a socket or a store.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any, Literal
+
+import msgspec
+
+Environment = Literal["production", "staging", "development"]
+Platform = Literal["web", "android", "ios"]
+"""Scoring profile (interface 2.3)."""
+Level = Literal["low", "medium", "high"]
+"""Suspect level, and also how sure a signal is (interface 2.2)."""
+State = Literal["enriched", "unavailable"]
+VisitorKind = Literal["human", "ai_bot", "automation", "search_crawler"]
+DeviceKind = Literal["desktop", "mobile", "tablet", "server"]
+AnonymityNetwork = Literal["tor", "vpn", "proxy", "hosting"]
+
+ENVIRONMENTS: tuple[Environment, ...] = ("production", "staging", "development")
+PLATFORMS: tuple[Platform, ...] = ("web", "android", "ios")
+
+
+def scoring_platform(sdk_platform: str) -> Platform:
+    """The scoring profile of an SDK platform: native ones and their bridges, all else `web` (decisions 3.1)."""
+    if sdk_platform == "ios" or sdk_platform.endswith("-ios"):
+        return "ios"
+    if sdk_platform == "android" or sdk_platform.endswith("-android"):
+        return "android"
+    return "web"
+
+
+class Attribute(IntEnum):
+    """The canonical attributes by which two reports are compared. The numbers are stored: append, never renumber."""
+
+    MODEL = 0
+    GPU = 1
+    SCREEN = 2
+    PIXEL_RATIO = 3
+    HARDWARE = 4
+    """Cores and memory."""
+    TOUCH = 5
+    """Touch points, architecture and platform."""
+    LANGUAGES = 6
+    TIMEZONE = 7
+    FONTS = 8
+    CANVAS = 9
+    WEBGL = 10
+    AUDIO = 11
+    FONT_PREFERENCES = 12
+    FRAME = 13
+    """What the desktop takes from the screen: task bars and docks."""
+    COLOUR = 14
+    ACCESSIBILITY = 15
+    PLUGINS = 16
+    MISCELLANEOUS = 17
+    """Engine constants: maths, vendor, storage kinds."""
+    REST = 18
+    """Whatever else the collector sent, volatile values left out."""
+    FIRST_LANGUAGE = 19
+
+
+class ClientHints(msgspec.Struct, frozen=True):
+    """User-Agent Client Hints, from the report or from the `sec-ch-ua*` headers. `None` = not said."""
+
+    brands: tuple[tuple[str, str], ...] = ()
+    """(brand, version), the GREASE entry left out; the order means nothing."""
+    mobile: bool | None = None
+    platform: str | None = None
+    platform_version: str | None = None
+    architecture: str | None = None
+    model: str | None = None
+
+
+class Claims(msgspec.Struct, frozen=True, kw_only=True):
+    """What the report says of its surroundings, in plain terms, for detection. `None` = not said or not readable."""
+
+    user_agent: str | None = None
+    """`navigator.userAgent` as reported; the header's stands in `RequestFacts`."""
+    hints: ClientHints = ClientHints()
+    platform: str | None = None
+    vendor: str | None = None
+    vendor_flavors: tuple[str, ...] | None = None
+    product_sub: str | None = None
+    languages: tuple[str, ...] | None = None
+    timezone: str | None = None
+    screen: tuple[float, float] | None = None
+    """Width, height in CSS pixels."""
+    outer_window: tuple[float, float] | None = None
+    inner_window: tuple[float, float] | None = None
+    touch_points: int | None = None
+    gpu_vendor: str | None = None
+    gpu_renderer: str | None = None
+    plugin_count: int | None = None
+    fonts: tuple[str, ...] | None = None
+    webdriver: bool | None = None
+    math: dict[str, float] | None = None
+    cores: float | None = None
+    memory_gb: float | None = None
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """One canonical report, whatever library collected it (signals.md 1)."""
+
+    collectors: tuple[str, ...] = ()
+    """The adapters that recognised a part of it, the one that gave the attributes first; empty = unknown shape."""
+    attributes: dict[Attribute, str] = {}
+    """Comparable values, each prefixed by its collector. An attribute that is absent is not compared."""
+    fonts: tuple[str, ...] = ()
+    rest: tuple[str, ...] = ()
+    """`path=value` leaves that no attribute claims, sorted; for near comparison."""
+    masked: frozenset[Attribute] = frozenset()
+    """Attributes that this browser randomises on purpose, left out of `attributes`."""
+    claims: Claims = Claims()
+    botd: dict[str, Any] | None = None
+    """BotD components that could be read: name -> value."""
+    client_token: str | None = None
+    client_token_is_new: bool = False
+    collected_at_ms: int | None = None
+    nonce: str | None = None
+    incognito: bool | None = None
+    developer_tools: bool | None = None
+    deferred: bool = False
+    """The report says that it is a deferred one, which identify refuses (decisions 7.4)."""
+
+
+class RequestFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What the request itself shows of the visitor: its address and its browser's headers."""
+
+    ip: str
+    user_agent: str | None = None
+    accept_language: str | None = None
+    hints: ClientHints = ClientHints()
+    """From the `sec-ch-ua*` headers."""
+
+
+class Agent(msgspec.Struct, frozen=True, kw_only=True):
+    """What the user agent and its hints say (signals.md 3). Names are those shown on events."""
+
+    agent: str | None = None
+    agent_version: str | None = None
+    os: str | None = None
+    os_version: str | None = None
+    device_kind: DeviceKind | None = None
+    browser_family: str = "other"
+    """`chrome`, `edge`, `firefox`, `safari`, `opera`, `samsung`, `brave`, ... : the class of matching."""
+    browser_version: int = 0
+    """Major version times ten plus the first minor digit; 0 = unknown. Grows with releases."""
+    os_family: str = "other"
+    """`windows`, `mac`, `ios`, `android`, `linux`, `chromeos`, `other`."""
+    os_release: int = 0
+    """Major times 100 plus minor; 0 = unknown."""
+    mobile: bool = False
+    program: str | None = None
+    """Name of the program or crawler when the agent is no browser of a person."""
+    crawler: Literal["search_crawler", "ai_bot"] | None = None
+    """What kind of crawler it claims to be."""
+    operator: str | None = None
+    """Who runs the crawler, as the ranges name it, such as `Google`; `None` = no range is published."""
+
+
+class Network(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of an address (signals.md 3)."""
+
+    state: State
+    reason: str | None = None
+    country_code: str | None = None
+    country_name: str | None = None
+    asn: str | None = None
+    asn_name: str | None = None
+    tor: bool = False
+    vpn: bool = False
+    relay: bool = False
+    proxy: bool = False
+    hosting: bool = False
+    crawler_of: str | None = None
+    """The operator whose published crawler range holds the address."""
+
+    @property
+    def anonymity_network(self) -> AnonymityNetwork | None:
+        """The strongest of what applies: tor, vpn (relays included), proxy, hosting (signals.md 2)."""
+        if self.tor:
+            return "tor"
+        if self.vpn or self.relay:
+            return "vpn"
+        if self.proxy:
+            return "proxy"
+        return "hosting" if self.hosting else None
+
+
+class Observation(msgspec.Struct, frozen=True):
+    """One signal that was observed, before any weight is applied."""
+
+    signal: str
+    confidence: Level
+    evidence: tuple[str, ...] = ()
+    """Short names of the checks that gave it away, for people who ask why."""

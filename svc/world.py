@@ -1,0 +1,90 @@
+"""The doors to the outside: clock, ids, entropy, threads. Everything that two runs could differ in comes through here.
+
+`World.real()` is the system; the simulation in `tests/support` is a seed. This is the only module that may import
+`time`, `secrets`, `random` or `uuid`; a test holds to that.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeVar
+from uuid import UUID
+
+import trio
+
+T = TypeVar("T")
+
+
+class RunSync(Protocol):
+    """Run a blocking function away from the loop, start to end on one thread."""
+
+    def __call__(self, function: Callable[[], T], /) -> Awaitable[T]: ...
+
+
+class RequestIds:
+    """UUIDv7 (RFC 9562): 48 bits of Unix milliseconds, then a counter, then entropy.
+
+    Ids of one process never go backwards, also within a millisecond and when the clock does: the 12 bits after the
+    version count up from a random start below 2,048 (method 1 of RFC 9562, 6.2), and when they are used up the
+    embedded time moves on by a millisecond.
+    """
+
+    def __init__(self, entropy: Callable[[int], bytes]) -> None:
+        self._entropy = entropy
+        self._last_ms = -1
+        self._counter = 0
+
+    def __call__(self, now_ms: int) -> UUID:
+        noise = int.from_bytes(self._entropy(10))
+        if now_ms > self._last_ms:
+            self._last_ms = now_ms
+            self._counter = noise >> 69
+        else:
+            self._counter += 1
+            if self._counter > 0xFFF:
+                self._last_ms += 1
+                self._counter = noise >> 69
+        return UUID(
+            int=self._last_ms << 80 | 0x7 << 76 | self._counter << 64 | 0b10 << 62 | noise & 0x3FFF_FFFF_FFFF_FFFF,
+        )
+
+
+class World:
+    """What the service may ask of the machine it runs on.
+
+    `now_ms()` is Unix time in milliseconds, read once per request and handed on. `request_id(now_ms)` is the next
+    UUIDv7. `entropy(n)` is `n` bytes nobody can guess. `run_sync(function)` runs a blocking function on a thread.
+    """
+
+    def __init__(self, now_ms: Callable[[], int], entropy: Callable[[int], bytes], run_sync: RunSync) -> None:
+        self.now_ms = now_ms
+        self.entropy = entropy
+        self.request_id = RequestIds(entropy)
+        self.run_sync = run_sync
+
+    @classmethod
+    def real(cls) -> World:
+        return cls(_wall_clock_ms, secrets.token_bytes, _on_a_thread)
+
+
+LETTERS_AND_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+def twenty_characters(entropy: Callable[[int], bytes]) -> str:
+    """20 letters and digits, 119 bits: a visitor id, or what follows the prefix of any other id (decisions 1.1)."""
+    number = int.from_bytes(entropy(16))
+    characters: list[str] = []
+    for _ in range(20):
+        number, digit = divmod(number, 62)
+        characters.append(LETTERS_AND_DIGITS[digit])
+    return "".join(characters)
+
+
+def _wall_clock_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+async def _on_a_thread(function: Callable[[], T], /) -> T:
+    return await trio.to_thread.run_sync(function)

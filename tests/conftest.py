@@ -1,0 +1,17 @@
+"""Fixtures that every part of the suite may use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real captures beside the project; tests that need it are skipped where it is absent."""
+    if not SHARED_DATA.is_dir():
+        pytest.skip(f"needs the captures in {SHARED_DATA.parent.name}/{SHARED_DATA.name}, which are not here")
+    return SHARED_DATA

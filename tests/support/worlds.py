@@ -1,0 +1,73 @@
+"""Worlds for tests: one whose every choice is a seed, and one that is real but for a clock that can be set."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import trio
+
+from svc.world import World
+
+T = TypeVar("T")
+
+EPOCH_MS = 1_767_225_600_000
+"""2026-01-01T00:00:00Z, when virtual time begins."""
+
+
+def seeded_entropy(seed: int) -> Callable[[int], bytes]:
+    return random.Random(seed).randbytes
+
+
+def sim_world(seed: int) -> World:
+    """Virtual time, seeded ids, and a "thread" that takes a random while and then runs inline."""
+    chance = random.Random(seed)
+
+    async def run_sync(function: Callable[[], T], /) -> T:
+        await trio.sleep(chance.uniform(0.0003, 0.02))
+        return function()
+
+    def now_ms() -> int:
+        return EPOCH_MS + round(trio.current_time() * 1000)
+
+    return World(now_ms, chance.randbytes, run_sync)
+
+
+class SettableClock:
+    """Unix milliseconds that stand still until they are moved."""
+
+    def __init__(self, now_ms: int = EPOCH_MS) -> None:
+        self.now_ms = now_ms
+
+    def advance(self, *, seconds: float = 0, hours: float = 0) -> None:
+        self.now_ms += round((seconds + hours * 3600) * 1000)
+
+
+def settable_world(clock: SettableClock) -> World:
+    """Real threads and real entropy under a clock of the test's own."""
+    real = World.real()
+    return World(lambda: clock.now_ms, real.entropy, real.run_sync)
+
+
+class HeldThreads:
+    """A `run_sync` that can be held: commits wait until they are let go, so that a test decides who overtakes whom."""
+
+    def __init__(self) -> None:
+        self.gate = trio.Event()
+        self.gate.set()
+        self.waiting = 0
+
+    def hold(self) -> None:
+        self.gate = trio.Event()
+
+    def release(self) -> None:
+        self.gate.set()
+
+    async def __call__(self, function: Callable[[], Any], /) -> Any:
+        self.waiting += 1
+        await self.gate.wait()
+        self.waiting -= 1
+        assert threading.current_thread() is threading.main_thread()
+        return function()

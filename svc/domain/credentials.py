@@ -1,0 +1,157 @@
+"""Keys: their grammar, checksum, and the keyed hash under which alone they are stored (interface 5, decisions 2).
+
+    svc_pk_us_production_ + 43 base62 characters (256 random bits) + 6 base62 characters (CRC-32 of all before)
+
+Management keys have no environment: `svc_mk_us_...`. The checksum lets a typo or a secret scanner be judged without a
+look-up; it proves nothing, the hash does.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+import zlib
+from typing import Literal, cast
+
+import msgspec
+
+from svc.domain.model import Environment, Platform
+
+KeyKind = Literal["public", "secret", "proxy", "management"]
+Role = Literal["admin", "developer"]
+KEY_KINDS: tuple[KeyKind, ...] = ("public", "secret", "proxy", "management")
+ROLES: tuple[Role, ...] = ("admin", "developer")
+
+_MARKS: dict[KeyKind, str] = {"public": "pk", "secret": "sk", "proxy": "px", "management": "mk"}
+_KINDS: dict[str, KeyKind] = {mark: kind for kind, mark in _MARKS.items()}
+_BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_SECRET_LENGTH = 43
+_CHECK_LENGTH = 6
+_GRAMMAR = re.compile(
+    r"svc_(pk|sk|px|mk)_([a-z][a-z0-9]{0,15})_(?:(production|staging|development)_)?[0-9A-Za-z]{49}",
+    re.ASCII,
+)
+
+
+class Credential(msgspec.Struct, frozen=True):
+    """A well-formed key as it was presented. Whether it exists is the store's to say."""
+
+    kind: KeyKind
+    region: str
+    environment: Environment | None
+    """`None` for management keys, and only for them."""
+    secret: str
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} key ...{self.secret[-4:]}>"
+
+
+class Key(msgspec.Struct, frozen=True, array_like=True):
+    """A key as stored: everything but the secret. Times are Unix milliseconds. Append fields, never move them."""
+
+    id: str
+    organization: int
+    """The organization's number in the store."""
+    kind: KeyKind
+    name: str
+    environment: Environment | None
+    region: str
+    role: Role | None
+    platforms: tuple[Platform, ...]
+    allowed_origins: tuple[str, ...]
+    prefix: str
+    last4: str
+    created_at_ms: int
+    expires_at_ms: int | None = None
+    revoked_at_ms: int | None = None
+    last_used_at_ms: int | None = None
+
+    @property
+    def status(self) -> Literal["active", "revoked"]:
+        return "active" if self.revoked_at_ms is None else "revoked"
+
+    def usable(self, now_ms: int) -> bool:
+        return self.revoked_at_ms is None and (self.expires_at_ms is None or now_ms < self.expires_at_ms)
+
+
+def prefix(kind: KeyKind, region: str, environment: Environment | None) -> str:
+    """The readable start of a key, such as `svc_px_us_production`."""
+    if (environment is None) != (kind == "management"):
+        raise ValueError("management keys, and only they, have no environment")
+    return "_".join(filter(None, ("svc", _MARKS[kind], region, environment)))
+
+
+def issue_secret(kind: KeyKind, region: str, environment: Environment | None, entropy: bytes) -> str:
+    """The whole text of a new key from 32 bytes of entropy."""
+    if len(entropy) != 32:
+        raise ValueError("a key takes 32 bytes of entropy")
+    body = f"{prefix(kind, region, environment)}_{_base62(int.from_bytes(entropy), _SECRET_LENGTH)}"
+    return body + _checksum(body)
+
+
+def new_key(  # noqa: PLR0913  a key is its fields
+    *,
+    key_id: str,
+    organization: int,
+    kind: KeyKind,
+    name: str,
+    environment: Environment | None,
+    region: str,
+    entropy: bytes,
+    now_ms: int,
+    role: Role | None = None,
+    platforms: tuple[Platform, ...] = (),
+    allowed_origins: tuple[str, ...] = (),
+    expires_at_ms: int | None = None,
+) -> tuple[Key, str]:
+    """A new key and its secret, which is shown once. Origins are normalised already."""
+    if kind != "public" and (platforms or allowed_origins):
+        raise ValueError("only public keys have platforms and origins")
+    if (role is None) == (kind == "management"):
+        raise ValueError("management keys, and only they, have a role")
+    secret = issue_secret(kind, region, environment, entropy)
+    key = Key(
+        id=key_id,
+        organization=organization,
+        kind=kind,
+        name=name,
+        environment=environment,
+        region=region,
+        role=role,
+        platforms=platforms,
+        allowed_origins=allowed_origins,
+        prefix=prefix(kind, region, environment),
+        last4=secret[-4:],
+        created_at_ms=now_ms,
+        expires_at_ms=expires_at_ms,
+    )
+    return key, secret
+
+
+def parse(text: str) -> Credential | None:
+    """Read a presented key; `None` when its form or its checksum is wrong."""
+    match = _GRAMMAR.fullmatch(text)
+    if match is None or _checksum(text[:-_CHECK_LENGTH]) != text[-_CHECK_LENGTH:]:
+        return None
+    mark, region, environment = match.groups()
+    kind = _KINDS[mark]
+    if (environment is None) != (kind == "management"):
+        return None
+    return Credential(kind, region, cast("Environment | None", environment), text)
+
+
+def digest(pepper: bytes, secret: str) -> bytes:
+    """HMAC-SHA256(pepper, secret): what the store knows a key by (decisions 2.2). 32 bytes."""
+    return hmac.digest(pepper, secret.encode(), "sha256")
+
+
+def _checksum(body: str) -> str:
+    return _base62(zlib.crc32(body.encode()), _CHECK_LENGTH)
+
+
+def _base62(number: int, length: int) -> str:
+    characters: list[str] = []
+    for _ in range(length):
+        number, remainder = divmod(number, 62)
+        characters.append(_BASE62[remainder])
+    return "".join(reversed(characters))

@@ -1,0 +1,61 @@
+"""The deferred token: the capability to send one deferred report (interface 2.4, decisions 7.4).
+
+Opaque and self-contained, so that issuing one stores nothing: version, request id, expiry and a digest of key and
+origin, with an HMAC over them, base64url without padding.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import struct
+from typing import NamedTuple
+from uuid import UUID
+
+LIFETIME_MS = 24 * 3600 * 1000
+_FORM = struct.Struct(">B16sQ16s")
+_VERSION = 1
+_MAC_LENGTH = 16
+
+
+class DeferredToken(NamedTuple):
+    request_id: UUID
+    expires_at_ms: int
+
+
+def issue_token(signing_key: bytes, request_id: UUID, key_id: str, origin: str | None, now_ms: int) -> str:
+    """A token good for 24 hours for this request, key and origin (`None` = no origin)."""
+    body = _FORM.pack(_VERSION, request_id.bytes, now_ms + LIFETIME_MS, _binding(key_id, origin))
+    return base64.urlsafe_b64encode(body + _mac(signing_key, body)).rstrip(b"=").decode()
+
+
+def open_token(signing_key: bytes, text: str, key_id: str, origin: str | None, now_ms: int) -> DeferredToken | None:
+    """What the token says, or `None` when it is forged, expired, or was issued to another key or origin."""
+    try:
+        raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    if len(raw) != _FORM.size + _MAC_LENGTH:
+        return None
+    body, mac = raw[: _FORM.size], raw[_FORM.size :]
+    if not hmac.compare_digest(mac, _mac(signing_key, body)):
+        return None
+    version, request_id, expires_at_ms, binding = _FORM.unpack(body)
+    if version != _VERSION or now_ms >= expires_at_ms or binding != _binding(key_id, origin):
+        return None
+    return DeferredToken(UUID(bytes=request_id), expires_at_ms)
+
+
+def signing_key(pepper: bytes) -> bytes:
+    """The key of all deferred tokens of one installation, derived from its pepper."""
+    return hmac.digest(pepper, b"svc deferred token 1", "sha256")
+
+
+def _binding(key_id: str, origin: str | None) -> bytes:
+    return hashlib.sha256(f"{key_id}\n{origin or ''}".encode()).digest()[:16]
+
+
+def _mac(key: bytes, body: bytes) -> bytes:
+    return hmac.digest(key, body, "sha256")[:_MAC_LENGTH]

@@ -1,0 +1,93 @@
+"""Origins: their one spelling, and which of them a key accepts (decisions 2.6 and 2.7).
+
+An origin is `scheme://host[:port]`, lower-cased, the host IDNA-encoded, the default port dropped. A pattern is an
+origin, or `https://*.example.com`, which matches any depth below and not the apex.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from ipaddress import IPv6Address
+
+import idna
+
+from svc.domain.model import Environment
+
+MAX_ORIGINS = 100
+"""Allowed origins of one key."""
+MAX_LENGTH = 300
+"""Of one origin: a host name has at most 253 characters."""
+
+_FORM = re.compile(r"([a-z][a-z0-9+.-]*)://(\[[0-9a-f:.]+\]|[^\s/?#@:\[\]\\]+)(?::(\d{1,5}))?", re.IGNORECASE)
+_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+
+
+def normalise_origin(text: str) -> str | None:
+    """The one spelling of an origin, or `None` when the text is none (a path, a bare host, `null`, `*`)."""
+    return _normalise(text, wildcard=False)
+
+
+def normalise_pattern(text: str) -> str | None:
+    """As `normalise_origin`, and `scheme://*.host` besides."""
+    return _normalise(text, wildcard=True)
+
+
+def origin_allowed(origin: str, patterns: Sequence[str], environment: Environment) -> bool:
+    """Whether a key with these patterns accepts a normalised origin.
+
+    An empty list accepts nothing in production and staging. Development keys also accept loopback hosts on any port.
+    """
+    if environment == "development" and _is_loopback(origin):
+        return True
+    return any(_matches(origin, pattern) for pattern in patterns)
+
+
+def _matches(origin: str, pattern: str) -> bool:
+    scheme, _, host = pattern.partition("://")
+    if not host.startswith("*."):
+        return origin == pattern
+    return origin.startswith(f"{scheme}://") and origin.endswith(host[1:]) and len(origin) > len(pattern) - 1
+
+
+def _is_loopback(origin: str) -> bool:
+    match = _FORM.fullmatch(origin)
+    return match is not None and match[1] in ("http", "https") and match[2] in _LOOPBACK_HOSTS
+
+
+def _normalise(text: str, *, wildcard: bool) -> str | None:
+    if len(text) > MAX_LENGTH:
+        return None
+    match = _FORM.fullmatch(text)
+    if match is None:
+        return None
+    scheme, host, port = match[1].lower(), match[2], match[3]
+    stem = ""
+    if wildcard and host.startswith("*."):
+        stem, host = "*.", host[2:]
+    encoded = _normalise_host(host)
+    if encoded is None or (stem and "." not in encoded):
+        return None
+    if port is not None and not 0 < int(port) < 65536:
+        return None
+    suffix = "" if port is None or int(port) == _DEFAULT_PORTS.get(scheme) else f":{int(port)}"
+    return f"{scheme}://{stem}{encoded}{suffix}"
+
+
+def _normalise_host(host: str) -> str | None:
+    if host.startswith("["):
+        try:
+            return f"[{IPv6Address(host[1:-1]).compressed}]"
+        except ValueError:
+            return None
+    lowered = host.lower()
+    if not lowered.isascii():
+        try:
+            lowered = idna.encode(lowered, uts46=True).decode()
+        except idna.IDNAError:
+            return None
+    if len(lowered) > 253 or not all(_LABEL.fullmatch(label) for label in lowered.split(".")):
+        return None
+    return lowered

@@ -1,0 +1,37 @@
+from svc.domain.billing import TRANSITIONS, price_micros, refused_for_money
+
+
+def test_an_identification_costs_3000_micros_and_500_when_it_identifies_nobody():
+    assert price_micros(environment="production", state="enriched", identifiable=True) == 3000
+    assert price_micros(environment="production", state="enriched", identifiable=False) == 500
+
+
+def test_other_environments_and_unavailable_look_ups_are_free():
+    for environment in ("staging", "development"):
+        assert price_micros(environment=environment, state="enriched", identifiable=True) == 0
+    assert price_micros(environment="production", state="unavailable", identifiable=True) == 0
+
+
+def _refused(**changes: object):
+    case = {"environment": "production", "status": "free", "balance_micros": 3000, "credit_limit_micros": 0}
+    return refused_for_money(**{**case, "price": 3000, **changes})
+
+
+def test_credit_is_refused_by_the_price_of_this_very_identification():
+    assert _refused() is None
+    assert _refused(balance_micros=2999) == "no_credit"
+    assert _refused(balance_micros=2999, price=500) is None
+    assert _refused(balance_micros=0, credit_limit_micros=3000) is None
+    assert _refused(balance_micros=0, price=0) is None
+
+
+def test_blocked_is_refused_first_and_only_in_production():
+    assert _refused(status="blocked", balance_micros=0) == "billing_blocked"
+    assert _refused(status="blocked", environment="staging", balance_micros=0) is None
+    assert _refused(status="past_due") is None
+
+
+def test_any_status_may_be_blocked_and_none_leads_to_itself():
+    for status, following in TRANSITIONS.items():
+        assert status not in following
+        assert status == "blocked" or "blocked" in following

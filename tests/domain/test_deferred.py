@@ -1,0 +1,46 @@
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc.domain.deferred import LIFETIME_MS, issue_token, open_token, signing_key
+
+KEY = signing_key(b"p" * 32)
+REQUEST = UUID("0198a1b2-c3d4-7000-8000-000000000001")
+NOW = 1_767_225_600_000
+
+
+def test_a_token_opens_for_its_key_and_origin_until_a_day_has_passed():
+    token = issue_token(KEY, REQUEST, "key_a", "https://a.example", NOW)
+    opened = open_token(KEY, token, "key_a", "https://a.example", NOW + LIFETIME_MS - 1)
+    assert opened is not None
+    assert opened.request_id == REQUEST
+    assert open_token(KEY, token, "key_a", "https://a.example", NOW + LIFETIME_MS) is None
+
+
+@pytest.mark.parametrize(
+    ("key_id", "origin"), [("key_b", "https://a.example"), ("key_a", None), ("key_a", "https://b")]
+)
+def test_another_key_or_origin_cannot_use_it(key_id: str, origin: str | None):
+    token = issue_token(KEY, REQUEST, "key_a", "https://a.example", NOW)
+    assert open_token(KEY, token, key_id, origin, NOW) is None
+
+
+@given(st.data())
+def test_a_token_with_one_character_changed_does_not_open(data: st.DataObject):
+    token = issue_token(KEY, REQUEST, "key_a", None, NOW)
+    index = data.draw(st.integers(0, len(token) - 2))
+    other = data.draw(st.sampled_from("AZaz09-_"))
+    if token[index] != other:
+        assert open_token(KEY, token[:index] + other + token[index + 1 :], "key_a", None, NOW) is None
+
+
+@given(st.text())
+def test_no_text_makes_it_raise(text: str):
+    assert open_token(KEY, text, "key_a", None, NOW) is None
+
+
+def test_another_installation_cannot_open_it():
+    token = issue_token(KEY, REQUEST, "key_a", None, NOW)
+    assert open_token(signing_key(b"q" * 32), token, "key_a", None, NOW) is None

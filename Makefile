@@ -1,0 +1,44 @@
+# Two commands need only Python 3.11, git and make:
+#   make run    set up, start the development service, show the main job on a real report
+#   make test   set up, run every test
+
+PYTHON ?= python3.11
+BIN := .venv/bin
+
+.PHONY: run test venv check format bench lock clean
+
+run: venv
+	$(BIN)/svc dev
+
+test: venv
+	$(BIN)/pytest -n 2 --dist worksteal
+
+venv: .venv/ready
+
+.venv/ready: requirements.lock pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+# What must be green before a commit.
+check: venv
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+	$(MAKE) test
+
+format: venv
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: venv
+	$(BIN)/python -m bench.identify
+
+# Raise the pinned versions within the bounds of pyproject.toml.
+lock: venv
+	$(BIN)/pip-compile --quiet --upgrade --extra dev --generate-hashes --allow-unsafe --strip-extras \
+	  --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-annotate -o requirements.lock pyproject.toml
+
+clean:
+	rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

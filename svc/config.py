@@ -1,0 +1,122 @@
+"""Every setting and every limit, named with its unit. A TOML file, then `SVC_*` variables; an unknown name is refused.
+
+region = "us"                     SVC_REGION=us
+trusted_proxies = ["10.0.0.0/8"]  SVC_TRUSTED_PROXIES=10.0.0.0/8,fd00::/8
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+PREFIX = "SVC_"
+NOT_SETTINGS = frozenset({"SVC_DATA", "SVC_CONFIG"})
+"""Variables that name where things are: read by the command line, not part of the settings."""
+
+Count = Annotated[int, Meta(ge=1)]
+Seconds = Annotated[float, Meta(gt=0)]
+
+
+class ConfigError(Exception):
+    """A setting that cannot be used, in one line that says which and why."""
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The settings of one server. Each field's default is what runs when nothing is set."""
+
+    bind: str = "127.0.0.1:8080"
+    """HOST:PORT to listen on; [::1]:8080 for IPv6."""
+    region: Annotated[str, Meta(pattern="^[a-z][a-z0-9]{0,15}$")] = "us"
+    """Region of this server; keys of another are refused."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Networks (CIDR) whose X-Forwarded-For is believed."""
+    pepper_file: str | None = None
+    """Where the pepper is kept; `pepper` in the data directory when not set."""
+    network_builtin: bool = True
+    """Look addresses up in the built-in ranges. Without any look-up every identification is `unavailable`, and free."""
+    network_stale_days: Count = 180
+    """Age at which the built-in ranges are reported as stale."""
+    log_format: Annotated[str, Meta(pattern="^(json|console)$")] = "json"
+
+    map_gib: Annotated[float, Meta(gt=0)] = 64
+    """Largest size of the store in GiB. The file is sparse: it takes what is used."""
+    max_connections: Count = 1000
+    """Open client connections."""
+    request_timeout_s: Seconds = 10
+    """For a whole request to arrive."""
+    write_timeout_s: Seconds = 5
+    """For the client to take each part of an answer."""
+    keep_alive_timeout_s: Seconds = 60
+    """For the next request on a connection."""
+    drain_limit_s: Seconds = 10
+    """For running requests to finish after SIGTERM."""
+    admission_capacity: Count = 1024
+    """Requests that may wait to be admitted; over it is 503 at once."""
+    stage_capacity: Count = 64
+    """Requests that may wait between two stages."""
+    batch_limit: Count = 64
+    """Identifications in one commit, at most."""
+
+    def networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        """`trusted_proxies`, read."""
+        return tuple(ip_network(text) for text in self.trusted_proxies)
+
+
+def load(file: Path | None, environment: Mapping[str, str]) -> Config:
+    """The settings in force. Raises `ConfigError`."""
+    settings: dict[str, Any] = {}
+    if file is not None:
+        try:
+            settings.update(tomllib.loads(file.read_text()))
+        except OSError as error:
+            raise ConfigError(f"cannot read {file}: {error.strerror}") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{file} is not TOML: {error}") from error
+        _refuse_unknown(settings, str(file))
+    settings.update(_from_environment(environment))
+    try:
+        config = msgspec.convert(settings, Config, strict=False)
+    except msgspec.ValidationError as error:
+        raise ConfigError(_one_line(error)) from error
+    try:
+        config.networks()
+    except ValueError as error:
+        raise ConfigError(f"trusted_proxies: {error}") from error
+    return config
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    named = {name: text for name, text in environment.items() if name.startswith(PREFIX) and name not in NOT_SETTINGS}
+    settings: dict[str, Any] = {name.removeprefix(PREFIX).lower(): text for name, text in sorted(named.items())}
+    _refuse_unknown(settings, "the environment", upper=True)
+    if "trusted_proxies" in settings:
+        settings["trusted_proxies"] = [part.strip() for part in settings["trusted_proxies"].split(",") if part.strip()]
+    return settings
+
+
+def _refuse_unknown(settings: Mapping[str, Any], where: str, *, upper: bool = False) -> None:
+    unknown = [name for name in settings if name not in Config.__struct_fields__]
+    if unknown:
+        shown = [PREFIX + name.upper() if upper else name for name in unknown]
+        raise ConfigError(f"unknown setting in {where}: {', '.join(shown)}; `svc serve --print-config` lists all")
+
+
+def _one_line(error: msgspec.ValidationError) -> str:
+    message, _, path = str(error).partition(" - at `$.")
+    return f"{path.rstrip('`')}: {message}" if path else message
+
+
+def as_toml(config: Config) -> str:
+    """The settings as a file that `load` reads back."""
+    lines: list[str] = []
+    for name in config.__struct_fields__:
+        value = getattr(config, name)
+        shown = list(value) if isinstance(value, tuple) else value
+        lines.append(f"# {name} is not set" if value is None else f"{name} = {msgspec.json.encode(shown).decode()}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,54 @@
+from pathlib import Path
+
+import pytest
+
+from svc.config import Config, ConfigError, as_toml, load
+
+
+def test_without_a_file_and_variables_the_defaults_are_in_force():
+    assert load(None, {}) == Config()
+
+
+def test_a_file_is_read_and_variables_go_before_it(tmp_path: Path):
+    file = tmp_path / "svc.toml"
+    file.write_text('region = "eu"\nmax_connections = 5\ntrusted_proxies = ["10.0.0.0/8"]\n')
+    config = load(file, {"SVC_MAX_CONNECTIONS": "7", "PATH": "/bin"})
+    assert (config.region, config.max_connections, config.trusted_proxies) == ("eu", 7, ("10.0.0.0/8",))
+
+
+def test_a_list_in_a_variable_is_separated_by_commas():
+    assert load(None, {"SVC_TRUSTED_PROXIES": "10.0.0.0/8, fd00::/8"}).trusted_proxies == ("10.0.0.0/8", "fd00::/8")
+
+
+@pytest.mark.parametrize(
+    ("variables", "says"),
+    [
+        ({"SVC_MAX_CONECTIONS": "5"}, "SVC_MAX_CONECTIONS"),
+        ({"SVC_MAX_CONNECTIONS": "many"}, "max_connections"),
+        ({"SVC_MAX_CONNECTIONS": "0"}, "max_connections"),
+        ({"SVC_REGION": "Somewhere Else"}, "region"),
+        ({"SVC_TRUSTED_PROXIES": "10.0.0.0/99"}, "trusted_proxies"),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_refused_by_name(variables: dict[str, str], says: str):
+    with pytest.raises(ConfigError, match=says):
+        load(None, variables)
+
+
+def test_a_file_that_is_missing_or_not_toml_or_holds_an_unknown_setting_is_refused(tmp_path: Path):
+    with pytest.raises(ConfigError, match="cannot read"):
+        load(tmp_path / "none.toml", {})
+    file = tmp_path / "svc.toml"
+    file.write_text("= nonsense")
+    with pytest.raises(ConfigError, match="not TOML"):
+        load(file, {})
+    file.write_text("colour = 1")
+    with pytest.raises(ConfigError, match="colour"):
+        load(file, {})
+
+
+def test_what_is_printed_reads_back_as_the_same(tmp_path: Path):
+    config = load(None, {"SVC_TRUSTED_PROXIES": "10.0.0.0/8", "SVC_DRAIN_LIMIT_S": "2.5"})
+    file = tmp_path / "svc.toml"
+    file.write_text(as_toml(config))
+    assert load(file, {}) == config

@@ -1,0 +1,41 @@
+"""From one report and what is known around it to the signals observed, before any weight is applied.
+
+What may live here: the order in which the subjects look at a report. The subjects are modules of this package; signals
+that need history (velocity, replay, rarity, conflicting tokens) are decided in the identification's transaction.
+"""
+
+from __future__ import annotations
+
+from svc.domain.detection import automation, botd, graphics, network_signals, privacy, programs, tampering
+from svc.domain.detection.claimed import read_claimed
+from svc.domain.detection.findings import Findings
+from svc.domain.detection.programs import visitor_kind
+from svc.domain.model import Agent, Network, Observation, Platform, Report, RequestFacts
+
+__all__ = ["detect", "visitor_kind"]
+
+
+def detect(
+    report: Report, facts: RequestFacts, agent: Agent, network: Network, platform: Platform
+) -> tuple[Observation, ...]:
+    """The signals observed, at most one observation each, in catalogue order; only those that `platform` knows.
+
+    Total: a hostile report is at worst silent. Observations carry no weight, so signals of both VPN modes may be among
+    them, as may signals that weigh 0.
+    """
+    findings = Findings()
+    programs.find(facts, agent, network, platform, findings)
+    network_signals.find(report, agent, network, findings)
+    privacy.find(report, findings)
+    if report.botd:
+        botd.find(report.botd, findings)
+    claimed = read_claimed(facts.user_agent or report.claims.user_agent)
+    if platform == "web":
+        graphics.find(report.claims, claimed, findings)
+        tampering.find(report, facts, claimed, findings)
+        automation.find(report, facts, claimed, findings)
+        tampering.conclude(findings)
+    else:
+        automation.find_flag(report, findings)
+        tampering.compare_sdk(platform, claimed, findings)
+    return findings.observations(platform)

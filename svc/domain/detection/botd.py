@@ -1,0 +1,225 @@
+"""BotD's eighteen detectors, run again here over the components that the report carries.
+
+What may live here: the published rules of BotD 2.0 as pure functions, under BotD's own names, and which signal each
+one fires. The library's own verdict travels in the report but decides nothing: whoever forges components would forge
+the verdict too, and a rule that is re-run can be explained. Components come from the visitor: any value may be of any
+type, so each rule asks for the type it needs and is silent about every other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import islice
+from typing import Any, cast
+
+import msgspec
+
+from svc.domain.detection.findings import Findings, Strength
+
+Components = Mapping[str, Any]
+"""Components that BotD could read: name -> value."""
+
+_TEXT_LIMIT = 8192
+_ITEM_LIMIT = 256
+
+
+def rerun(components: Components) -> dict[str, str]:
+    """The detectors that fire, by name, each with the kind of bot it recognises. All eighteen are asked."""
+    fired: dict[str, str] = {}
+    for name, detector in DETECTORS.items():
+        kind = detector(components)
+        if kind is not None:
+            fired[name] = kind
+    return fired
+
+
+def find(components: Components, findings: Findings) -> None:
+    """Turn the detectors that fire into findings."""
+    for name, kind in rerun(components).items():
+        rule = _RULES[name]
+        signal = rule.signal
+        if rule.subject == "user_agent" and kind != _HEADLESS:
+            signal = "automation"
+        if signal == "engine_mismatch":
+            findings.contradict("engine", signal, rule.evidence, rule.strength)
+        else:
+            findings.add(signal, rule.evidence, rule.strength, rule.subject)
+
+
+_HEADLESS = "headless_chrome"
+_PROGRAMS = (("headless", _HEADLESS), ("electron", "electron"), ("slimerjs", "slimerjs"))
+
+
+def _text(value: Any) -> str:
+    return value[:_TEXT_LIMIT].lower() if isinstance(value, str) else ""
+
+
+def _is_number(value: Any, number: int) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == number
+
+
+def _detect_app_version(components: Components) -> str | None:
+    text = _text(components.get("appVersion"))
+    return next((kind for word, kind in _PROGRAMS if word in text), None)
+
+
+def _detect_user_agent(components: Components) -> str | None:
+    text = _text(components.get("userAgent"))
+    if "phantomjs" in text:
+        return "phantomjs"
+    return next((kind for word, kind in _PROGRAMS if word in text), None)
+
+
+def _detect_document_attributes(components: Components) -> str | None:
+    keys = components.get("documentElementKeys")
+    if not isinstance(keys, list):
+        return None
+    known = ("selenium", "webdriver", "driver")
+    return "selenium" if any(key in known for key in islice(cast("list[Any]", keys), _ITEM_LIMIT)) else None
+
+
+def _detect_error_trace(components: Components) -> str | None:
+    return "phantomjs" if "phantomjs" in _text(components.get("errorTrace")) else None
+
+
+def _detect_eval_length(components: Components) -> str | None:
+    length, browser, engine = (components.get(name) for name in ("evalLength", "browserKind", "browserEngineKind"))
+    if not isinstance(browser, str) or not isinstance(engine, str) or engine == "unknown":
+        return None
+    impossible = (
+        (_is_number(length, 37) and engine not in ("webkit", "gecko"))
+        or (_is_number(length, 39) and browser != "internet_explorer")
+        or (_is_number(length, 33) and engine != "chromium")
+    )
+    return "unknown" if impossible else None
+
+
+def _detect_function_bind(components: Components) -> str | None:
+    # BotD reports a `bind` that is no function as a state without a value; readers hand it on as null.
+    return "phantomjs" if "functionBind" in components and components["functionBind"] is None else None
+
+
+def _detect_languages_length(components: Components) -> str | None:
+    return _HEADLESS if components.get("languages") == [] else None
+
+
+def _detect_mime_types(components: Components) -> str | None:
+    return "unknown" if components.get("mimeTypesConsistent") is False else None
+
+
+def _detect_notification_permissions(components: Components) -> str | None:
+    inconsistent = components.get("browserKind") == "chrome" and components.get("notificationPermissions") is True
+    return _HEADLESS if inconsistent else None
+
+
+def _detect_plugins_array(components: Components) -> str | None:
+    return _HEADLESS if components.get("pluginsArray") is False else None
+
+
+def _detect_plugins_length(components: Components) -> str | None:
+    desktop_chromium = (
+        components.get("android") is False
+        and components.get("browserKind") == "chrome"
+        and components.get("browserEngineKind") == "chromium"
+    )
+    return _HEADLESS if desktop_chromium and _is_number(components.get("pluginsLength"), 0) else None
+
+
+def _detect_process(components: Components) -> str | None:
+    process = components.get("process")
+    if not isinstance(process, dict):
+        return None
+    fields = cast("dict[str, Any]", process)
+    versions = fields.get("versions")
+    electron = isinstance(versions, dict) and cast("dict[str, Any]", versions).get("electron") is not None
+    return "electron" if electron or fields.get("type") == "renderer" else None
+
+
+def _detect_product_sub(components: Components) -> str | None:
+    if components.get("browserKind") not in ("chrome", "safari", "opera", "wechat"):
+        return None
+    product = components.get("productSub")
+    return "unknown" if isinstance(product, str) and product != "20030107" else None
+
+
+def _detect_web_driver(components: Components) -> str | None:
+    return _HEADLESS if components.get("webDriver") is True else None
+
+
+def _detect_web_gl(components: Components) -> str | None:
+    return _HEADLESS if components.get("webGL") == {"vendor": "Brian Paul", "renderer": "Mesa OffScreen"} else None
+
+
+def _detect_window_external(components: Components) -> str | None:
+    return "sequentum" if "sequentum" in _text(components.get("windowExternal")) else None
+
+
+def _detect_window_size(components: Components) -> str | None:
+    size = components.get("windowSize")
+    # A tab that was opened in the background has no outer size either, until it is looked at.
+    if components.get("documentFocus") is not True or not isinstance(size, dict):
+        return None
+    sides = cast("dict[str, Any]", size)
+    return _HEADLESS if _is_number(sides.get("outerWidth"), 0) and _is_number(sides.get("outerHeight"), 0) else None
+
+
+def _detect_distinctive_properties(components: Components) -> str | None:
+    properties = components.get("distinctiveProps")
+    if not isinstance(properties, dict):
+        return None
+    pairs = islice(cast("dict[str, Any]", properties).items(), _ITEM_LIMIT)
+    return next((name for name, value in pairs if value is True), None)
+
+
+DETECTORS: dict[str, Callable[[Components], str | None]] = {
+    "detectAppVersion": _detect_app_version,
+    "detectDocumentAttributes": _detect_document_attributes,
+    "detectErrorTrace": _detect_error_trace,
+    "detectEvalLengthInconsistency": _detect_eval_length,
+    "detectFunctionBind": _detect_function_bind,
+    "detectLanguagesLengthInconsistency": _detect_languages_length,
+    "detectNotificationPermissions": _detect_notification_permissions,
+    "detectPluginsArray": _detect_plugins_array,
+    "detectPluginsLengthInconsistency": _detect_plugins_length,
+    "detectProcess": _detect_process,
+    "detectUserAgent": _detect_user_agent,
+    "detectWebDriver": _detect_web_driver,
+    "detectWebGL": _detect_web_gl,
+    "detectWindowExternal": _detect_window_external,
+    "detectWindowSize": _detect_window_size,
+    "detectMimeTypesConsistent": _detect_mime_types,
+    "detectProductSub": _detect_product_sub,
+    "detectDistinctiveProperties": _detect_distinctive_properties,
+}
+"""BotD's name of each rule -> the kind of bot it recognises in these components, or `None`."""
+
+
+class _Rule(msgspec.Struct, frozen=True):
+    signal: str
+    evidence: str
+    strength: Strength
+    subject: str | None = None
+
+
+_RULES: dict[str, _Rule] = {
+    "detectAppVersion": _Rule("headless", "botd_app_version", "definitive", "user_agent"),
+    "detectDocumentAttributes": _Rule("automation", "botd_document_attributes", "definitive"),
+    "detectErrorTrace": _Rule("automation", "botd_error_trace", "definitive"),
+    # A person whose Firefox calls itself Chrome trips the two rules about the engine: that alone is no driver.
+    "detectEvalLengthInconsistency": _Rule("engine_mismatch", "botd_eval_length", "proof"),
+    "detectFunctionBind": _Rule("automation", "botd_function_bind", "definitive"),
+    "detectLanguagesLengthInconsistency": _Rule("headless", "botd_languages_length", "proof"),
+    "detectNotificationPermissions": _Rule("headless", "botd_notification_permissions", "proof"),
+    "detectPluginsArray": _Rule("automation", "botd_plugins_array", "proof"),
+    # People who let Chromium download documents instead of showing them have no plugins: a rule of thumb.
+    "detectPluginsLengthInconsistency": _Rule("headless", "botd_plugins_length", "hint"),
+    "detectProcess": _Rule("automation", "botd_process", "definitive"),
+    "detectUserAgent": _Rule("headless", "botd_user_agent", "definitive", "user_agent"),
+    "detectWebDriver": _Rule("automation", "botd_webdriver", "definitive"),
+    "detectWebGL": _Rule("headless", "botd_webgl", "proof"),
+    "detectWindowExternal": _Rule("automation", "botd_window_external", "definitive"),
+    "detectWindowSize": _Rule("headless", "botd_window_size", "proof"),
+    "detectMimeTypesConsistent": _Rule("automation", "botd_mime_types", "proof"),
+    "detectProductSub": _Rule("engine_mismatch", "botd_product_sub", "proof"),
+    "detectDistinctiveProperties": _Rule("automation", "botd_distinctive_properties", "definitive"),
+}

@@ -1,0 +1,109 @@
+"""What a user agent text claims, in the few coarse terms that the checks compare.
+
+What may live here: reading texts such as user agents, `navigator.platform` and hinted platforms into groups of systems
+and engines. The groups are as wide as innocent reports need them to be: a phone that asks for desktop pages calls
+itself X11, an iPad calls itself a Macintosh, and neither contradicts anything.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Literal
+
+import msgspec
+
+System = Literal["windows", "apple", "unix"]
+"""`apple` is macOS, iOS and iPadOS; `unix` is Linux, Android and ChromeOS."""
+Engine = Literal["chromium", "gecko", "webkit"]
+
+_TEXT_LIMIT = 1024
+_CHROMIUM_VERSION = re.compile(r"Chrom(?:e|ium)/(\d{1,4})")
+
+
+class Claimed(msgspec.Struct, frozen=True, kw_only=True):
+    """What one user agent text says. `None` and 0 = it does not say."""
+
+    system: System | None = None
+    engine: Engine | None = None
+    version: int = 0
+    """Major version of Chromium."""
+    ios: bool = False
+    android: bool = False
+    headless: bool = False
+
+    @property
+    def desktop(self) -> bool:
+        return self.system is not None and not (self.ios or self.android)
+
+
+def read_claimed(user_agent: str | None) -> Claimed:
+    """Read a user agent; only its first 1,024 characters count."""
+    return _read(user_agent[:_TEXT_LIMIT]) if user_agent else _SILENT
+
+
+@lru_cache(maxsize=1024)
+def _read(text: str) -> Claimed:
+    android = "Android" in text
+    ios = not android and ("iPhone" in text or "iPad" in text or "iPod" in text)
+    system = _system(text, ios=ios, android=android)
+    found = _CHROMIUM_VERSION.search(text)
+    return Claimed(
+        system=system,
+        engine=_engine(text, system, chromium=found is not None, android=android),
+        version=int(found[1]) if found else 0,
+        ios=ios,
+        android=android,
+        headless="headless" in text.lower(),
+    )
+
+
+def _system(text: str, *, ios: bool, android: bool) -> System | None:
+    if "Windows NT" in text:
+        return "windows"
+    if android:
+        return "unix"
+    if ios or "Macintosh" in text:
+        return "apple"
+    return "unix" if "Linux" in text or "CrOS" in text or "X11" in text else None
+
+
+def _engine(text: str, system: System | None, *, chromium: bool, android: bool) -> Engine | None:
+    if "Trident/" in text or "MSIE " in text or "Edge/" in text:
+        return None
+    if chromium:
+        return "chromium"
+    if "Gecko/" in text and "Firefox/" in text:
+        return "gecko"
+    # Other WebKits than Apple's (consoles, televisions, early Android) do not share its constants.
+    return "webkit" if "AppleWebKit/" in text and system == "apple" and not android else None
+
+
+def system_of_platform(platform: str | None) -> System | None:
+    """The system behind `navigator.platform`."""
+    if not platform:
+        return None
+    if platform.startswith("Win"):
+        return "windows"
+    if platform.startswith(("Mac", "iPhone", "iPad", "iPod")):
+        return "apple"
+    return "unix" if platform.startswith(("Linux", "Android", "CrOS")) else None
+
+
+def system_of_hint(platform: str | None) -> System | None:
+    """The system behind the platform of client hints."""
+    return _HINTED_SYSTEMS.get(platform) if platform else None
+
+
+_SILENT = Claimed()
+_HINTED_SYSTEMS: dict[str, System] = {
+    "Windows": "windows",
+    "macOS": "apple",
+    "Mac OS X": "apple",
+    "iOS": "apple",
+    "Linux": "unix",
+    "Android": "unix",
+    "Chrome OS": "unix",
+    "Chromium OS": "unix",
+    "ChromeOS": "unix",
+}

@@ -1,0 +1,69 @@
+"""Where the checks of one report leave what they found, and how sure that makes each signal.
+
+What may live here: the collecting of findings into observations. What to look for lives in the other modules.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from svc.domain.model import Level, Observation, Platform
+from svc.domain.signals import CATALOGUE, CATALOGUE_ORDER
+
+Strength = Literal["definitive", "proof", "hint"]
+"""`definitive` settles it alone, `proof` has no ordinary explanation, `hint` is a rule of thumb."""
+
+TOO_MANY_PLACES = 3
+"""Contradictions in this many places are an invented device (signals.md 2)."""
+
+
+class Findings:
+    """What one report gave away so far.
+
+    A *subject* is what a finding was read from, such as the user agent: two findings from one subject are one proof.
+    A *place* is where a report contradicts itself; contradictions in one place count once.
+    """
+
+    def __init__(self) -> None:
+        self.places: dict[str, list[str]] = {}
+        """Place -> names of the checks that contradict there, both in the order found."""
+        self.driver_traces: list[str] = []
+        """Contradictions that stealth tools leave in one particular way."""
+        self._evidence: dict[str, list[str]] = {}
+        self._proofs: dict[str, list[str]] = {}
+        self._settled: set[str] = set()
+
+    def add(self, signal: str, evidence: str, strength: Strength = "proof", subject: str | None = None) -> None:
+        """Record that the check `evidence` fired `signal`. The subject is the check itself unless named."""
+        names = self._evidence.setdefault(signal, [])
+        if evidence not in names:
+            names.append(evidence)
+        if strength == "definitive":
+            self._settled.add(signal)
+        elif strength == "proof":
+            subjects = self._proofs.setdefault(signal, [])
+            subject = subject or evidence
+            if subject not in subjects:
+                subjects.append(subject)
+
+    def contradict(self, place: str, signal: str | None, evidence: str, strength: Strength = "proof") -> None:
+        """Record that the report contradicts itself at `place`, which fires `signal` where one is named."""
+        names = self.places.setdefault(place, [])
+        if evidence not in names:
+            names.append(evidence)
+        if signal is not None:
+            self.add(signal, evidence, strength)
+
+    def observations(self, platform: Platform) -> tuple[Observation, ...]:
+        """One observation per signal that exists on `platform`, in catalogue order."""
+        return tuple(
+            Observation(signal, self._confidence(signal), tuple(self._evidence[signal]))
+            for signal in sorted(self._evidence, key=CATALOGUE_ORDER.__getitem__)
+            if platform in CATALOGUE[signal].weights
+        )
+
+    def _confidence(self, signal: str) -> Level:
+        proofs = len(self._proofs.get(signal, ()))
+        if signal in self._settled or proofs >= 2:
+            return "high"
+        return "medium" if proofs else "low"

@@ -1,0 +1,74 @@
+"""What the graphics renderer tells: a machine without graphics hardware, or another system than the claimed one.
+
+What may live here: everything that is read from the renderer and vendor strings of WebGL.
+"""
+
+from __future__ import annotations
+
+from svc.domain.detection.claimed import Claimed, System
+from svc.domain.detection.findings import Findings
+from svc.domain.model import Claims
+
+_TEXT_LIMIT = 512
+
+_HYPERVISORS = ("vmware", "virtualbox", "parallels", "svga3d", "virgl", "qxl", "hyper-v", "virtio")
+_SOFTWARE = ("swiftshader", "llvmpipe", "softpipe", "swrast", "basic render", "apple software renderer")
+
+_FOREIGN: dict[System, tuple[str, ...]] = {
+    "windows": ("opengl engine", "metal renderer", "llvmpipe", "mesa dri", "mesa intel", "mali-", "powervr"),
+    "apple": ("direct3d", "llvmpipe", "mesa ", "adreno", "mali-", "/pcie/sse2"),
+    # Not "apple": Linux runs on Apple's chips.
+    "unix": ("direct3d", "metal renderer", "opengl engine", "apple gpu"),
+}
+"""What cannot draw on a system. Drivers that a system could be made to use with effort are not named."""
+
+_NOT_IN_A_PHONE = ("nvidia", "geforce", "radeon", "intel", "swiftshader")
+
+
+def find(claims: Claims, claimed: Claimed, findings: Findings) -> None:
+    """Compare the renderer with the claimed system."""
+    if not claims.gpu_renderer:
+        return
+    renderer = claims.gpu_renderer[:_TEXT_LIMIT].lower()
+    if any(name in renderer for name in _HYPERVISORS):
+        findings.add("virtual_machine", "hypervisor_renderer", "definitive")
+    elif is_software_renderer(renderer):
+        findings.add("virtual_machine", "software_renderer", "hint")
+    # The translator names the graphics of the machine around the emulator.
+    if claimed.system is not None and "android emulator" not in renderer and _is_foreign(renderer, claimed):
+        findings.contradict("gpu", "gpu_mismatch", "renderer_vs_system")
+    if _is_stealth_default(claims, claimed):
+        findings.contradict("gpu", "gpu_mismatch", "stealth_default_renderer")
+        findings.driver_traces.append("stealth_default_renderer")
+
+
+def is_software_renderer(renderer: str | None) -> bool:
+    """Whether the processor draws: no graphics hardware, or none that may be used."""
+    if not renderer:
+        return False
+    text = renderer[:_TEXT_LIMIT].lower()
+    return any(name in text for name in _SOFTWARE)
+
+
+def _is_foreign(renderer: str, claimed: Claimed) -> bool:
+    if claimed.ios:
+        return any(name in renderer for name in (*_FOREIGN["apple"], *_NOT_IN_A_PHONE))
+    if claimed.system is None:
+        return False
+    # Windows on ARM draws with an Adreno too, but through Direct3D.
+    if claimed.system == "windows" and "adreno" in renderer and "direct3d" not in renderer:
+        return True
+    return any(name in renderer for name in _FOREIGN[claimed.system])
+
+
+def _is_stealth_default(claims: Claims, claimed: Claimed) -> bool:
+    """The renderer that the stealth plugin of Puppeteer puts in by default: that of an old Mac before ANGLE.
+
+    Chromium draws through ANGLE on Windows and macOS, and says so, since long before version 100.
+    """
+    return (
+        claims.gpu_vendor == "Intel Inc."
+        and claims.gpu_renderer == "Intel Iris OpenGL Engine"
+        and claimed.engine == "chromium"
+        and claimed.version >= 100
+    )

@@ -1,0 +1,18 @@
+"""What people do against being recognised, and what they open to look behind the page: each innocent by itself.
+
+What may live here: checks on what the report says of private modes, masked values and developer tools.
+"""
+
+from __future__ import annotations
+
+from svc.domain.detection.findings import Findings
+from svc.domain.model import Report
+
+
+def find(report: Report, findings: Findings) -> None:
+    if report.incognito:
+        findings.add("incognito", "private_mode")
+    for attribute in sorted(report.masked):
+        findings.add("privacy_settings", f"masked_{attribute.name.lower()}", "proof", "masked")
+    if report.developer_tools:
+        findings.add("developer_tools", "developer_tools_open")

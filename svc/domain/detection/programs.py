@@ -1,0 +1,59 @@
+"""Visitors that say themselves that they are programs, and whether crawlers come from where they should.
+
+What may live here: checks on what the user agent was read as, and the kind of visitor that follows from everything
+observed (signals.md 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from svc.domain.detection.findings import Findings
+from svc.domain.model import Agent, Network, Observation, Platform, RequestFacts, VisitorKind
+
+
+def find(facts: RequestFacts, agent: Agent, network: Network, platform: Platform, findings: Findings) -> None:
+    """Look at crawlers and programs by name."""
+    spoofed = agent.crawler is not None and _is_spoofed(agent, network)
+    if spoofed:
+        findings.add("spoofed_crawler", "address_not_of_operator")
+    if agent.crawler == "ai_bot":
+        verified = agent.operator is not None and network.crawler_of == agent.operator
+        findings.add("ai_agent", "ai_user_agent", "definitive" if verified else "proof")
+    elif agent.crawler == "search_crawler":
+        if agent.operator is None:
+            findings.add("search_crawler", "crawler_user_agent")
+        elif network.crawler_of == agent.operator:
+            findings.add("search_crawler", "address_of_operator", "definitive")
+    elif agent.program is not None and not _is_an_apps_own_library(facts, platform):
+        findings.add("bot_user_agent", "program_user_agent", "definitive")
+
+
+def visitor_kind(observations: Sequence[Observation], agent: Agent, network: Network) -> VisitorKind:
+    """Who visits. A crawler that is what it says stays one although it has no window either."""
+    fired = frozenset(observation.signal for observation in observations)
+    if agent.crawler == "search_crawler":
+        genuine = agent.operator is None or network.crawler_of == agent.operator
+        return "search_crawler" if genuine else "automation"
+    if agent.crawler == "ai_bot":
+        return "ai_bot"
+    driven = "automation" in fired or "headless" in fired or "bot_user_agent" in fired
+    return "automation" if driven else "human"
+
+
+def _is_spoofed(agent: Agent, network: Network) -> bool:
+    """Only where it could be looked up; but nobody publishes a private address."""
+    if agent.operator is None or network.crawler_of == agent.operator:
+        return False
+    return network.state == "enriched" or network.reason == "private_address"
+
+
+_APP_LIBRARIES = ("okhttp", "dalvik", "cfnetwork", "darwin", "alamofire", "ktor", "dart", "cronet", "volley", "expo")
+
+
+def _is_an_apps_own_library(facts: RequestFacts, platform: Platform) -> bool:
+    """An app has no browser: the user agent of its HTTP library is the ordinary one."""
+    if platform == "web" or facts.user_agent is None:
+        return False
+    text = facts.user_agent[:256].lower()
+    return any(name in text for name in _APP_LIBRARIES)

@@ -1,0 +1,203 @@
+"""The catalogue of signals as data: what can fire, on which platforms, and what it weighs by default.
+
+What may live here: names, groups, sentences and numbers, and questions that the catalogue alone can answer. The names
+are a public contract and permanent (signals.md 2). What makes a signal fire lives in `detection` and in the
+identification's transaction; what a fired signal adds up to lives in `scoring`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from svc.domain.model import PLATFORMS, Platform
+
+Mode = Literal["method", "confidence"]
+"""How the VPN and the residential-proxy families are weighed: by how it was noticed, or by how sure it is."""
+
+MAX_WEIGHT = 100
+"""The largest weight a configuration may give to one signal (decisions 6.1)."""
+
+
+class Signal(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry of the catalogue."""
+
+    name: str
+    group: str
+    description: str
+    """One line for people: what fires it."""
+    weights: dict[Platform, int]
+    """Default weight per platform; a platform that is absent does not know the signal."""
+    mode: Mode | None = None
+    """Set for the VPN and residential-proxy families only: the mode in which the signal fires."""
+    since: str = "1"
+    """Version of the catalogue that introduced it. Profiles stored earlier count it as 0."""
+
+
+def _everywhere(weight: int) -> dict[Platform, int]:
+    return dict.fromkeys(PLATFORMS, weight)
+
+
+def _native(weight: int) -> dict[Platform, int]:
+    return {"android": weight, "ios": weight}
+
+
+def _signal(group: str, name: str, weights: dict[Platform, int], description: str, mode: Mode | None = None) -> Signal:
+    return Signal(name=name, group=group, description=description, weights=weights, mode=mode)
+
+
+_SIGNALS: tuple[Signal, ...] = (
+    _signal(
+        "bot",
+        "automation",
+        _everywhere(40),
+        "The browser or app is driven by a program: a driver's flag, a driver's traces, or contradictions only a "
+        "driver leaves.",
+    ),
+    _signal(
+        "bot", "headless", {"web": 30}, "The browser runs without a window: it says so, or its surroundings show it."
+    ),
+    _signal(
+        "bot",
+        "bot_user_agent",
+        _everywhere(20),
+        "The user agent names a program, such as a library, a monitor or a scraper.",
+    ),
+    _signal(
+        "bot",
+        "spoofed_crawler",
+        _everywhere(40),
+        "The user agent names a crawler, but its operator does not publish this address.",
+    ),
+    _signal("bot", "ai_agent", _everywhere(10), "The user agent names an AI crawler or assistant."),
+    _signal("bot", "search_crawler", _everywhere(0), "The user agent names a search crawler, and its address fits."),
+    _signal(
+        "tampering",
+        "anti_detect_browser",
+        {"web": 30},
+        "The report contradicts itself in three places or more, as browsers that invent a device do.",
+    ),
+    _signal(
+        "tampering",
+        "browser_tampering",
+        {"web": 15},
+        "Functions built into the browser were replaced, or values show noise added by an extension.",
+    ),
+    _signal(
+        "tampering",
+        "os_mismatch",
+        _everywhere(12),
+        "User agent, platform, client hints or fonts speak of different operating systems.",
+    ),
+    _signal("tampering", "engine_mismatch", {"web": 12}, "The browser engine is another than the user agent says."),
+    _signal("tampering", "gpu_mismatch", {"web": 8}, "The graphics renderer cannot exist on that operating system."),
+    _signal("tampering", "developer_tools", {"web": 6, "android": 6}, "The developer tools were open."),
+    _signal("tampering", "app_tampering", _native(25), "The app's signature or bundle is not the one its maker ships."),
+    _signal("tor", "tor", _everywhere(25), "The address is an exit of the Tor network."),
+    _signal("vpn", "vpn_public", _everywhere(8), "The address belongs to a known VPN provider.", "method"),
+    _signal(
+        "vpn",
+        "vpn_timezone_mismatch",
+        _everywhere(5),
+        "The device's time zone is not one of the address's country.",
+        "method",
+    ),
+    _signal(
+        "vpn",
+        "vpn_os_mismatch",
+        _everywhere(5),
+        "The connection was made by another operating system than the user agent says.",
+        "method",
+    ),
+    _signal("vpn", "vpn_auxiliary_mobile", _native(10), "The device reports that a tunnel interface is up.", "method"),
+    _signal("vpn", "vpn_relay", _everywhere(3), "The address belongs to a privacy relay.", "method"),
+    _signal("vpn", "vpn_low", _everywhere(4), "A VPN is possible: one indication.", "confidence"),
+    _signal("vpn", "vpn_medium", _everywhere(9), "A VPN is likely: one proof.", "confidence"),
+    _signal("vpn", "vpn_high", _everywhere(15), "A VPN is certain: two independent proofs.", "confidence"),
+    _signal("proxy", "public_proxy", _everywhere(20), "The address is listed as an open proxy."),
+    _signal("proxy", "hosting", _everywhere(15), "The address belongs to a data centre."),
+    _signal(
+        "residential_proxy",
+        "residential_proxy_listed",
+        _everywhere(15),
+        "The address is listed as a residential proxy.",
+        "method",
+    ),
+    _signal(
+        "residential_proxy",
+        "residential_proxy_behavior",
+        _everywhere(10),
+        "Many visitors of many countries appear behind one household address.",
+        "method",
+    ),
+    _signal(
+        "residential_proxy",
+        "residential_proxy_low",
+        _everywhere(5),
+        "A residential proxy is possible: one indication.",
+        "confidence",
+    ),
+    _signal(
+        "residential_proxy",
+        "residential_proxy_medium",
+        _everywhere(10),
+        "A residential proxy is likely: one proof.",
+        "confidence",
+    ),
+    _signal(
+        "residential_proxy",
+        "residential_proxy_high",
+        _everywhere(18),
+        "A residential proxy is certain: two independent proofs.",
+        "confidence",
+    ),
+    _signal(
+        "ip_reputation", "ip_attack_source", _everywhere(20), "A list of the operator's names the address for attacks."
+    ),
+    _signal("ip_reputation", "ip_email_spam", _everywhere(15), "A list of the operator's names the address for spam."),
+    _signal("environment", "virtual_machine", {"web": 15}, "The graphics renderer is that of a virtual machine."),
+    _signal("environment", "emulator", {"android": 25}, "The app runs in an Android emulator."),
+    _signal("environment", "simulator", {"ios": 25}, "The app runs in the iOS simulator."),
+    _signal("environment", "cloned_app", {"android": 20}, "The app runs as a clone beside the original."),
+    _signal("integrity", "rooted", {"android": 15}, "The device is rooted."),
+    _signal("integrity", "jailbroken", {"ios": 15}, "The device is jailbroken."),
+    _signal("integrity", "frida", _native(30), "An instrumentation toolkit is attached to the app."),
+    _signal("integrity", "mitm_attack", _native(25), "The app's connection is intercepted."),
+    _signal(
+        "integrity",
+        "attestation_failed",
+        _native(30),
+        "The device's attestation is missing, stale, foreign or does not verify.",
+    ),
+    _signal("integrity", "factory_reset", _native(5), "The device was reset to its factory state in the last 7 days."),
+    _signal("location", "location_spoofing", _native(20), "The device reports a made-up location."),
+    _signal("privacy", "incognito", {"web": 4}, "The browser is in a private mode."),
+    _signal("privacy", "privacy_settings", {"web": 6}, "The browser randomises values against fingerprinting."),
+    _signal("velocity", "high_activity", _everywhere(8), "The visitor was identified unusually often within an hour."),
+    _signal("velocity", "velocity_ip", _everywhere(8), "The visitor came from many addresses within an hour."),
+    _signal("velocity", "velocity_country", _everywhere(15), "The visitor came from several countries within a day."),
+    _signal(
+        "velocity",
+        "token_conflict",
+        _everywhere(15),
+        "The stored token of one device was presented by a device that contradicts it.",
+    ),
+    _signal("replay", "replayed", _everywhere(40), "The report was sent before, from another address."),
+    _signal("rarity", "rare_device", _everywhere(3), "Hardly any other visitor has a device like this one."),
+)
+
+CATALOGUE: dict[str, Signal] = {signal.name: signal for signal in _SIGNALS}
+"""Every signal by name, in the order of signals.md 2."""
+
+CATALOGUE_ORDER: dict[str, int] = {name: position for position, name in enumerate(CATALOGUE)}
+
+
+def signal_names(platform: Platform) -> tuple[str, ...]:
+    """Names of the signals that exist on `platform`, in catalogue order."""
+    return tuple(name for name, signal in CATALOGUE.items() if platform in signal.weights)
+
+
+def default_weights(platform: Platform) -> dict[str, int]:
+    """Default weight of each signal that exists on `platform`, in catalogue order; a new dictionary each time."""
+    return {name: signal.weights[platform] for name, signal in CATALOGUE.items() if platform in signal.weights}

@@ -1,0 +1,119 @@
+"""The catalogue against signals.md 2. The table is repeated on purpose: names and weights are a public contract."""
+
+from __future__ import annotations
+
+from svc.domain.model import PLATFORMS
+from svc.domain.signals import CATALOGUE, CATALOGUE_ORDER, MAX_WEIGHT, default_weights, signal_names
+
+# group, signal, web, android, ios (None = not on that platform), in the order of the document.
+DOCUMENTED: tuple[tuple[str, str, int | None, int | None, int | None], ...] = (
+    ("bot", "automation", 40, 40, 40),
+    ("bot", "headless", 30, None, None),
+    ("bot", "bot_user_agent", 20, 20, 20),
+    ("bot", "spoofed_crawler", 40, 40, 40),
+    ("bot", "ai_agent", 10, 10, 10),
+    ("bot", "search_crawler", 0, 0, 0),
+    ("tampering", "anti_detect_browser", 30, None, None),
+    ("tampering", "browser_tampering", 15, None, None),
+    ("tampering", "os_mismatch", 12, 12, 12),
+    ("tampering", "engine_mismatch", 12, None, None),
+    ("tampering", "gpu_mismatch", 8, None, None),
+    ("tampering", "developer_tools", 6, 6, None),
+    ("tampering", "app_tampering", None, 25, 25),
+    ("tor", "tor", 25, 25, 25),
+    ("vpn", "vpn_public", 8, 8, 8),
+    ("vpn", "vpn_timezone_mismatch", 5, 5, 5),
+    ("vpn", "vpn_os_mismatch", 5, 5, 5),
+    ("vpn", "vpn_auxiliary_mobile", None, 10, 10),
+    ("vpn", "vpn_relay", 3, 3, 3),
+    ("vpn", "vpn_low", 4, 4, 4),
+    ("vpn", "vpn_medium", 9, 9, 9),
+    ("vpn", "vpn_high", 15, 15, 15),
+    ("proxy", "public_proxy", 20, 20, 20),
+    ("proxy", "hosting", 15, 15, 15),
+    ("residential_proxy", "residential_proxy_listed", 15, 15, 15),
+    ("residential_proxy", "residential_proxy_behavior", 10, 10, 10),
+    ("residential_proxy", "residential_proxy_low", 5, 5, 5),
+    ("residential_proxy", "residential_proxy_medium", 10, 10, 10),
+    ("residential_proxy", "residential_proxy_high", 18, 18, 18),
+    ("ip_reputation", "ip_attack_source", 20, 20, 20),
+    ("ip_reputation", "ip_email_spam", 15, 15, 15),
+    ("environment", "virtual_machine", 15, None, None),
+    ("environment", "emulator", None, 25, None),
+    ("environment", "simulator", None, None, 25),
+    ("environment", "cloned_app", None, 20, None),
+    ("integrity", "rooted", None, 15, None),
+    ("integrity", "jailbroken", None, None, 15),
+    ("integrity", "frida", None, 30, 30),
+    ("integrity", "mitm_attack", None, 25, 25),
+    ("integrity", "attestation_failed", None, 30, 30),
+    ("integrity", "factory_reset", None, 5, 5),
+    ("location", "location_spoofing", None, 20, 20),
+    ("privacy", "incognito", 4, None, None),
+    ("privacy", "privacy_settings", 6, None, None),
+    ("velocity", "high_activity", 8, 8, 8),
+    ("velocity", "velocity_ip", 8, 8, 8),
+    ("velocity", "velocity_country", 15, 15, 15),
+    ("velocity", "token_conflict", 15, 15, 15),
+    ("replay", "replayed", 40, 40, 40),
+    ("rarity", "rare_device", 3, 3, 3),
+)
+
+
+def test_the_catalogue_is_the_documented_table_in_its_order() -> None:
+    built = tuple((signal.group, signal.name, *map(signal.weights.get, PLATFORMS)) for signal in CATALOGUE.values())
+    assert PLATFORMS == ("web", "android", "ios")
+    assert built == DOCUMENTED
+
+
+def test_each_entry_is_filed_under_its_own_name_at_its_own_place() -> None:
+    assert [signal.name for signal in CATALOGUE.values()] == list(CATALOGUE)
+    assert [CATALOGUE_ORDER[name] for name in CATALOGUE] == list(range(len(CATALOGUE)))
+
+
+def test_only_the_vpn_and_residential_proxy_families_have_modes() -> None:
+    families = {signal.group for signal in CATALOGUE.values() if signal.mode is not None}
+    assert families == {"vpn", "residential_proxy"}
+    for signal in CATALOGUE.values():
+        if signal.group in families:
+            assert signal.mode == ("confidence" if signal.name.endswith(("_low", "_medium", "_high")) else "method")
+
+
+def test_each_signal_is_described_in_one_sentence_for_people() -> None:
+    for signal in CATALOGUE.values():
+        assert signal.description.endswith(".")
+        assert "\n" not in signal.description
+        assert 20 <= len(signal.description) <= 140
+        assert signal.since == "1"
+
+
+def test_default_weights_are_integers_a_configuration_may_hold() -> None:
+    for platform in PLATFORMS:
+        for weight in default_weights(platform).values():
+            assert 0 <= weight <= MAX_WEIGHT
+
+
+def test_names_and_weights_of_a_platform_agree() -> None:
+    for platform in PLATFORMS:
+        assert tuple(default_weights(platform)) == signal_names(platform)
+    assert "emulator" in signal_names("android")
+    assert "emulator" not in signal_names("web")
+
+
+def test_changing_the_defaults_of_one_caller_changes_nobody_elses() -> None:
+    default_weights("web")["tor"] = 99
+    assert default_weights("web")["tor"] == 25
+
+
+def test_ordinary_privacy_behaviour_together_stays_below_the_default_threshold() -> None:
+    weights = default_weights("web")
+    method = ("vpn_public", "vpn_timezone_mismatch", "vpn_os_mismatch", "incognito", "privacy_settings")
+    confidence = ("vpn_high", "incognito", "privacy_settings")
+    assert sum(weights[name] for name in method) == 28
+    assert sum(weights[name] for name in confidence) == 25
+
+
+def test_one_piece_of_hard_evidence_reaches_the_default_threshold_alone() -> None:
+    weights = default_weights("web")
+    for name in ("automation", "headless", "spoofed_crawler", "anti_detect_browser", "replayed"):
+        assert weights[name] >= 30

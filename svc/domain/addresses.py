@@ -1,0 +1,104 @@
+"""IP addresses as text and as numbers: one spelling, which of them are public, and whose a request is.
+
+What may live here: rules about addresses that need no data. `ipaddress.is_global` is not used: it calls NAT64, 6to4,
+IPv4-compatible and multicast forms global, all of which lead to somewhere else than they seem to.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+Address = IPv4Address | IPv6Address
+
+_SPECIAL_V4 = (
+    "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "168.63.129.16/32", "169.254.0.0/16", "172.16.0.0/12",
+    "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16",
+    "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
+)  # fmt: skip
+"""IANA's special-purpose registry (RFC 6890), 6to4 relays, and the one address that Azure answers on."""
+_GLOBAL_V6 = IPv6Network("2000::/3")
+_SPECIAL_V6 = ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
+"""Teredo and protocol assignments, documentation, 6to4, AS112, documentation again."""
+
+
+def parse_ip(text: str) -> str | None:
+    """One IPv4 or IPv6 literal in its canonical spelling; `None` for anything else, zone ids included."""
+    address = read_address(text)
+    return None if address is None else str(address)
+
+
+@lru_cache(maxsize=4096)
+def read_address(text: str) -> Address | None:
+    """The address that the text spells; an IPv4 address mapped into IPv6 is the IPv4 address."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    if isinstance(address, IPv6Address):
+        if address.scope_id is not None:
+            return None
+        return address.ipv4_mapped or address
+    return address
+
+
+def is_public(address: Address) -> bool:
+    """Whether the address can be that of somebody on the internet."""
+    number = int(address)
+    if isinstance(address, IPv4Address):
+        return not _covers(_V4, number)
+    return address in _GLOBAL_V6 and not _covers(_V6, number)
+
+
+def client_address(peer: str, forwarded_for: str | None, trusted: Sequence[IPv4Network | IPv6Network]) -> str:
+    """Whose request it is (decisions 2.10): the peer's, unless the peer is a trusted proxy.
+
+    Then the right-most address of `X-Forwarded-For` that is not itself trusted. What stands left of an entry that is
+    no address is not believed, so the nearest address that is known is the answer.
+    """
+    nearest = parse_ip(peer) or peer
+    if not trusted or forwarded_for is None or not _is_trusted(nearest, trusted):
+        return nearest
+    for entry in reversed(forwarded_for.split(",")):
+        address = parse_ip(_without_port(entry.strip()))
+        if address is None:
+            return nearest
+        nearest = address
+        if not _is_trusted(address, trusted):
+            return address
+    return nearest
+
+
+def _is_trusted(text: str, trusted: Sequence[IPv4Network | IPv6Network]) -> bool:
+    address = read_address(text)
+    return address is not None and any(address in network for network in trusted)
+
+
+def _without_port(entry: str) -> str:
+    """Some proxies write `192.0.2.1:4711` or `[2001:db8::1]:4711`."""
+    if entry.startswith("["):
+        host, _, rest = entry[1:].partition("]")
+        return host if not rest or (rest[0] == ":" and rest[1:].isdecimal()) else entry
+    host, colon, port = entry.rpartition(":")
+    return host if colon and ":" not in host and port.isdecimal() else entry
+
+
+_Spans = tuple[list[int], list[int]]
+
+
+def _spans(networks: Sequence[str]) -> _Spans:
+    """Starts and ends of networks that do not overlap, ascending."""
+    ordered = sorted((ip_network(network) for network in networks), key=lambda network: int(network.network_address))
+    return [int(network.network_address) for network in ordered], [int(network[-1]) for network in ordered]
+
+
+def _covers(spans: _Spans, number: int) -> bool:
+    starts, ends = spans
+    index = bisect_right(starts, number) - 1
+    return index >= 0 and number <= ends[index]
+
+
+_V4 = _spans(_SPECIAL_V4)
+_V6 = _spans(_SPECIAL_V6)

@@ -1,0 +1,26 @@
+"""Matching: whose report is this? Pure: features and what the store holds in, a recognition with its writes out.
+
+Read `recognition` first (the procedure and its bounds), then `decision` (the judgement), `features`, `blocks` and
+`visitor` (what is compared, how it is found, what is kept), `statistics` (what is learned) and `parameters` (the
+numbers and their sources).
+"""
+
+from svc.domain.matching.blocks import EMPTY_BLOCK, Block, BlockKey
+from svc.domain.matching.features import Features, extract
+from svc.domain.matching.recognition import Index, Recognition, recognise
+from svc.domain.matching.statistics import Lesson, Statistics
+from svc.domain.matching.visitor import Visitor
+
+__all__ = [
+    "EMPTY_BLOCK",
+    "Block",
+    "BlockKey",
+    "Features",
+    "Index",
+    "Lesson",
+    "Recognition",
+    "Statistics",
+    "Visitor",
+    "extract",
+    "recognise",
+]

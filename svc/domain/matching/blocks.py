@@ -1,0 +1,174 @@
+"""Blocks: the lists through which matching finds candidates without looking at every visitor.
+
+What may live here: block keys, the value stored under one, and nothing that decides. A key survives some changes and
+not others; between them, the eight kinds find nearly every return (the blocking step of record linkage, Christen,
+"Data Matching", 2012, ch. 4).
+
+    kind  over                                                              survives
+    X     exact hash                                                        nothing
+    E     everything but rendering and versions                             a browser upgrade
+    A     model, GPU, screen, hardware, touch, first language, time zone    fonts, rendering, versions
+    B     GPU, hardware, canvas, WebGL, audio, font preferences             travel, monitor, fonts, languages
+    C     model, GPU, hardware, touch, first language, fonts                travel, monitor, rendering, versions
+    D     screen, languages, time zone, fonts, colour, accessibility,       GPU and core-count noise, rendering,
+          frame, rest                                                       versions
+    N     class, near network                                               everything but the network
+    T     client token                                                      everything
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Final, NewType
+
+import msgspec
+from blake3 import blake3
+
+from svc.domain.matching.parameters import BLOCK_LENGTH
+from svc.domain.model import Attribute
+
+if TYPE_CHECKING:
+    from svc.domain.matching.features import Features
+
+BlockKey = NewType("BlockKey", bytes)
+"""Nine bytes: the kind's letter and a 64-bit hash, big-endian. Short, of one width, and a dictionary key as it is."""
+KEY_LENGTH: Final = 9
+
+EXACT: Final = ord("X")
+EVERYTHING: Final = ord("E")
+HARDWARE: Final = ord("A")
+RENDERING: Final = ord("B")
+FONTS: Final = ord("C")
+SETTINGS: Final = ord("D")
+NETWORK: Final = ord("N")
+TOKEN: Final = ord("T")
+
+COVERED: Final[dict[int, tuple[Attribute, ...]]] = {
+    EVERYTHING: (
+        Attribute.MODEL,
+        Attribute.GPU,
+        Attribute.SCREEN,
+        Attribute.PIXEL_RATIO,
+        Attribute.HARDWARE,
+        Attribute.TOUCH,
+        Attribute.LANGUAGES,
+        Attribute.TIMEZONE,
+        Attribute.FONTS,
+        Attribute.FRAME,
+        Attribute.COLOUR,
+        Attribute.ACCESSIBILITY,
+        Attribute.PLUGINS,
+    ),
+    HARDWARE: (
+        Attribute.MODEL,
+        Attribute.GPU,
+        Attribute.SCREEN,
+        Attribute.HARDWARE,
+        Attribute.TOUCH,
+        Attribute.FIRST_LANGUAGE,
+        Attribute.TIMEZONE,
+    ),
+    RENDERING: (
+        Attribute.GPU,
+        Attribute.HARDWARE,
+        Attribute.CANVAS,
+        Attribute.WEBGL,
+        Attribute.AUDIO,
+        Attribute.FONT_PREFERENCES,
+    ),
+    FONTS: (
+        Attribute.MODEL,
+        Attribute.GPU,
+        Attribute.HARDWARE,
+        Attribute.TOUCH,
+        Attribute.FIRST_LANGUAGE,
+        Attribute.FONTS,
+    ),
+    SETTINGS: (
+        Attribute.SCREEN,
+        Attribute.LANGUAGES,
+        Attribute.TIMEZONE,
+        Attribute.FONTS,
+        Attribute.COLOUR,
+        Attribute.ACCESSIBILITY,
+        Attribute.FRAME,
+        Attribute.REST,
+    ),
+}
+"""Which attributes each kind of attribute key covers."""
+
+_NEEDED: Final = {EVERYTHING: 3, HARDWARE: 3, RENDERING: 3, FONTS: 3, SETTINGS: 4}
+"""A key over fewer reported attributes would gather half the world; it is left out."""
+_RECIPES: Final = tuple(
+    (bytes((kind,)), tuple(map(int, covered)), _NEEDED[kind], struct.Struct(f"<BII{len(covered)}I").pack)
+    for kind, covered in COVERED.items()
+)
+_CANVAS: Final = int(Attribute.CANVAS)
+_RENDERING: Final = bytes((RENDERING,))
+
+
+def attribute_keys(family: int, collector: int, values: tuple[int, ...]) -> tuple[BlockKey, ...]:
+    """The keys over attributes, E A B C D, less those with too little in them."""
+    keys: list[BlockKey] = []
+    for letter, covered, needed, pack in _RECIPES:
+        selected = [values[attribute] for attribute in covered]
+        if len(selected) - selected.count(0) < needed or (letter == _RENDERING and not values[_CANVAS]):
+            continue
+        keys.append(BlockKey(letter + blake3(pack(letter[0], family, collector, *selected)).digest(8)))
+    return tuple(keys)
+
+
+def exact_key(exact: int) -> BlockKey:
+    return BlockKey(b"X" + exact.to_bytes(8, "big"))
+
+
+def network_key(family: int, near_network: int) -> BlockKey:
+    return BlockKey(b"N" + family.to_bytes(4, "big") + near_network.to_bytes(4, "big"))
+
+
+def token_key(token: int) -> BlockKey:
+    return BlockKey(b"T" + (token & ~1).to_bytes(8, "big"))
+
+
+def block_keys(features: Features) -> tuple[BlockKey, ...]:
+    """Every key of a report: X, those over attributes, N, T; at most eight."""
+    keys = (exact_key(features.exact), *attribute_keys(features.family, features.collector, features.values))
+    if features.near_network:
+        keys = (*keys, network_key(features.family, features.near_network))
+    if features.token:
+        keys = (*keys, token_key(features.token))
+    return keys
+
+
+class Block(msgspec.Struct, frozen=True, gc=False):
+    """What stands under one key: how many devices look like this, and who they are."""
+
+    count: float = 0.0
+    """Expected number of devices: a doubtful new visitor counts less than one. Kept in sixteenths."""
+    numbers: tuple[int, ...] = ()
+    """Visitor numbers, newest first, at most 32 (`BLOCK_LENGTH`)."""
+
+    def with_posting(self, number: int, weight: float) -> Block:
+        """The block with one more visitor, counted as `weight` devices (0 to 1); itself when it is there already."""
+        if number in self.numbers:
+            return self
+        return Block(self.count + round(weight * 16) / 16, (number, *self.numbers[: BLOCK_LENGTH - 1]))
+
+    def without(self, number: int) -> Block:
+        """The block with one visitor fewer; itself when the visitor is not in it."""
+        if number not in self.numbers:
+            return self
+        return Block(max(self.count - 1.0, 0.0), tuple(other for other in self.numbers if other != number))
+
+    def pack(self) -> bytes:
+        """Count in sixteenths and the numbers, each a little-endian u32."""
+        sixteenths = min(round(self.count * 16), 0xFFFFFFFF)
+        return struct.pack(f"<{len(self.numbers) + 1}I", sixteenths, *self.numbers)
+
+    @staticmethod
+    def unpack(raw: bytes) -> Block:
+        sixteenths, *numbers = struct.unpack(f"<{len(raw) >> 2}I", raw)
+        return Block(sixteenths / 16, tuple(numbers))
+
+
+EMPTY_BLOCK: Final = Block()

@@ -1,0 +1,409 @@
+"""The decision: given a report and the visitors that it might belong to, which one is it, and how sure is that?
+
+What may live here: pure judgement over features, records, block counts and statistics. What to read, and what to
+write afterwards, is the business of `recognition`.
+
+The judgement is record linkage after Fellegi and Sunter (JASA 1969): for every candidate, the likelihood of the
+differences between its record and the report if it is the same device, against the expected number of other devices
+that would agree as much by chance. Bayes' rule over "this candidate", "a known visitor that was not read" and "a new
+one" gives a posterior that sums to one.
+"""
+
+from __future__ import annotations
+
+import math
+from operator import eq
+from typing import TYPE_CHECKING, Final, Literal
+
+import msgspec
+
+from svc.domain.matching import blocks, parameters
+from svc.domain.matching.parameters import ATTRIBUTE_COUNT
+from svc.domain.matching.statistics import HARDWARE, LOCALE, ROW_OF_DAY, TABLE_OF_RELEASES, releases_between
+from svc.domain.matching.visitor import CAME_BACK
+from svc.domain.model import Attribute
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from svc.domain.matching.features import Features
+    from svc.domain.matching.statistics import ChangeRow, Statistics
+    from svc.domain.matching.visitor import Visitor
+
+Outcome = Literal["token", "exact", "match", "ambiguous", "doubtful", "no_candidate", "unidentifiable"]
+"""Linked by token, by a report seen before, by likeness; not linked because several fit, because the likeness is too
+weak, because nobody resembles it, because the report says too little."""
+
+DAY_S: Final = 86_400
+_FONTS, _LANGUAGES, _REST = int(Attribute.FONTS), int(Attribute.LANGUAGES), int(Attribute.REST)
+_FIRST_LANGUAGE = int(Attribute.FIRST_LANGUAGE)
+_BIT: Final = tuple(1 << attribute for attribute in range(ATTRIBUTE_COUNT))
+_ALL: Final = (1 << ATTRIBUTE_COUNT) - 1
+_LEADERS: Final = tuple(
+    tuple(
+        0 if leader is None or (leader is Attribute.CANVAS and not upgraded) else _BIT[leader]
+        for leader in map(parameters.FOLLOWS.get, Attribute)
+    )
+    for upgraded in (False, True)
+)
+"""[version changed][attribute] -> bit of the attribute whose change explains it."""
+_INDEPENDENT: Final = sum(_BIT[attribute] for attribute in Attribute if attribute not in parameters.FOLLOWS)
+
+
+def _bits(attributes: Sequence[Attribute]) -> int:
+    return sum(_BIT[attribute] for attribute in attributes)
+
+
+_HARDWARE_BITS: Final = _bits(parameters.HARDWARE_PARTS)
+_LOCALE_BITS: Final = _bits(parameters.LOCALE_PARTS)
+_COVERED_BITS: Final = tuple((kind, _bits(covered)) for kind, covered in blocks.COVERED.items())
+_EXACT_COVERS: Final = ((blocks.EXACT, _ALL),)
+_HARD_BITS: Final = (
+    _bits(parameters.HARD_ATTRIBUTES),
+    _bits((*parameters.HARD_ATTRIBUTES, Attribute.SCREEN)),
+)
+"""For desktops and for mobiles."""
+
+
+def _weighted_bits(counted_jointly: tuple[Attribute, ...]) -> tuple[tuple[int, int, float], ...]:
+    return tuple(
+        (_BIT[attribute], int(attribute), parameters.AGREEMENT_WEIGHT[attribute])
+        for attribute in Attribute
+        if attribute not in counted_jointly
+    )
+
+
+_LOCALE_AND_FIRST: Final = (*parameters.LOCALE_PARTS, Attribute.FIRST_LANGUAGE)
+_SINGLY: Final = (
+    (_weighted_bits(()), _weighted_bits(_LOCALE_AND_FIRST)),
+    (_weighted_bits(parameters.HARDWARE_PARTS), _weighted_bits((*parameters.HARDWARE_PARTS, *_LOCALE_AND_FIRST))),
+)
+"""[hardware agrees as a whole][locale agrees as a whole] -> (bit, attribute, weight) of those counted singly."""
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Whose report it most probably is."""
+
+    number: int | None = None
+    """The most probable known visitor, linked or not."""
+    linked: bool = False
+    confidence: int = 0
+    outcome: Outcome = "no_candidate"
+    probability: float = 0.0
+    """That it is `number`."""
+    probability_new: float = 1.0
+    distinct: bool = False
+    """The report tells devices apart: by chance hardly any other device would agree with all of it."""
+    near: bool = False
+    """Some known visitor differs from it in two independent attributes at most."""
+
+
+class _Candidate(msgspec.Struct, gc=False):
+    number: int
+    visitor: Visitor
+    odds: float
+    log_twins: float
+    recency: float
+    exact: bool
+    agreement: int
+    pooled: float
+
+
+def token_changes(features: Features, visitor: Visitor) -> int | None:
+    """How many attributes changed on the visitor whose token this is; `None` when the device contradicts the token.
+
+    A token that was carried to another device (a copied profile, a stolen cookie) comes with other hardware. Values of
+    different collectors, and values that the visitor had before, contradict nothing.
+    """
+    if features.collector != visitor.collector:
+        return ATTRIBUTE_COUNT
+    changed, contradictions, attribute = 0, 0, -1
+    hard = _HARD_BITS[features.mobile]
+    for new, old in zip(features.values, visitor.values, strict=True):
+        attribute += 1
+        if new != old and new and old and (attribute, new) not in visitor.former:
+            changed += 1
+            contradictions += hard >> attribute & 1
+    if features.family != visitor.family:
+        changed += 1
+        contradictions += 1
+    return changed if contradictions < parameters.CONTRADICTIONS else None
+
+
+def by_token(number: int, changed: int, *, exact: bool) -> Judgement:
+    """The judgement that a known token makes (decisions 3.5)."""
+    return Judgement(
+        number=number,
+        linked=True,
+        confidence=100 if exact else max(90, 99 - changed),
+        outcome="token",
+        probability=1.0,
+        probability_new=0.0,
+    )
+
+
+def rank(features: Features, candidates: Sequence[tuple[int, Visitor]]) -> list[tuple[int, Visitor]]:
+    """The comparable candidates, the likeliest first, no more than are scored in full."""
+    family, collector = features.family, features.collector
+    comparable = [pair for pair in candidates if pair[1].family == family and pair[1].collector == collector]
+    if len(comparable) <= parameters.RECORDS_SCORED:
+        return comparable
+    values, exact, near = features.values, features.exact, features.near_network
+
+    def likeness(pair: tuple[int, Visitor]) -> int:
+        visitor = pair[1]
+        alike = sum(map(eq, values, visitor.values))
+        return alike + 3 * (exact in visitor.exact_hashes) + 2 * visitor.has_near_network(near)
+
+    comparable.sort(key=likeness, reverse=True)
+    return comparable[: parameters.RECORDS_SCORED]
+
+
+def compare(features: Features, visitor: Visitor, logs: ChangeRow, leaders: tuple[int, ...]) -> tuple[float, int]:
+    """Log likelihood of the differences if it is the same device, and the agreeing attributes as a bit mask."""
+    log_kept, log_changed = logs
+    former = visitor.former
+    likelihood, agreement, attribute = 0.0, 0, -1
+    for new, old in zip(features.values, visitor.values, strict=True):
+        attribute += 1
+        if new == old:
+            agreement |= _BIT[attribute]
+            if new:
+                likelihood += log_kept[attribute]
+        elif new and old:
+            leader = leaders[attribute]
+            followed = leader and not agreement & leader
+            if former and (attribute, new) in former:
+                likelihood += parameters.LOG_HABIT_FOLLOWED if followed else parameters.LOG_HABIT
+                agreement |= _BIT[attribute]
+            elif followed:
+                likelihood += parameters.LOG_FOLLOWED
+            else:
+                likelihood += log_changed[attribute] + _set_correction(features, visitor, attribute)
+    return likelihood, agreement
+
+
+def _set_correction(features: Features, visitor: Visitor, attribute: int) -> float:
+    """A change of a set weighs by how much of the set stayed."""
+    if attribute == _FONTS:
+        ours, theirs = features.font_sketch, visitor.font_sketch
+        if ours and theirs:
+            return parameters.LOG_NEAR_FONTS if _near(ours, theirs) else parameters.LOG_FAR_FONTS
+    elif attribute == _REST:
+        ours, theirs = features.rest_sketch, visitor.rest_sketch
+        if ours and theirs:
+            return parameters.LOG_NEAR_REST if _near(ours, theirs) else parameters.LOG_FAR_REST
+    elif attribute == _LANGUAGES and features.values[_FIRST_LANGUAGE] == visitor.values[_FIRST_LANGUAGE]:
+        return parameters.LOG_SAME_FIRST_LANGUAGE
+    return 0.0
+
+
+def _near(ours: int, theirs: int) -> bool:
+    return 4 * (ours & theirs).bit_count() >= 3 * (ours | theirs).bit_count()
+
+
+class _Chance:
+    """How many other devices agree with a report by chance."""
+
+    def __init__(self, features: Features, counts: Mapping[int, float], statistics: Statistics) -> None:
+        self.devices = max(statistics.devices(features.family), 1.0)
+        self._log_devices = math.log(self.devices)
+        self._logs = statistics.log_frequencies(features)
+        self._log_version = math.log(statistics.version_share(features))
+        self._counts = counts
+        self._known: dict[tuple[int, bool, bool], float] = {}
+
+    def distinct(self) -> bool:
+        return self._by_frequency(_ALL) < -3.0
+
+    def log_twins(self, agreement: int, *, same_version: bool, exact: bool) -> float:
+        """Log of the expected number of *other* devices of the organization that agree on these attributes.
+
+        Class size times the frequencies of the agreed values, kept close to what the block counts show.
+        """
+        key = (agreement, same_version, exact)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._log_twins(agreement, same_version=same_version, exact=exact)
+        return known
+
+    def _log_twins(self, agreement: int, *, same_version: bool, exact: bool) -> float:
+        expected = self._by_frequency(agreement)
+        if same_version:
+            expected += self._log_version
+        if expected < 0.0:
+            expected += min(parameters.RARE_TOGETHER, -0.5 * expected)
+        covering = _EXACT_COVERS if exact else _COVERED_BITS
+        at_least: float | None = None
+        for kind, covered in covering:
+            if agreement & covered == covered and kind in self._counts:
+                seen = max(self._counts[kind] - 1.0, 0.0)
+                expected = min(expected, math.log(seen + parameters.UNSEEN_TWINS))
+                # Of those that the block shows, as many as agree on what it does not cover, too.
+                agreeing = math.log(seen) + self._singly(agreement & ~covered) if seen > 0.0 else -math.inf
+                at_least = agreeing if at_least is None else min(at_least, agreeing)
+        return expected if at_least is None else max(expected, at_least)
+
+    def _singly(self, agreement: int) -> float:
+        logs = self._logs
+        return sum(weight * logs[attribute] for bit, attribute, weight in _SINGLY[0][0] if agreement & bit)
+
+    def _by_frequency(self, agreement: int) -> float:
+        logs = self._logs
+        hardware = agreement & _HARDWARE_BITS == _HARDWARE_BITS
+        locale = agreement & _LOCALE_BITS == _LOCALE_BITS
+        total = self._log_devices + (logs[HARDWARE] if hardware else 0.0) + (logs[LOCALE] if locale else 0.0)
+        for bit, attribute, weight in _SINGLY[hardware][locale]:
+            if agreement & bit:
+                total += weight * logs[attribute]
+        return total
+
+
+class _Judge:
+    """The parts of a judgement that are the same for every candidate."""
+
+    def __init__(self, features: Features, now_s: int, counts: Mapping[int, float], statistics: Statistics) -> None:
+        self.features = features
+        self.now_s = now_s
+        self.chance = _Chance(features, counts, statistics)
+        self.return_rate = statistics.return_rate(features)
+        self.change_table = statistics.change_tables[features.mobile]
+        devices = self.chance.devices
+        unseen = min((devices + parameters.UNSEEN_DEVICES) / devices, parameters.UNSEEN_AT_MOST)
+        self.log_prior = math.log(self.return_rate * unseen)
+        others_here = max(counts.get(blocks.NETWORK, 1.0) - 1.0, 0.0)
+        self.log_twin_same_network = math.log(
+            (others_here + parameters.NETWORK_PRIOR) / (devices + 2.0 * parameters.NETWORK_PRIOR)
+        )
+        mobile = features.mobile
+        self.clones = parameters.CLONES_MOBILE if mobile else parameters.CLONES_DESKTOP
+        self.same_network = parameters.SAME_NETWORK_MOBILE if mobile else parameters.SAME_NETWORK_DESKTOP
+        self.log_far = parameters.LOG_FAR_NETWORK_MOBILE if mobile else parameters.LOG_FAR_NETWORK_DESKTOP
+
+    def weigh(self, number: int, visitor: Visitor, *, exact: bool) -> _Candidate:
+        """The odds of this candidate, on a scale that all candidates and "new" share."""
+        features = self.features
+        gap_s = max(self.now_s - visitor.last_seen_s, 0)
+        same_version = exact or (
+            features.browser_version == visitor.browser_version and features.os_release == visitor.os_release
+        )
+        if exact:
+            recent = features.exact in visitor.exact_hashes and features.browser_version >= visitor.browser_version
+            known = recent or visitor.has_near_network(features.near_network)
+            likelihood, agreement = 0.0 if known else parameters.LOG_FORMER_REPORT, _ALL
+        else:
+            row = ROW_OF_DAY[min(gap_s // DAY_S, len(ROW_OF_DAY) - 1)]
+            table = self.change_table[TABLE_OF_RELEASES[releases_between(features, visitor)]]
+            likelihood, agreement = compare(features, visitor, table[row], _LEADERS[not same_version])
+            if not same_version:
+                likelihood += (
+                    parameters.LOG_OTHER_VERSION
+                    + (parameters.LOG_VERSION_DOWN if features.browser_version < visitor.browser_version else 0.0)
+                    + (parameters.LOG_VERSION_DOWN if features.os_release < visitor.os_release else 0.0)
+                )
+        log_twins = self.chance.log_twins(agreement, same_version=same_version, exact=exact)
+        log_network, log_twin_network, clones = self._network(visitor)
+        low, high = parameters.GAP_BOUNDS
+        gap_days = gap_s / DAY_S
+        recency = min(max(parameters.GAP_DAYS / (gap_days + parameters.GAP_DAYS / 3), low), high)
+        likelihood += log_network + math.log(recency) + self._missing_token(visitor, gap_days)
+        log_twins = math.log(math.exp(min(log_twins + log_twin_network, 30.0)) + clones)
+        odds = math.exp(min(self.log_prior + likelihood - log_twins, 60.0))
+        return _Candidate(number, visitor, odds, log_twins, recency, exact, agreement, odds)
+
+    def _network(self, visitor: Visitor) -> tuple[float, float, float]:
+        """(log likelihood of the address for this visitor, the same for a chance twin, expected clones)."""
+        near, wide = self.features.near_network, self.features.wide_network
+        far_clones = self.clones * (1.0 - parameters.CLONES_NEAR)
+        if not near or not visitor.networks:
+            return 0.0, 0.0, far_clones
+        same_wide = False
+        for place, (known_near, known_wide) in enumerate(visitor.networks):
+            if known_near == near:
+                log_same = math.log(self.same_network[place > 0])
+                return log_same, self.log_twin_same_network, self.clones * parameters.CLONES_NEAR
+            same_wide = same_wide or known_wide == wide
+        if same_wide:
+            return 0.0, parameters.LOG_TWIN_SAME_WIDE_NETWORK, far_clones
+        return self.log_far, 0.0, far_clones
+
+    def _missing_token(self, visitor: Visitor, gap_days: float) -> float:
+        """How unusual it is for this visitor to come without its stored token."""
+        features = self.features
+        if not features.token:
+            return 0.0
+        if features.token_is_new:
+            forgets = features.forgetful and gap_days > parameters.FORGETFUL_DAYS
+            usual = parameters.FORGETFUL_COMES_WITHOUT_TOKEN if forgets else parameters.COMES_WITHOUT_TOKEN
+            return math.log((visitor.visits_without_token + 2.0 * usual) / (visitor.visits + 1.0) / usual)
+        if any(token & CAME_BACK for token in visitor.tokens):
+            return parameters.LOG_OTHER_LIVE_TOKEN
+        return 0.0
+
+
+def judge(
+    features: Features,
+    now_ms: int,
+    counts: Mapping[int, float],
+    candidates: Sequence[tuple[int, Visitor]],
+    exact_numbers: Sequence[int],
+    statistics: Statistics,
+) -> Judgement:
+    """Whose report this is, by the device and its surroundings alone.
+
+    `counts`: devices by kind of block; `candidates`: the visitors that were read; `exact_numbers`: those that sent
+    this very report before.
+    """
+    the_judge = _Judge(features, now_ms // 1000, counts, statistics)
+    distinct = the_judge.chance.distinct()
+    ranked = rank(features, candidates)
+    if not ranked:
+        return Judgement(distinct=distinct)
+    exact_report = features.exact
+    weighed = [
+        the_judge.weigh(number, visitor, exact=number in exact_numbers or exact_report in visitor.exact_hashes)
+        for number, visitor in ranked
+    ]
+    rate = the_judge.return_rate
+    likeliest = max(weighed, key=lambda candidate: candidate.odds)
+    total = 1.0 - rate + rate * parameters.MISSED_BY_BLOCKS + sum(candidate.odds for candidate in weighed)
+    # Known devices that agree as much but were not read, or that hide behind an id into which they were merged.
+    equals = sum(
+        candidate is not likeliest and candidate.log_twins <= likeliest.log_twins + 0.7 for candidate in weighed
+    )
+    unread_twins = max(0.0, math.exp(min(likeliest.log_twins, 20.0)) - equals)
+    total += likeliest.odds / likeliest.recency * unread_twins
+    _pool_split_records(weighed)
+    best = max(weighed, key=lambda candidate: (candidate.pooled, candidate.visitor.last_seen_s, -candidate.number))
+    probability = min(best.pooled / total, 1.0)
+    probability_new = (1.0 - rate) / total
+    linked = probability >= parameters.LINK_PROBABILITY
+    outcome: Outcome
+    if linked:
+        outcome = "exact" if best.exact else "match"
+        sole = best.exact and counts.get(blocks.EXACT, 0.0) < parameters.SOLE_DEVICE
+        confidence = 100 if sole else min(99, max(85, int(100 * probability)))
+    else:
+        outcome = "ambiguous" if probability_new < 1.0 - parameters.LINK_PROBABILITY else "doubtful"
+        confidence = 0
+    return Judgement(
+        number=best.number,
+        linked=linked,
+        confidence=confidence,
+        outcome=outcome,
+        probability=probability,
+        probability_new=probability_new,
+        distinct=distinct,
+        near=any((~candidate.agreement & _INDEPENDENT).bit_count() <= 2 for candidate in weighed),
+    )
+
+
+def _pool_split_records(weighed: list[_Candidate]) -> None:
+    """A record made by an earlier doubtful split is probably the device of its parent: each counts for the other."""
+    by_number = {candidate.number: candidate for candidate in weighed}
+    for candidate in weighed:
+        parent = by_number.get(candidate.visitor.parent)
+        if parent is not None and candidate.visitor.parent_probability:
+            same = candidate.visitor.parent_probability / 255
+            candidate.pooled += parent.odds * same
+            parent.pooled += candidate.odds * same

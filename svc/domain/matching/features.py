@@ -1,0 +1,171 @@
+"""What a report looks like to matching: hashed attributes, versions, token and network, as plain numbers.
+
+What may live here: the step from a canonical report to `Features`, and the hashes it is made of. Nothing here knows
+other reports, visitors or statistics.
+
+Hashes are BLAKE3, cut to 32 or 64 bits. A faster checksum (CRC-32) would save about 4 of the 15 µs of an extraction,
+but it is linear: structured values collide in families, and anyone could prepare a value that equals a stranger's
+canvas or token without knowing it. 64 bits for tokens and whole reports keep accidental collisions below one in a
+million at six million entries of one organization; a single attribute collides once in four thousand million pairs,
+which is nothing beside honest twins. The sketches, which only tell near sets from far ones, do use CRC-32.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import struct
+from functools import lru_cache
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+import msgspec
+from blake3 import blake3
+
+from svc.domain.matching.parameters import (
+    ATTRIBUTE_COUNT,
+    HARDWARE_PARTS,
+    IDENTIFIABLE_ATTRIBUTES,
+    IDENTIFIABLE_BITS,
+    INFORMATION_BITS,
+    LOCALE_PARTS,
+)
+from svc.domain.model import Attribute
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from svc.domain.model import Agent, Report, RequestFacts
+
+_SKETCHED_MEMBERS = 1024
+"""Members of a set that its sketch takes in: beyond that all 64 bits are set anyway."""
+_FORGETFUL_BROWSERS = ("safari", "chrome_ios", "firefox_ios")
+_EXACT = struct.Struct(f"<IIHH{ATTRIBUTE_COUNT}I")
+_BITS = tuple(INFORMATION_BITS[attribute] for attribute in Attribute)
+_HARDWARE = tuple(map(int, HARDWARE_PARTS))
+_LOCALE = tuple(map(int, LOCALE_PARTS))
+_JOINT = {len(parts): struct.Struct(f"<{len(parts)}I") for parts in (_HARDWARE, _LOCALE)}
+
+
+class Features(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One report as matching sees it. Hashes are never 0; 0 says that the thing was not reported."""
+
+    values: tuple[int, ...]
+    """A 32-bit hash for each attribute, in the order of `Attribute`."""
+    family: int
+    """32-bit hash of the class: operating system, browser, mobile or not. Only visitors of one class are compared."""
+    collector: int = 0
+    """32-bit hash of the adapter that gave the attributes. Values of different ones cannot be compared."""
+    mobile: bool = False
+    native: bool = False
+    forgetful: bool = False
+    """The browser erases what scripts store after a week without a visit."""
+    browser_version: int = 0
+    os_release: int = 0
+    """16 bits each, growing with releases."""
+    font_sketch: int = 0
+    rest_sketch: int = 0
+    """64-bit sketches of the set of fonts and of the leaves that no attribute claims."""
+    hardware: int = 0
+    locale: int = 0
+    """32-bit hashes of the hardware attributes and of the locale, each taken together."""
+    token: int = 0
+    """64-bit hash of the client token; the lowest bit is always 0, visitor records keep a flag there."""
+    token_is_new: bool = False
+    near_network: int = 0
+    """32-bit hash of the address's /24, or /48."""
+    wide_network: int = 0
+    """Of its /16, or /32."""
+    exact: int = 0
+    """64-bit hash of class, versions and all attributes."""
+    information_bits: float = 0.0
+    identifiable: bool = False
+
+    def without_token(self) -> Features:
+        """The same report judged by the device alone."""
+        return msgspec.structs.replace(self, token=0, token_is_new=False)
+
+
+def hash32(value: bytes) -> int:
+    """A 32-bit hash that is never 0."""
+    return int.from_bytes(blake3(value).digest(4), "little") or 1
+
+
+def hash64(value: bytes) -> int:
+    """A 64-bit hash that is never 0."""
+    return int.from_bytes(blake3(value).digest(8), "little") or 1
+
+
+def extract(report: Report, agent: Agent, facts: RequestFacts) -> Features:
+    """What matching needs of one report: pure, about 15 µs, so it is done before any transaction is opened."""
+    values = [0] * ATTRIBUTE_COUNT
+    bits, informative = 0.0, 0
+    for attribute, value in report.attributes.items():
+        if value:
+            values[attribute] = hash32(value.encode("utf-8", "replace"))
+            gained = _BITS[attribute]
+            if gained:
+                bits += gained
+                informative += 1
+    family = hash32(f"{agent.os_family}|{agent.browser_family}|{agent.mobile:d}".encode())
+    collector = hash32(report.collectors[0].encode()) if report.collectors else 0
+    browser_version, os_release = agent.browser_version & 0xFFFF, agent.os_release & 0xFFFF
+    near_network, wide_network = networks(facts.ip)
+    token = report.client_token
+    return Features(
+        values=tuple(values),
+        family=family,
+        collector=collector,
+        mobile=agent.mobile,
+        native="native" in report.collectors,
+        forgetful=agent.browser_family in _FORGETFUL_BROWSERS or agent.os_family == "ios",
+        browser_version=browser_version,
+        os_release=os_release,
+        font_sketch=sketch(report.fonts),
+        rest_sketch=sketch(report.rest),
+        hardware=_joint(values, _HARDWARE),
+        locale=_joint(values, _LOCALE),
+        token=(hash64(token.encode("utf-8", "replace")) & ~1 or 2) if token else 0,
+        token_is_new=report.client_token_is_new if token else False,
+        near_network=near_network,
+        wide_network=wide_network,
+        exact=hash64(_EXACT.pack(family, collector, browser_version, os_release, *values)),
+        information_bits=bits,
+        identifiable=informative >= IDENTIFIABLE_ATTRIBUTES and bits >= IDENTIFIABLE_BITS,
+    )
+
+
+def sketch(members: Iterable[str]) -> int:
+    """A 64-bit sketch of a set: one bit a member, so that sets that share most members share most bits."""
+    bits = 0
+    for count, member in enumerate(members):
+        if count == _SKETCHED_MEMBERS:
+            break
+        bits |= 1 << (_bit_of_short(member) if len(member) <= 64 else crc32(member.encode("utf-8", "replace")) & 63)
+    return bits
+
+
+@lru_cache(maxsize=8192)
+def _bit_of_short(member: str) -> int:
+    # Font names and settings recur in nearly every report; the length limit bounds what strangers make us keep.
+    return crc32(member.encode("utf-8", "replace")) & 63
+
+
+def networks(address: str) -> tuple[int, int]:
+    """Hashes of the near (/24, /48) and the wide (/16, /32) network of an address; zeros when it is not one."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return 0, 0
+    if parsed.version == 6:
+        mapped = parsed.ipv4_mapped
+        if mapped is None:
+            packed = parsed.packed
+            return hash32(b"6" + packed[:6]), hash32(b"6" + packed[:4])
+        parsed = mapped
+    packed = parsed.packed
+    return hash32(b"4" + packed[:3]), hash32(b"4" + packed[:2])
+
+
+def _joint(values: list[int], parts: tuple[int, ...]) -> int:
+    selected = [values[part] for part in parts]
+    return hash32(_JOINT[len(parts)].pack(*selected)) if any(selected) else 0

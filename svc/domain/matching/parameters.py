@@ -1,0 +1,255 @@
+"""The numbers of matching, each group with where it comes from. Constants only: nothing here computes an answer.
+
+Rates and weights were fitted on simulated visits whose change rates follow the 122,350 fingerprints that the FP-Stalker
+study published (Vastel et al., IEEE S&P 2018) and whose values follow the monthly browser networks of
+apify/fingerprint-suite. An organization's own statistics replace most of them within a few hundred visits.
+Tuples over attributes are in the order of `Attribute`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from svc.domain.model import Attribute
+
+ATTRIBUTE_COUNT: Final = 20
+assert len(Attribute) == ATTRIBUTE_COUNT, "a new attribute needs a number in every table of this module"
+
+# ---- what can be identified
+
+INFORMATION_BITS: Final = {
+    Attribute.MODEL: 7.0,
+    Attribute.GPU: 5.0,
+    Attribute.SCREEN: 3.0,
+    Attribute.PIXEL_RATIO: 1.0,
+    Attribute.HARDWARE: 2.5,
+    Attribute.TOUCH: 0.5,
+    Attribute.LANGUAGES: 2.0,
+    Attribute.TIMEZONE: 2.5,
+    Attribute.FONTS: 3.0,
+    Attribute.CANVAS: 6.0,
+    Attribute.WEBGL: 3.0,
+    Attribute.AUDIO: 1.5,
+    Attribute.FONT_PREFERENCES: 1.5,
+    Attribute.FRAME: 1.5,
+    Attribute.COLOUR: 0.8,
+    Attribute.ACCESSIBILITY: 0.4,
+    Attribute.PLUGINS: 0.5,
+    Attribute.MISCELLANEOUS: 0.5,
+    Attribute.REST: 3.0,
+    Attribute.FIRST_LANGUAGE: 0.0,  # it follows from the languages
+}
+"""Average self-information of each attribute in bits, rounded from published surveys (Laperdrix et al., "Browser
+Fingerprinting: A Survey", ACM TWEB 2020, table 2), less what it shares with the attributes before it."""
+
+IDENTIFIABLE_BITS: Final = 14.0
+"""Below this a report fits one in 16,000 people at best: it identifies nobody."""
+IDENTIFIABLE_ATTRIBUTES: Final = 4
+
+# ---- how much is read
+
+BLOCK_LENGTH: Final = 32
+"""Visitor numbers kept in a block; more devices than that are counted only."""
+RECORDS_READ: Final = 32
+"""Visitor records read for one identification, the token's included."""
+RECORDS_SCORED: Final = 12
+"""Of those, how many are compared in full after a cheap ranking."""
+
+# ---- how devices change
+
+ChangeRate = tuple[float, float, float]
+"""(differs between any two visits, further changes a day, changed by one release of the browser or system)."""
+
+CHANGE_DESKTOP: Final[dict[Attribute, ChangeRate]] = {
+    Attribute.MODEL: (0.0005, 0.0, 0.0),
+    Attribute.GPU: (0.012, 0.0004, 0.0),
+    Attribute.SCREEN: (0.085, 0.0005, 0.001),
+    Attribute.PIXEL_RATIO: (0.07, 0.0005, 0.0),
+    Attribute.HARDWARE: (0.004, 0.0002, 0.004),
+    Attribute.TOUCH: (0.003, 0.0002, 0.0),
+    Attribute.LANGUAGES: (0.005, 0.001, 0.003),
+    Attribute.TIMEZONE: (0.015, 0.004, 0.0),
+    Attribute.FONTS: (0.005, 0.005, 0.0),
+    Attribute.CANVAS: (0.02, 0.0015, 0.25),
+    Attribute.WEBGL: (0.015, 0.002, 0.08),
+    Attribute.AUDIO: (0.004, 0.0002, 0.04),
+    Attribute.FONT_PREFERENCES: (0.003, 0.0004, 0.1),
+    Attribute.FRAME: (0.08, 0.004, 0.0),
+    Attribute.COLOUR: (0.08, 0.0005, 0.0),
+    Attribute.ACCESSIBILITY: (0.003, 0.002, 0.02),
+    Attribute.PLUGINS: (0.004, 0.001, 0.02),
+    Attribute.MISCELLANEOUS: (0.004, 0.0003, 0.03),
+    Attribute.REST: (0.05, 0.005, 0.2),
+    Attribute.FIRST_LANGUAGE: (0.002, 0.0004, 0.0),
+}
+CHANGE_MOBILE: Final[dict[Attribute, ChangeRate]] = CHANGE_DESKTOP | {
+    Attribute.GPU: (0.001, 0.0001, 0.0),
+    Attribute.SCREEN: (0.004, 0.0002, 0.0),
+    Attribute.PIXEL_RATIO: (0.004, 0.0002, 0.0),
+    Attribute.HARDWARE: (0.002, 0.0001, 0.004),
+    Attribute.TOUCH: (0.001, 0.0001, 0.0),
+    Attribute.FONTS: (0.002, 0.0004, 0.01),
+    Attribute.FRAME: (0.01, 0.0005, 0.0),
+    Attribute.COLOUR: (0.004, 0.0003, 0.0),
+}
+CHANGE_FLOOR: Final = 0.0001
+CHANGE_CEILING: Final = 0.97
+"""No change is certain, and none impossible."""
+
+CHANGE_DAYS: Final = (0, 1, 2, 3, 4, 5, 6, 7, 9, 12, 15, 19, 24, 30, 40, 55, 75, 100, 140, 200, 280, 400)
+"""Days of absence for which the change tables have a row; longer absences use the last one."""
+CHANGE_RELEASES: Final = (0, 1, 2, 4, 8)
+"""Releases between two visits for which there is a table; greater distances use the last one."""
+
+FOLLOWS: Final = {
+    Attribute.FIRST_LANGUAGE: Attribute.LANGUAGES,
+    Attribute.PIXEL_RATIO: Attribute.SCREEN,
+    Attribute.FRAME: Attribute.SCREEN,
+    Attribute.COLOUR: Attribute.SCREEN,
+    Attribute.WEBGL: Attribute.CANVAS,
+    Attribute.MISCELLANEOUS: Attribute.CANVAS,
+    Attribute.FONT_PREFERENCES: Attribute.CANVAS,
+}
+"""A change that comes along with another one (a monitor is plugged in, the browser is upgraded) is paid for once. What
+follows the canvas does so only when the version changed too: on one version they have nothing in common."""
+
+LOG_FOLLOWED: Final = -0.5
+"""Log likelihood of a change whose leader changed too."""
+LOG_HABIT: Final = -0.95
+"""Of a value that this visitor had before: docked and undocked, home and away."""
+LOG_HABIT_FOLLOWED: Final = -0.2
+LOG_FORMER_REPORT: Final = -7.0
+"""Of a whole report that this visitor sent once, before its latest few or before an upgrade, when the network is new
+too: rather another device that stands where this one stood."""
+LOG_NEAR_FONTS: Final = 2.0
+LOG_FAR_FONTS: Final = -1.5
+LOG_NEAR_REST: Final = 2.0
+LOG_FAR_REST: Final = -1.0
+"""Corrections to a change of a set, when the two sets share three quarters of their members, and when they do not."""
+LOG_SAME_FIRST_LANGUAGE: Final = 1.7
+LOG_OTHER_VERSION: Final = -0.2
+LOG_VERSION_DOWN: Final = -5.5
+"""Browsers and systems are hardly ever downgraded: 0.4 % of version changes in the FP-Stalker data."""
+
+# ---- how often devices look alike
+
+AGREEMENT_WEIGHT: Final = {
+    Attribute.MODEL: 0.4,
+    Attribute.GPU: 0.85,
+    Attribute.SCREEN: 1.0,
+    Attribute.PIXEL_RATIO: 0.04,
+    Attribute.HARDWARE: 0.7,
+    Attribute.TOUCH: 0.2,
+    Attribute.LANGUAGES: 0.6,
+    Attribute.TIMEZONE: 0.35,
+    Attribute.FONTS: 0.95,
+    Attribute.CANVAS: 0.42,
+    Attribute.WEBGL: 0.3,
+    Attribute.AUDIO: 0.1,
+    Attribute.FONT_PREFERENCES: 0.6,
+    Attribute.FRAME: 0.5,
+    Attribute.COLOUR: 0.3,
+    Attribute.ACCESSIBILITY: 0.9,
+    Attribute.PLUGINS: 0.3,
+    Attribute.MISCELLANEOUS: 0.4,
+    Attribute.REST: 0.6,
+    Attribute.FIRST_LANGUAGE: 0.9,
+}
+"""How much agreement on an attribute still says, given that the others agree: attributes correlate. Poisson fit of the
+observed number of twins on the log frequencies. The joint hardware and the joint locale count fully."""
+
+HARDWARE_PARTS: Final = (Attribute.MODEL, Attribute.GPU, Attribute.SCREEN, Attribute.HARDWARE, Attribute.TOUCH)
+LOCALE_PARTS: Final = (Attribute.LANGUAGES, Attribute.TIMEZONE)
+"""Counted jointly, since their parts hardly ever vary alone."""
+
+PRIOR_FREQUENCY: Final = {
+    Attribute.MODEL: 0.01,
+    Attribute.GPU: 0.04,
+    Attribute.SCREEN: 0.1,
+    Attribute.PIXEL_RATIO: 0.3,
+    Attribute.HARDWARE: 0.08,
+    Attribute.TOUCH: 0.6,
+    Attribute.LANGUAGES: 0.3,
+    Attribute.TIMEZONE: 0.2,
+    Attribute.FONTS: 0.1,
+    Attribute.CANVAS: 0.03,
+    Attribute.WEBGL: 0.1,
+    Attribute.AUDIO: 0.5,
+    Attribute.FONT_PREFERENCES: 0.4,
+    Attribute.FRAME: 0.3,
+    Attribute.COLOUR: 0.5,
+    Attribute.ACCESSIBILITY: 0.8,
+    Attribute.PLUGINS: 0.9,
+    Attribute.MISCELLANEOUS: 0.6,
+    Attribute.REST: 0.2,
+    Attribute.FIRST_LANGUAGE: 0.4,
+}
+PRIOR_HARDWARE: Final = 0.01
+PRIOR_LOCALE: Final = 0.1
+PRIOR_DEVICES: Final = 4.0
+"""How often two devices of one class agree by chance, and how many devices that belief is worth."""
+
+UNSEEN_DEVICES: Final = 300.0
+UNSEEN_AT_MOST: Final = 20.0
+"""How far a small organization is from having seen its visitors, in devices, and the most that this may weigh. The
+first lets a young organization recognise at all; the second keeps its first few visitors apart."""
+RARE_TOGETHER: Final = 1.8
+"""Rare values come together more often than their product says: the most that the log of expected twins is raised."""
+UNSEEN_TWINS: Final = 0.5
+"""Twins expected at most beyond those that the block counts show, so that a flood of near copies of a report does not
+make the report itself look common."""
+CLONES_DESKTOP: Final = 0.0008
+CLONES_MOBILE: Final = 0.01
+"""Expected twins that are not due to chance: two phones of one household, machines of one office image."""
+CLONES_NEAR: Final = 0.1
+"""Share of those that are met on the same network."""
+
+# ---- network and habit
+
+SAME_NETWORK_DESKTOP: Final = (0.65, 0.15)
+SAME_NETWORK_MOBILE: Final = (0.65, 0.35)
+"""P(the visit comes from the /24 of the last visit, from that of an earlier one)."""
+LOG_TWIN_SAME_WIDE_NETWORK: Final = -2.5
+"""A chance twin is that much less likely to come from the same /16."""
+NETWORK_PRIOR: Final = 0.3
+"""Devices of a class that are expected on a network beside the visitor's own."""
+LOG_FAR_NETWORK_DESKTOP: Final = -5.0
+LOG_FAR_NETWORK_MOBILE: Final = -4.5
+GAP_DAYS: Final = 5.5
+"""Recency: a visitor weighs GAP_DAYS / (absence + GAP_DAYS / 3), within the bounds below."""
+GAP_BOUNDS: Final = (0.15, 3.0)
+COMES_WITHOUT_TOKEN: Final = 0.25
+FORGETFUL_COMES_WITHOUT_TOKEN: Final = 0.95
+"""P(a visitor shows up without its token), and in browsers that erase what scripts store after seven days without a
+visit (WebKit's tracking prevention)."""
+FORGETFUL_DAYS: Final = 7
+LOG_OTHER_LIVE_TOKEN: Final = -11.5
+"""It brings a stored token that we do not know, while this visitor has a living one."""
+
+RETURN_RATE: Final = 0.23
+RETURN_RATE_VISITS: Final = 40.0
+RETURN_RATE_BOUNDS: Final = (0.03, 0.97)
+RETURN_RATE_MEMORY: Final = 4000.0
+"""P(a visit without a known token is a return), how many visits that belief is worth, and how many are remembered."""
+MISSED_BY_BLOCKS: Final = 0.01
+"""Share of returning visitors that no block finds."""
+
+# ---- the decision
+
+LINK_PROBABILITY: Final = 0.85
+"""Tau: a visit is linked from here on. A doubtful split costs less than a false merge."""
+SOLE_DEVICE: Final = 1.5
+"""A report that fewer devices than this sent can belong to one device only."""
+TEMPLATE_CONFIDENCE: Final = 92
+"""Links below count the visit and leave the record's template alone, so that doubt cannot drift a record away."""
+EVIDENCE_PROBABILITY: Final = 0.95
+"""Links from here on teach the change rates."""
+SPLIT_PROBABILITY: Final = 0.05
+"""A new visitor remembers the visitor that it may have been from here on."""
+HARD_ATTRIBUTES: Final = (Attribute.MODEL, Attribute.GPU, Attribute.HARDWARE, Attribute.TOUCH)
+"""What a device cannot change; on phones the screen too."""
+CONTRADICTIONS: Final = 3
+"""So many contradicted hard attributes, and a token is taken for a copied one."""
+
+assert set(INFORMATION_BITS) == set(CHANGE_DESKTOP) == set(CHANGE_MOBILE) == set(AGREEMENT_WEIGHT) == set(Attribute)
+assert set(PRIOR_FREQUENCY) == set(Attribute)

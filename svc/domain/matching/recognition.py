@@ -1,0 +1,237 @@
+"""Recognition: the bounded procedure that reads what might match, decides, and says what to write.
+
+What may live here: the order of reads, and the writes of one identification as data. The caller runs it inside its
+transaction, over an `Index` that is bound to one organization, and applies what comes back.
+
+Bounds of one identification: at most 8 block reads, 32 record reads (12 scored in full), 8 block writes and 2 record
+writes. A known token that nothing contradicts costs one block and one record. A report that cannot identify anybody
+reads and writes nothing, with or without a token: an id that hangs on the token alone would be the token, and a
+report poor enough for that is easily made by anybody who copied one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol
+
+import msgspec
+
+from svc.domain.matching import blocks, parameters
+from svc.domain.matching.blocks import EMPTY_BLOCK, Block, BlockKey, block_keys, token_key
+from svc.domain.matching.decision import DAY_S, Judgement, Outcome, by_token, judge, token_changes
+from svc.domain.matching.statistics import NOTHING, Lesson, Statistics
+from svc.domain.matching.visitor import CAME_BACK, Visitor, first_record
+
+if TYPE_CHECKING:
+    from svc.domain.matching.features import Features
+
+_COUNTED_AFTER_S: Final = DAY_S // 4
+"""A visit that changes nothing is written down when the last one is longer ago than this."""
+_ALWAYS_LISTED: Final = (blocks.EXACT, blocks.NETWORK)
+"""Kinds whose newest visitors are worth reading however long the block is."""
+
+
+class Index(Protocol):
+    """What the store offers inside a transaction, bound to one organization."""
+
+    def block(self, key: BlockKey) -> Block:
+        """The block under this key; an empty one when there is none."""
+        ...
+
+    def visitor(self, number: int) -> Visitor | None: ...
+
+
+class Recognition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Whose report it is, and what follows from that."""
+
+    number: int | None = None
+    """The visitor's number; `None` = a new visitor."""
+    confidence: int = 0
+    """0 for a new id, 85 to 99 recognised though something changed, 100 (decisions 3.5)."""
+    token_conflict: bool = False
+    """The report brought the token of a visitor whose device it contradicts."""
+    outcome: Outcome = "unidentifiable"
+    visitor: Visitor | None = None
+    """The record to put, when it changed. For a new visitor the caller gives number and `visitor_id`."""
+    postings: tuple[tuple[BlockKey, float], ...] = ()
+    """Blocks that gain this visitor's number, and how many devices it counts for (`Block.with_posting`)."""
+    dropped: tuple[BlockKey, ...] = ()
+    """Blocks that lose this visitor's number (`Block.without`)."""
+    lesson: Lesson = NOTHING
+    """For `Statistics.learn`, once the transaction is committed and never before."""
+
+
+UNIDENTIFIABLE: Final = Recognition()
+
+
+def recognise(index: Index, statistics: Statistics, features: Features, now_ms: int) -> Recognition:
+    """Whose report this is. Reads the index within the bounds above; changes nothing."""
+    if not features.identifiable:
+        return UNIDENTIFIABLE
+    token_conflict = False
+    if features.token:
+        for number in index.block(token_key(features.token)).numbers[:1]:
+            visitor = index.visitor(number)
+            if visitor is None:
+                break
+            changed = token_changes(features, visitor)
+            if changed is not None:
+                exact = _sent_before(index, features, number, visitor)
+                return _linked(features, now_ms, by_token(number, changed, exact=exact), visitor)
+            token_conflict = True
+            features = features.without_token()
+    return _judged(index, statistics, features, now_ms, token_conflict=token_conflict)
+
+
+def _sent_before(index: Index, features: Features, number: int, visitor: Visitor) -> bool:
+    """Whether this visitor sent the very same report before, lately or ever."""
+    if features.exact in visitor.exact_hashes:
+        return True
+    return number in index.block(blocks.exact_key(features.exact)).numbers
+
+
+def _judged(
+    index: Index, statistics: Statistics, features: Features, now_ms: int, *, token_conflict: bool
+) -> Recognition:
+    keys = block_keys(features)
+    read = {key[0]: index.block(key) for key in keys if key[0] != blocks.TOKEN}
+    counts = {kind: block.count for kind, block in read.items()}
+    # The token's record, when there was one, is among the records that may be read.
+    candidates = _candidates(index, read, parameters.RECORDS_READ - 1)
+    exact_numbers = read.get(blocks.EXACT, EMPTY_BLOCK).numbers
+    judgement = judge(features, now_ms, counts, candidates, exact_numbers, statistics)
+    if judgement.linked:
+        visitor = next(visitor for number, visitor in candidates if number == judgement.number)
+        return _linked(
+            features,
+            now_ms,
+            judgement,
+            visitor,
+            new_devices=_new_devices(statistics, features, judgement),
+            token_conflict=token_conflict,
+        )
+    parent, parent_probability = 0, 0.0
+    if judgement.number is not None and judgement.probability > parameters.SPLIT_PROBABILITY:
+        parent, parent_probability = judgement.number, judgement.probability
+    return Recognition(
+        token_conflict=token_conflict,
+        outcome=judgement.outcome,
+        visitor=first_record(features, now_ms, parent=parent, parent_probability=parent_probability),
+        postings=tuple((key, judgement.probability_new) for key in keys),
+        lesson=Lesson(
+            features=features,
+            new_devices=_new_devices(statistics, features, judgement),
+            returned=1.0 - judgement.probability_new if judgement.distinct else None,
+        ),
+    )
+
+
+def _candidates(index: Index, read: dict[int, Block], most: int) -> list[tuple[int, Visitor]]:
+    """The visitors to compare with: those that stand in most blocks, then in the order in which blocks list them.
+
+    A block of more devices than it lists says that its values are common; it is counted but not searched.
+    """
+    votes: dict[int, int] = {}
+    for kind, block in read.items():
+        if block.count <= parameters.BLOCK_LENGTH or kind in _ALWAYS_LISTED:
+            for number in block.numbers:
+                votes[number] = votes.get(number, 0) + 1
+    numbers = list(votes)
+    if len(numbers) > most:
+        numbers.sort(key=votes.__getitem__, reverse=True)  # stable: ties stay in order
+    found = ((number, index.visitor(number)) for number in numbers[:most])
+    return [(number, visitor) for number, visitor in found if visitor is not None]
+
+
+def _new_devices(statistics: Statistics, features: Features, judgement: Judgement) -> float:
+    """How many devices this visit adds to the frequency tables, by expectation.
+
+    Blurred reports, and reports close to a known one, count by the return rate and not by their own judgement: else
+    doubtful judgements feed the very counts that they rest on, and splits or merges run away.
+    """
+    usual = 1.0 - statistics.return_rate(features)
+    if not judgement.distinct:
+        return usual
+    return min(judgement.probability_new, usual) if judgement.near else judgement.probability_new
+
+
+def _linked(
+    features: Features,
+    now_ms: int,
+    judgement: Judgement,
+    visitor: Visitor,
+    *,
+    new_devices: float = 0.0,
+    token_conflict: bool = False,
+) -> Recognition:
+    proven = judgement.outcome == "token"
+    gap_s = max(now_ms // 1000 - visitor.last_seen_s, 0)
+    lesson = Lesson(
+        features=features,
+        new_devices=new_devices,
+        returned=None if proven or not judgement.distinct else 1.0 - judgement.probability_new,
+        before=visitor if judgement.probability > parameters.EVIDENCE_PROBABILITY else None,
+        days=gap_s // DAY_S,
+        proven=proven,
+    )
+    postings: tuple[tuple[BlockKey, float], ...] = ()
+    dropped: tuple[BlockKey, ...] = ()
+    changed: Visitor | None = None
+    if judgement.confidence >= parameters.TEMPLATE_CONFIDENCE or proven:
+        before = visitor
+        if proven and _shared_by_two(features, visitor):
+            # Two devices share this id; the one of the older token keeps it, the other gets an id when it returns.
+            dropped = (token_key(visitor.tokens[0]),)
+            visitor = msgspec.structs.replace(visitor, tokens=visitor.tokens[1:])
+        after = visitor.updated(features, now_ms)
+        if dropped or _differs(after, before):
+            postings = tuple((key, 1.0) for key in _keys_to_add(features, before))
+            changed = after
+    else:
+        # The report is remembered, so that the same report gets the same answer; its second visit then counts in full.
+        after = visitor.counted(features, now_ms)
+        if features.exact not in visitor.exact_hashes:
+            postings = ((blocks.exact_key(features.exact), 1.0),)
+            changed = after
+    if changed is None and gap_s > _COUNTED_AFTER_S:
+        changed = after
+    return Recognition(
+        number=judgement.number,
+        confidence=judgement.confidence,
+        token_conflict=token_conflict,
+        outcome=judgement.outcome,
+        visitor=changed,
+        postings=postings,
+        dropped=dropped,
+        lesson=lesson,
+    )
+
+
+def _shared_by_two(features: Features, visitor: Visitor) -> bool:
+    """Two stored tokens alternate, and with them the network or the report: not one browser on two sites."""
+    if not visitor.tokens or not visitor.tokens[0] & CAME_BACK or visitor.tokens[0] & ~CAME_BACK == features.token:
+        return False
+    moved = bool(visitor.networks) and bool(features.near_network) and visitor.networks[0][0] != features.near_network
+    return moved or visitor.exact_hashes[0] != features.exact
+
+
+def _differs(after: Visitor, before: Visitor) -> bool:
+    """Whether more changed than the times and counts of visits."""
+    return (
+        after.values != before.values
+        or after.tokens != before.tokens
+        or after.networks != before.networks
+        or after.exact_hashes != before.exact_hashes
+        or after.browser_version != before.browser_version
+        or after.os_release != before.os_release
+        or after.family != before.family
+        or after.collector != before.collector
+    )
+
+
+def _keys_to_add(features: Features, visitor: Visitor) -> list[BlockKey]:
+    """Keys of the report under which this visitor does not stand yet, as far as its record tells."""
+    standing = set(blocks.attribute_keys(visitor.family, visitor.collector, visitor.values))
+    standing.update(blocks.exact_key(exact) for exact in visitor.exact_hashes)
+    standing.update(blocks.network_key(visitor.family, near) for near, _ in visitor.networks)
+    standing.update(token_key(token) for token in visitor.tokens)
+    return [key for key in block_keys(features) if key not in standing]

@@ -1,0 +1,306 @@
+"""What an organization's visits taught: how common values are, how often devices change, how often people return.
+
+What may live here: the bounded tables of one organization, what they answer, and how they learn from a `Lesson`. They
+are held in memory by whoever owns the organization; a lesson is applied after the visit is on the disk, never before.
+Losing the tables costs precision, not truth: they learn anew.
+
+Bounds: at most `CLASSES` classes, each with a table for every attribute of at most twice `COMMON_VALUES` entries
+(lossy counting, Manku & Motwani, VLDB 2002). A few hundred kilobytes for a busy organization.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import msgspec
+
+from svc.domain.matching.features import Features
+from svc.domain.matching.parameters import (
+    ATTRIBUTE_COUNT,
+    CHANGE_CEILING,
+    CHANGE_DAYS,
+    CHANGE_DESKTOP,
+    CHANGE_FLOOR,
+    CHANGE_MOBILE,
+    CHANGE_RELEASES,
+    PRIOR_DEVICES,
+    PRIOR_FREQUENCY,
+    PRIOR_HARDWARE,
+    PRIOR_LOCALE,
+    RETURN_RATE,
+    RETURN_RATE_BOUNDS,
+    RETURN_RATE_MEMORY,
+    RETURN_RATE_VISITS,
+    ChangeRate,
+)
+from svc.domain.matching.visitor import Visitor
+from svc.domain.model import Attribute
+
+CLASSES: Final = 48
+COMMON_VALUES: Final = 64
+COMMON_HARDWARE: Final = 256
+VERSIONS_REMEMBERED: Final = 600.0
+HARDWARE: Final = ATTRIBUTE_COUNT
+LOCALE: Final = ATTRIBUTE_COUNT + 1
+"""Places of the two joint values behind those of the attributes."""
+_TABLES: Final = ATTRIBUTE_COUNT + 2
+_DROPPED: Final = 0
+"""Key of a table's largest count that was ever dropped from it; hashes are never 0."""
+
+ChangeRow = tuple[tuple[float, ...], tuple[float, ...]]
+"""Per attribute: log P(kept), log P(changed)."""
+ChangeTable = tuple[tuple[ChangeRow, ...], ...]
+"""By releases between the visits, by days of absence."""
+
+TABLE_OF_RELEASES: Final = tuple(
+    min(range(len(CHANGE_RELEASES)), key=lambda table: abs(CHANGE_RELEASES[table] - releases))
+    for releases in range(CHANGE_RELEASES[-1] + 1)
+)
+ROW_OF_DAY: Final = tuple(
+    min(range(len(CHANGE_DAYS)), key=lambda row: abs(CHANGE_DAYS[row] - day)) for day in range(CHANGE_DAYS[-1] + 1)
+)
+
+
+class Lesson(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What one visit teaches. Data only, so that an undone transaction can drop it."""
+
+    features: Features | None = None
+    """`None`: nothing to learn."""
+    new_devices: float = 0.0
+    """How many devices the visit adds, by expectation, 0 to 1."""
+    returned: float | None = None
+    """Probability that it was a return, when it came without a known token and tells devices apart."""
+    before: Visitor | None = None
+    """The record that it surely belongs to, as it stood before the visit."""
+    days: int = 0
+    """Whole days since that visitor's last visit."""
+    proven: bool = False
+    """The link was proven by a token rather than judged."""
+
+
+NOTHING: Final = Lesson()
+
+
+class _Class(msgspec.Struct, gc=False):
+    devices: float = 0.0
+    tables: list[dict[int, float]] = msgspec.field(default_factory=lambda: [{} for _ in range(_TABLES)])
+    version_visits: float = 0.0
+    versions: dict[int, float] = msgspec.field(default_factory=dict[int, float])
+
+
+class _Changes(msgspec.Struct, gc=False):
+    """Observed against expected changes of desktops or mobiles."""
+
+    links: int = 0
+    proven_observed: list[float] = msgspec.field(default_factory=lambda: [0.0] * ATTRIBUTE_COUNT)
+    proven_expected: list[float] = msgspec.field(default_factory=lambda: [0.0] * ATTRIBUTE_COUNT)
+    judged_observed: list[float] = msgspec.field(default_factory=lambda: [0.0] * ATTRIBUTE_COUNT)
+    judged_expected: list[float] = msgspec.field(default_factory=lambda: [0.0] * ATTRIBUTE_COUNT)
+    scale: list[float] = msgspec.field(default_factory=lambda: [1.0] * ATTRIBUTE_COUNT)
+
+
+class _State(msgspec.Struct, gc=False):
+    """Everything that is kept; the bytes are its MessagePack."""
+
+    format: int = 1
+    classes: dict[int, _Class] = msgspec.field(default_factory=dict[int, _Class])
+    returns: dict[int, tuple[float, float]] = msgspec.field(default_factory=dict[int, tuple[float, float]])
+    changes: list[_Changes] = msgspec.field(default_factory=lambda: [_Changes(), _Changes()])
+
+
+def change_table(rates: dict[Attribute, ChangeRate], scale: list[float]) -> ChangeTable:
+    """Log probabilities that attributes keep or change their value, by releases and days between two visits."""
+
+    def row(day: int, releases: int) -> ChangeRow:
+        kept: list[float] = []
+        changed: list[float] = []
+        for attribute in Attribute:
+            base, daily, release = rates[attribute]
+            stays = (1 - base) * math.exp(-daily * day) * (1 - release) ** (releases**0.5)
+            change = min(max((1 - stays) * scale[attribute], CHANGE_FLOOR), CHANGE_CEILING)
+            kept.append(math.log(1 - change))
+            changed.append(math.log(change))
+        return tuple(kept), tuple(changed)
+
+    return tuple(tuple(row(day, releases) for day in CHANGE_DAYS) for releases in CHANGE_RELEASES)
+
+
+def releases_between(features: Features, visitor: Visitor) -> int:
+    """How many releases of its browser or system a visitor moved: at least 1 when any version differs."""
+    browser = features.browser_version - visitor.browser_version
+    if not browser and features.os_release == visitor.os_release:
+        return 0
+    # Browser versions count tenths of a major release.
+    return min(max(abs(browser) // 10, 1), CHANGE_RELEASES[-1])
+
+
+_RATES: Final = (CHANGE_DESKTOP, CHANGE_MOBILE)
+_UNLEARNED: Final = tuple(change_table(rates, [1.0] * ATTRIBUTE_COUNT) for rates in _RATES)
+_EXPECTED_CHANGES: Final = tuple(
+    tuple(tuple(tuple(math.exp(log) for log in changed) for _, changed in rows) for rows in table)
+    for table in _UNLEARNED
+)
+_PRIOR: Final = tuple(
+    PRIOR_DEVICES * frequency
+    for frequency in (*(PRIOR_FREQUENCY[attribute] for attribute in Attribute), PRIOR_HARDWARE, PRIOR_LOCALE)
+)
+_EMPTY_CLASS: Final = _Class()
+
+
+class Statistics:
+    """The tables of one organization. Answers are pure reads; only `learn` changes anything."""
+
+    def __init__(self, state: _State | None = None) -> None:
+        self._state = state or _State()
+        self.change_tables: list[ChangeTable] = [
+            change_table(rates, changes.scale) if changes.links else table
+            for rates, changes, table in zip(_RATES, self._state.changes, _UNLEARNED, strict=True)
+        ]
+        """For desktops and for mobiles."""
+
+    def to_bytes(self) -> bytes:
+        return msgspec.msgpack.encode(self._state)
+
+    @staticmethod
+    def from_bytes(raw: bytes) -> Statistics:
+        """The statistics in these bytes; `msgspec.DecodeError` when they are none."""
+        return Statistics(msgspec.msgpack.decode(raw, type=_State))
+
+    def devices(self, family: int) -> float:
+        """Expected number of devices of this class seen so far."""
+        return self._state.classes.get(family, _EMPTY_CLASS).devices
+
+    def log_frequencies(self, features: Features) -> list[float]:
+        """Log P(another device of the class reports the same), per attribute, hardware, locale; 0 if not reported."""
+        known = self._state.classes.get(features.family, _EMPTY_CLASS)
+        # The visitor that is compared is one of the devices counted, and does not speak for the others.
+        scale = 1.0 / (max(known.devices - 1.0, 0.0) + PRIOR_DEVICES)
+        log = math.log
+        logs: list[float] = []
+        places = zip((*features.values, features.hardware, features.locale), known.tables, _PRIOR, strict=True)
+        for value, table, prior in places:
+            if not value:
+                logs.append(0.0)
+                continue
+            count = table.get(value)
+            if count is None:
+                count = table.get(_DROPPED, 0.0) * 0.5
+            logs.append(log(min(1.0, (max(count - 1.0, 0.0) + prior) * scale)))
+        return logs
+
+    def version_share(self, features: Features) -> float:
+        """Recent share of this browser and system version in its class."""
+        known = self._state.classes.get(features.family, _EMPTY_CLASS)
+        return (known.versions.get(_version(features), 0.0) + 0.5) / (known.version_visits + 2.0)
+
+    def return_rate(self, features: Features) -> float:
+        """P(a visit in this token state is a return), for visits whose token is not known."""
+        returned, visits = self._state.returns.get(_token_state(features), (0.0, 0.0))
+        rate = (RETURN_RATE * RETURN_RATE_VISITS + returned) / (RETURN_RATE_VISITS + visits)
+        low, high = RETURN_RATE_BOUNDS
+        return min(max(rate, low), high)
+
+    def learn(self, lesson: Lesson) -> None:
+        features = lesson.features
+        if features is None:
+            return
+        known = self._class(features.family)
+        if lesson.new_devices > 0.0:
+            _count_device(known, features, lesson.new_devices)
+        _count_version(known, features)
+        if lesson.returned is not None:
+            state = _token_state(features)
+            returned, visits = self._state.returns.get(state, (0.0, 0.0))
+            fading = 0.5 if visits >= RETURN_RATE_MEMORY else 1.0
+            self._state.returns[state] = ((returned + lesson.returned) * fading, (visits + 1.0) * fading)
+        if lesson.before is not None:
+            self._count_changes(features, lesson.before, lesson.days, proven=lesson.proven)
+
+    def _class(self, family: int) -> _Class:
+        classes = self._state.classes
+        known = classes.get(family)
+        if known is None:
+            if len(classes) >= CLASSES:
+                del classes[min(classes, key=lambda other: (classes[other].version_visits, other))]
+            known = classes[family] = _Class()
+        return known
+
+    def _count_changes(self, features: Features, before: Visitor, days: int, *, proven: bool) -> None:
+        """Compare how often attributes change with what was expected; rescale the expectation now and then.
+
+        Links that a token proved are fair. Judged ones favour devices that changed little: they only raise a rate.
+        """
+        changes = self._state.changes[features.mobile]
+        table = _EXPECTED_CHANGES[features.mobile][TABLE_OF_RELEASES[releases_between(features, before)]]
+        expected_changes = table[ROW_OF_DAY[min(days, len(ROW_OF_DAY) - 1)]]
+        observed = changes.proven_observed if proven else changes.judged_observed
+        expected = changes.proven_expected if proven else changes.judged_expected
+        attribute = -1
+        for new, old in zip(features.values, before.values, strict=True):
+            attribute += 1
+            if new and old:
+                expected[attribute] += expected_changes[attribute]
+                if new != old and (attribute, new) not in before.former:
+                    observed[attribute] += 1.0
+        changes.links += 1
+        if changes.links in (50, 100, 200, 400) or changes.links % 1000 == 0:
+            self._rescale(changes, mobile=features.mobile)
+
+    def _rescale(self, changes: _Changes, *, mobile: bool) -> None:
+        for attribute in Attribute:
+            proven = (changes.proven_observed[attribute] + 10) / (changes.proven_expected[attribute] + 10)
+            observed, expected = changes.judged_observed[attribute], changes.judged_expected[attribute]
+            judged = (observed + 10) / (expected + 10) if observed > expected else 0.0
+            changes.scale[attribute] = min(max(proven, judged, 0.3), 30.0)
+        self.change_tables[mobile] = change_table(_RATES[mobile], changes.scale)
+        if changes.links > 20_000:
+            changes.links = 10_000
+            for counts in (
+                changes.proven_observed,
+                changes.proven_expected,
+                changes.judged_observed,
+                changes.judged_expected,
+            ):
+                counts[:] = [count / 2 for count in counts]
+
+
+def _token_state(features: Features) -> int:
+    """Visits are alike in how often they are returns when these agree."""
+    token = 0 if not features.token else 1 if features.token_is_new else 2
+    return token + 3 * (features.forgetful and token > 0) + 6 * features.native
+
+
+def _version(features: Features) -> int:
+    return features.browser_version << 16 | features.os_release
+
+
+def _count_device(known: _Class, features: Features, weight: float) -> None:
+    known.devices += weight
+    place = -1
+    for value in (*features.values, features.hardware, features.locale):
+        place += 1
+        if value:
+            table = known.tables[place]
+            table[value] = table.get(value, 0.0) + weight
+            most = COMMON_HARDWARE if place == HARDWARE else COMMON_VALUES
+            if len(table) > 2 * most:
+                _keep_common(table, most)
+
+
+def _keep_common(table: dict[int, float], most: int) -> None:
+    """Drop all but the `most` highest counts, and remember how high the dropped ones were."""
+    dropped = table.pop(_DROPPED, 0.0)
+    bar = sorted(table.values(), reverse=True)[most]
+    for value in [value for value, count in table.items() if count <= bar]:
+        del table[value]
+    table[_DROPPED] = max(dropped, bar)
+
+
+def _count_version(known: _Class, features: Features) -> None:
+    known.version_visits += 1.0
+    version = _version(features)
+    known.versions[version] = known.versions.get(version, 0.0) + 1.0
+    if known.version_visits > VERSIONS_REMEMBERED:
+        known.version_visits /= 2
+        known.versions = {version: count / 2 for version, count in known.versions.items() if count > 0.6}

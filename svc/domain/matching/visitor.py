@@ -1,0 +1,232 @@
+"""The record of one visitor: what a returning device is compared with, and its compact binary form.
+
+What may live here: the record, how it follows a visit, and its bytes. A record is 120 to 330 bytes: everything in it
+is hashed, and every list in it is short.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import msgspec
+
+from svc.domain.matching.parameters import ATTRIBUTE_COUNT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from svc.domain.matching.features import Features
+
+FORMAT: Final = 1
+"""First byte of a packed record."""
+VISITOR_ID_LENGTH: Final = 20
+FORMER_VALUES: Final = 12
+NETWORKS: Final = 4
+TOKENS: Final = 3
+EXACT_HASHES: Final = 4
+_Item = TypeVar("_Item")
+_MOST_VISITS: Final = 0xFFFF
+_FIXED: Final = struct.Struct(f"<B20sIIIIHHHHIBQQ{ATTRIBUTE_COUNT}I4B")
+_FORMER: Final = struct.Struct("<BI")
+
+CAME_BACK: Final = 1
+"""Lowest bit of a token in a record: it was read back from the browser's storage at least once."""
+
+
+class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What is kept of one visitor. Times are whole seconds since 1970, hashes as in `Features`."""
+
+    visitor_id: str
+    """20 letters and digits; empty only until the caller gives a new visitor its id."""
+    family: int
+    collector: int
+    values: tuple[int, ...]
+    """The template: the latest known value of each attribute."""
+    browser_version: int
+    os_release: int
+    font_sketch: int
+    rest_sketch: int
+    first_seen_s: int
+    last_seen_s: int
+    visits: int = 1
+    visits_without_token: int = 0
+    """Visits that brought no token or a new one. Counts stop at 65,535; visits within six hours may go uncounted."""
+    parent: int = 0
+    """Number of the visitor that this one was split from in doubt; 0 = none."""
+    parent_probability: int = 0
+    """That it is the same device after all, in 1/255."""
+    former: tuple[tuple[int, int], ...] = ()
+    """(attribute, value) pairs that it had before, newest first."""
+    networks: tuple[tuple[int, int], ...] = ()
+    """(near, wide) networks, newest first."""
+    tokens: tuple[int, ...] = ()
+    """Token hashes, newest first, each with `CAME_BACK` in its lowest bit."""
+    exact_hashes: tuple[int, ...] = ()
+    """Of its latest different reports, newest first."""
+
+    def has_token(self, token: int) -> bool:
+        return any(own & ~CAME_BACK == token for own in self.tokens)
+
+    def has_near_network(self, near_network: int) -> bool:
+        return any(near == near_network for near, _ in self.networks)
+
+    def counted(self, features: Features, now_ms: int) -> Visitor:
+        """The record after a visit that is not sure enough to change its template: only the report is remembered."""
+        return msgspec.structs.replace(
+            self,
+            last_seen_s=max(self.last_seen_s, now_ms // 1000),
+            visits=min(self.visits + 1, _MOST_VISITS),
+            visits_without_token=min(self.visits_without_token + _without_token(features), _MOST_VISITS),
+            exact_hashes=_first(features.exact, self.exact_hashes, EXACT_HASHES),
+        )
+
+    def updated(self, features: Features, now_ms: int) -> Visitor:
+        """The record after a visit that is surely its own: the template follows, what it replaces is remembered."""
+        if features.collector == self.collector:
+            values, former = _follow(self.values, self.former, features.values)
+        else:
+            values, former = features.values, ()
+        networks = self.networks
+        if features.near_network:
+            networks = _first((features.near_network, features.wide_network), networks, NETWORKS)
+        tokens = self.tokens
+        if features.token:
+            kept = (own for own in tokens if own & ~CAME_BACK != features.token)
+            came_back = not features.token_is_new or features.token | CAME_BACK in tokens
+            tokens = (features.token | came_back, *kept)[:TOKENS]
+        return Visitor(
+            visitor_id=self.visitor_id,
+            family=features.family,
+            collector=features.collector,
+            values=values,
+            browser_version=features.browser_version or self.browser_version,
+            os_release=features.os_release or self.os_release,
+            font_sketch=features.font_sketch or self.font_sketch,
+            rest_sketch=features.rest_sketch or self.rest_sketch,
+            first_seen_s=self.first_seen_s,
+            last_seen_s=max(self.last_seen_s, now_ms // 1000),
+            visits=min(self.visits + 1, _MOST_VISITS),
+            visits_without_token=min(self.visits_without_token + _without_token(features), _MOST_VISITS),
+            parent=self.parent,
+            parent_probability=self.parent_probability,
+            former=former,
+            networks=networks,
+            tokens=tokens,
+            exact_hashes=_first(features.exact, self.exact_hashes, EXACT_HASHES),
+        )
+
+    def pack(self) -> bytes:
+        """Format byte, fixed part, four counts, then the lists; little-endian."""
+        former, networks, tokens, exact_hashes = self.former, self.networks, self.tokens, self.exact_hashes
+        return b"".join(
+            (
+                _FIXED.pack(
+                    FORMAT,
+                    self.visitor_id.encode("ascii"),
+                    self.family,
+                    self.collector,
+                    self.first_seen_s,
+                    self.last_seen_s,
+                    self.visits,
+                    self.visits_without_token,
+                    self.browser_version,
+                    self.os_release,
+                    self.parent,
+                    self.parent_probability,
+                    self.font_sketch,
+                    self.rest_sketch,
+                    *self.values,
+                    len(former),
+                    len(networks),
+                    len(tokens),
+                    len(exact_hashes),
+                ),
+                struct.pack(
+                    f"<{len(tokens) + len(exact_hashes)}Q{2 * len(networks)}I",
+                    *tokens,
+                    *exact_hashes,
+                    *(half for network in networks for half in network),
+                ),
+                *(_FORMER.pack(*pair) for pair in former),
+            ),
+        )
+
+    @staticmethod
+    def unpack(raw: bytes) -> Visitor:
+        """The record in these bytes; `ValueError` when they are of another format."""
+        if not raw or raw[0] != FORMAT:
+            raise ValueError(f"not a visitor record of format {FORMAT}: first byte {raw[:1]!r}")
+        fixed = _FIXED.unpack_from(raw)
+        former_count, network_count, token_count, exact_count = fixed[-4:]
+        lists = struct.unpack_from(f"<{token_count + exact_count}Q{2 * network_count}I", raw, _FIXED.size)
+        networks_at = token_count + exact_count
+        former_at = _FIXED.size + 8 * networks_at + 8 * network_count
+        visitor_id: bytes = fixed[1]
+        return Visitor(
+            visitor_id=visitor_id.rstrip(b"\0").decode("ascii"),
+            family=fixed[2],
+            collector=fixed[3],
+            first_seen_s=fixed[4],
+            last_seen_s=fixed[5],
+            visits=fixed[6],
+            visits_without_token=fixed[7],
+            browser_version=fixed[8],
+            os_release=fixed[9],
+            parent=fixed[10],
+            parent_probability=fixed[11],
+            font_sketch=fixed[12],
+            rest_sketch=fixed[13],
+            values=fixed[14:-4],
+            former=tuple(_FORMER.iter_unpack(raw[former_at:])) if former_count else (),
+            networks=tuple(zip(lists[networks_at::2], lists[networks_at + 1 :: 2], strict=True)),
+            tokens=lists[:token_count],
+            exact_hashes=lists[token_count:networks_at],
+        )
+
+
+def first_record(features: Features, now_ms: int, *, parent: int = 0, parent_probability: float = 0.0) -> Visitor:
+    """The record of a visitor that was never seen before; its id is the caller's to give."""
+    return Visitor(
+        visitor_id="",
+        family=features.family,
+        collector=features.collector,
+        values=features.values,
+        browser_version=features.browser_version,
+        os_release=features.os_release,
+        font_sketch=features.font_sketch,
+        rest_sketch=features.rest_sketch,
+        first_seen_s=now_ms // 1000,
+        last_seen_s=now_ms // 1000,
+        parent=parent,
+        parent_probability=int(255 * parent_probability),
+        networks=((features.near_network, features.wide_network),) if features.near_network else (),
+        tokens=(features.token | (not features.token_is_new),) if features.token else (),
+        exact_hashes=(features.exact,),
+    )
+
+
+def _without_token(features: Features) -> bool:
+    return not features.token or features.token_is_new
+
+
+def _first(item: _Item, others: tuple[_Item, ...], most: int) -> tuple[_Item, ...]:
+    if others and others[0] == item:
+        return others
+    return (item, *(other for other in others if other != item))[:most]
+
+
+def _follow(
+    values: tuple[int, ...], former: tuple[tuple[int, int], ...], reported: Iterable[int]
+) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
+    """The template after a report, and the values it had before; what was not reported stays."""
+    followed = list(values)
+    remembered = list(former)
+    for attribute, (old, new) in enumerate(zip(values, reported, strict=True)):
+        if new in (0, old):
+            continue
+        followed[attribute] = new
+        remembered = [pair for pair in remembered if pair not in ((attribute, old), (attribute, new))]
+        if old:
+            remembered.insert(0, (attribute, old))
+    return tuple(followed), tuple(remembered[:FORMER_VALUES])

@@ -1,0 +1,124 @@
+"""A small world for the tests of matching: people with devices, and an index in memory that counts what it is asked."""
+
+from __future__ import annotations
+
+import msgspec
+
+from svc.domain.matching import Block, Features, Recognition, Statistics, Visitor, extract, recognise
+from svc.domain.matching.blocks import EMPTY_BLOCK, BlockKey
+from svc.domain.model import Agent, Attribute, Report, RequestFacts
+
+START_MS = 1_790_000_000_000
+MINUTE_MS = 60_000
+DAY_MS = 86_400_000
+
+CHROME = Agent(browser_family="chrome", browser_version=1400, os_family="windows", os_release=1000)
+PHONE = Agent(browser_family="chrome", browser_version=1400, os_family="android", os_release=1500, mobile=True)
+
+DESKTOP_VALUES = {
+    Attribute.GPU: "intel uhd 770",
+    Attribute.SCREEN: "1920x1080",
+    Attribute.PIXEL_RATIO: "1",
+    Attribute.HARDWARE: "8/16",
+    Attribute.TOUCH: "0/Win32",
+    Attribute.LANGUAGES: "de-DE,de,en",
+    Attribute.TIMEZONE: "Europe/Berlin",
+    Attribute.FONTS: "Arial,Calibri,Segoe UI",
+    Attribute.CANVAS: "canvas-1",
+    Attribute.WEBGL: "webgl-1",
+    Attribute.AUDIO: "124.04",
+    Attribute.COLOUR: "24/srgb",
+    Attribute.MISCELLANEOUS: "chrome",
+    Attribute.REST: "a=1",
+    Attribute.FIRST_LANGUAGE: "de-de",
+}
+
+
+def other_device(name: str) -> dict[Attribute, str]:
+    """A device that shares nothing telling with any other name's."""
+    return {attribute: f"{value} of {name}" for attribute, value in DESKTOP_VALUES.items()}
+
+
+def features_of(
+    values: dict[Attribute, str] | None = None,
+    *,
+    agent: Agent = CHROME,
+    ip: str = "81.2.69.142",
+    token: str | None = None,
+    token_is_new: bool = False,
+    collector: str = "plain",
+    fonts: tuple[str, ...] = ("Arial", "Calibri", "Segoe UI"),
+) -> Features:
+    report = Report(
+        collectors=(collector,),
+        attributes={attribute: f"{collector}:{value}" for attribute, value in (values or DESKTOP_VALUES).items()},
+        fonts=fonts,
+        client_token=token,
+        client_token_is_new=token_is_new,
+    )
+    return extract(report, agent, RequestFacts(ip=ip))
+
+
+class Seen(msgspec.Struct, frozen=True):
+    number: int
+    is_new: bool
+    confidence: int
+    outcome: str
+    token_conflict: bool
+
+
+class Organization:
+    """An index in memory. Everything goes through its bytes, as in a store."""
+
+    def __init__(self) -> None:
+        self.blocks: dict[BlockKey, bytes] = {}
+        self.visitors: dict[int, bytes] = {}
+        self.statistics = Statistics()
+        self.last_number = 0
+        self.block_reads = self.visitor_reads = 0
+        self.most_block_reads = self.most_visitor_reads = self.most_block_writes = 0
+
+    def block(self, key: BlockKey) -> Block:
+        self.block_reads += 1
+        raw = self.blocks.get(key)
+        return EMPTY_BLOCK if raw is None else Block.unpack(raw)
+
+    def visitor(self, number: int) -> Visitor | None:
+        self.visitor_reads += 1
+        raw = self.visitors.get(number)
+        return None if raw is None else Visitor.unpack(raw)
+
+    def visit(self, features: Features, now_ms: int = START_MS) -> Seen:
+        self.block_reads = self.visitor_reads = 0
+        recognition = recognise(self, self.statistics, features, now_ms)
+        self.most_block_reads = max(self.most_block_reads, self.block_reads)
+        self.most_visitor_reads = max(self.most_visitor_reads, self.visitor_reads)
+        self.most_block_writes = max(self.most_block_writes, len(recognition.postings) + len(recognition.dropped))
+        number = self.apply(recognition)
+        self.statistics.learn(recognition.lesson)
+        return Seen(
+            number,
+            recognition.number is None,
+            recognition.confidence,
+            recognition.outcome,
+            recognition.token_conflict,
+        )
+
+    def apply(self, recognition: Recognition) -> int:
+        number = recognition.number
+        visitor = recognition.visitor
+        if number is None:
+            self.last_number += 1
+            number = self.last_number
+            if visitor is not None:
+                visitor = msgspec.structs.replace(visitor, visitor_id=f"{number:020d}")
+        if visitor is not None:
+            self.visitors[number] = visitor.pack()
+        for key in recognition.dropped:
+            self.blocks[key] = self._stored(key).without(number).pack()
+        for key, weight in recognition.postings:
+            self.blocks[key] = self._stored(key).with_posting(number, weight).pack()
+        return number
+
+    def _stored(self, key: BlockKey) -> Block:
+        return Block.unpack(self.blocks[key]) if key in self.blocks else EMPTY_BLOCK

@@ -1,0 +1,361 @@
+"""Recognition: the rules of decisions 3.5 and 3.6, and the bounds of one identification."""
+
+from __future__ import annotations
+
+import random
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from svc.domain.matching import Features, recognise
+from svc.domain.matching.blocks import block_keys
+from svc.domain.matching.parameters import ATTRIBUTE_COUNT, BLOCK_LENGTH, RECORDS_READ
+from svc.domain.model import Attribute
+from tests.domain.matching_world import (
+    CHROME,
+    DAY_MS,
+    DESKTOP_VALUES,
+    MINUTE_MS,
+    PHONE,
+    START_MS,
+    Organization,
+    features_of,
+    other_device,
+)
+
+TOKEN = "t0ken-of-the-first-browser"
+
+
+def changed(**values: str) -> dict[Attribute, str]:
+    return DESKTOP_VALUES | {Attribute[name]: value for name, value in values.items()}
+
+
+# ---- tokens
+
+
+def test_a_known_token_with_the_same_report_is_that_visitor_at_confidence_100() -> None:
+    organization = Organization()
+    first = organization.visit(features_of(token=TOKEN, token_is_new=True))
+    again = organization.visit(features_of(token=TOKEN), START_MS + DAY_MS)
+    assert first.is_new
+    assert (again.number, again.is_new, again.confidence, again.outcome) == (first.number, False, 100, "token")
+
+
+def test_a_known_token_loses_one_point_of_confidence_for_each_changed_attribute() -> None:
+    organization = Organization()
+    first = organization.visit(features_of(token=TOKEN, token_is_new=True))
+    moved = organization.visit(features_of(changed(TIMEZONE="Asia/Tokyo"), token=TOKEN), START_MS + DAY_MS)
+    both = organization.visit(features_of(changed(SCREEN="800x600", CANVAS="c"), token=TOKEN), START_MS + 2 * DAY_MS)
+    assert (moved.number, moved.confidence) == (first.number, 98)
+    assert (both.number, both.confidence) == (first.number, 97)
+
+
+def test_a_known_token_is_never_less_sure_than_90() -> None:
+    organization = Organization()
+    first = organization.visit(features_of(token=TOKEN))
+    strange = other_device("elsewhere") | {
+        attribute: DESKTOP_VALUES[attribute] for attribute in (Attribute.GPU, Attribute.TOUCH)
+    }
+    seen = organization.visit(features_of(strange, token=TOKEN), START_MS + DAY_MS)
+    assert (seen.number, seen.confidence) == (first.number, 90)
+
+
+def test_a_former_report_with_the_known_token_is_confidence_100_again() -> None:
+    organization = Organization()
+    organization.visit(features_of(token=TOKEN))
+    for day in range(1, 8):
+        organization.visit(features_of(changed(SCREEN=f"screen {day}"), token=TOKEN), START_MS + day * DAY_MS)
+    assert organization.visit(features_of(token=TOKEN), START_MS + 9 * DAY_MS).confidence == 100
+
+
+def test_a_device_that_contradicts_a_token_in_three_hard_attributes_is_a_token_conflict_and_gets_its_own_id() -> None:
+    organization = Organization()
+    owner = organization.visit(features_of(token=TOKEN))
+    thief_values = changed(GPU="other", HARDWARE="other", TOUCH="other", CANVAS="other", SCREEN="other")
+    thief = organization.visit(features_of(thief_values, token=TOKEN, ip="9.9.9.9"), START_MS + MINUTE_MS)
+    assert thief.token_conflict
+    assert (thief.is_new, thief.confidence) == (True, 0)
+    assert thief.number != owner.number
+
+
+def test_a_token_conflict_takes_over_neither_the_visitor_nor_its_token() -> None:
+    organization = Organization()
+    owner = organization.visit(features_of(token=TOKEN))
+    record = organization.visitor(owner.number)
+    thief_values = changed(GPU="other", HARDWARE="other", TOUCH="other", CANVAS="other", SCREEN="other")
+    thief = organization.visit(features_of(thief_values, token=TOKEN, ip="9.9.9.9"), START_MS + MINUTE_MS)
+    again = organization.visit(features_of(thief_values, token=TOKEN, ip="9.9.9.9"), START_MS + 2 * MINUTE_MS)
+    assert organization.visitor(owner.number) == record
+    assert (again.number, again.token_conflict) == (thief.number, True)
+    stolen = organization.visitor(thief.number)
+    assert stolen is not None
+    assert stolen.tokens == ()
+    back = organization.visit(features_of(token=TOKEN), START_MS + 3 * MINUTE_MS)
+    assert (back.number, back.confidence, back.token_conflict) == (owner.number, 100, False)
+
+
+def test_two_contradicted_hard_attributes_are_no_conflict() -> None:
+    organization = Organization()
+    owner = organization.visit(features_of(token=TOKEN))
+    seen = organization.visit(features_of(changed(GPU="new card", HARDWARE="more memory"), token=TOKEN))
+    assert (seen.number, seen.token_conflict) == (owner.number, False)
+
+
+def test_on_phones_the_screen_is_hard_too() -> None:
+    organization = Organization()
+    organization.visit(features_of(token=TOKEN, agent=PHONE))
+    other = changed(GPU="other", HARDWARE="other", SCREEN="other")
+    assert organization.visit(features_of(other, token=TOKEN, agent=PHONE)).token_conflict
+
+
+def test_a_site_that_changes_its_collector_keeps_visitors_with_tokens() -> None:
+    organization = Organization()
+    first = organization.visit(features_of(token=TOKEN, collector="plain"))
+    seen = organization.visit(features_of(token=TOKEN, collector="thumbmark"))
+    assert (seen.number, seen.token_conflict, seen.confidence) == (first.number, False, 90)
+
+
+def test_one_browser_with_a_token_for_each_of_two_sites_stays_one_visitor() -> None:
+    organization = Organization()
+    first = organization.visit(features_of(token="token-of-site-a", token_is_new=True))
+    for visit in range(1, 9):
+        site = "ab"[visit % 2]
+        seen = organization.visit(
+            features_of(token=f"token-of-site-{site}", token_is_new=visit == 1), START_MS + visit * MINUTE_MS
+        )
+        assert seen.number == first.number
+
+
+# ---- the same report again
+
+
+def test_the_same_report_again_is_the_same_visitor_at_confidence_100() -> None:
+    organization = Organization()
+    first = organization.visit(features_of())
+    again = organization.visit(features_of(), START_MS + MINUTE_MS)
+    assert (again.number, again.confidence, again.outcome) == (first.number, 100, "exact")
+
+
+def test_a_weakly_linked_report_gets_the_same_answer_when_it_is_repeated() -> None:
+    organization = Organization()
+    organization.visit(features_of())
+    for changes in ({"SCREEN": "1"}, {"FONTS": "2"}, {"TIMEZONE": "3"}, {"CANVAS": "4", "SCREEN": "4"}):
+        report = features_of(changed(**changes))
+        once = organization.visit(report, START_MS + DAY_MS)
+        again = organization.visit(report, START_MS + DAY_MS + MINUTE_MS)
+        assert (again.number, again.confidence) == (once.number, 100)
+
+
+def test_identical_devices_with_their_own_tokens_stay_apart() -> None:
+    organization = Organization()
+    numbers: dict[int, int] = {}
+    for round_ in range(3):
+        for device in range(40):
+            features = features_of(token=f"token-of-device-{device:03d}", ip=f"20.{device}.7.7")
+            seen = organization.visit(features, START_MS + round_ * DAY_MS + device * MINUTE_MS)
+            assert seen.is_new == (round_ == 0)
+            assert numbers.setdefault(device, seen.number) == seen.number
+    assert len(set(numbers.values())) == 40
+
+
+def test_a_report_that_many_devices_share_is_not_linked_on_its_looks_alone() -> None:
+    organization = Organization()
+    for device in range(40):
+        organization.visit(features_of(token=f"token-of-device-{device:03d}", ip=f"20.{device}.7.7"))
+    seen = organization.visit(features_of(ip="203.0.113.9"), START_MS + DAY_MS)
+    assert (seen.is_new, seen.confidence) == (True, 0)
+
+
+# ---- changed reports
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"CANVAS": "canvas-2"},
+        {"TIMEZONE": "Europe/Paris"},
+        {"SCREEN": "2560x1440", "PIXEL_RATIO": "2"},
+        {"LANGUAGES": "de-DE,de,en,fr"},
+    ],
+)
+def test_a_device_is_recognised_though_something_changed(changes: dict[str, str]) -> None:
+    organization = Organization()
+    for neighbour in range(5):
+        organization.visit(features_of(other_device(str(neighbour)), ip=f"20.{neighbour}.7.7"))
+    first = organization.visit(features_of())
+    seen = organization.visit(features_of(changed(**changes)), START_MS + DAY_MS)
+    assert seen.number == first.number
+    assert 85 <= seen.confidence <= 99
+
+
+def test_a_browser_upgrade_is_recognised() -> None:
+    organization = Organization()
+    first = organization.visit(features_of())
+    upgraded = msgspec.structs.replace(CHROME, browser_version=1410)
+    report = features_of(changed(CANVAS="canvas-2", WEBGL="webgl-2"), agent=upgraded)
+    seen = organization.visit(report, START_MS + DAY_MS)
+    assert seen.number == first.number
+    assert 85 <= seen.confidence <= 99
+
+
+def test_another_device_behind_the_same_address_is_new() -> None:
+    organization = Organization()
+    first = organization.visit(features_of())
+    seen = organization.visit(features_of(other_device("the neighbour")), START_MS + MINUTE_MS)
+    assert seen.number != first.number
+    assert (seen.is_new, seen.confidence) == (True, 0)
+
+
+def test_visitors_of_another_class_are_not_compared() -> None:
+    organization = Organization()
+    organization.visit(features_of())
+    seen = organization.visit(features_of(agent=PHONE))
+    assert (seen.is_new, seen.outcome) == (True, "no_candidate")
+
+
+def test_a_link_below_92_leaves_the_template_alone() -> None:
+    organization = Organization()
+    first = organization.visit(features_of())
+    template = organization.visitor(first.number)
+    assert template is not None
+    weak = 0
+    rng = random.Random(5)
+    for _ in range(200):
+        names = rng.sample([attribute.name for attribute in DESKTOP_VALUES], rng.randint(1, 4))
+        trial = Organization()
+        trial.visit(features_of())
+        seen = trial.visit(features_of(changed(**dict.fromkeys(names, "changed")), ip="77.1.2.3"), START_MS + DAY_MS)
+        record = trial.visitor(1)
+        assert record is not None
+        if seen.number == 1 and seen.confidence < 92:
+            weak += 1
+            assert record.values == template.values
+            assert record.networks == template.networks
+            assert record.visits == 2
+    assert weak
+
+
+# ---- poor and hostile reports
+
+
+def test_an_unidentifiable_report_reads_and_writes_nothing_even_with_a_known_token() -> None:
+    organization = Organization()
+    organization.visit(features_of(token=TOKEN))
+    poor = features_of({Attribute.SCREEN: "1920x1080", Attribute.TIMEZONE: "UTC"}, token=TOKEN)
+    organization.block_reads = organization.visitor_reads = 0
+    recognition = recognise(organization, organization.statistics, poor, START_MS)
+    before = organization.statistics.to_bytes()
+    organization.statistics.learn(recognition.lesson)
+    assert not poor.identifiable
+    assert (recognition.number, recognition.confidence, recognition.outcome) == (None, 0, "unidentifiable")
+    assert (recognition.visitor, recognition.postings, recognition.dropped) == (None, (), ())
+    assert (organization.block_reads, organization.visitor_reads) == (0, 0)
+    assert organization.statistics.to_bytes() == before
+
+
+@pytest.mark.slow
+def test_a_thousand_random_variations_of_a_report_take_over_nobody_and_stay_within_bounds() -> None:
+    organization = Organization()
+    people = {
+        name: organization.visit(features_of(other_device(name), ip=f"20.{n}.7.7"), START_MS).number
+        for n, name in enumerate("abcdefgh")
+    }
+    victim = features_of()
+    victims_number = organization.visit(victim).number
+    rng = random.Random(7)
+    for attempt in range(1000):
+        names = rng.sample([attribute.name for attribute in DESKTOP_VALUES], rng.randint(1, 10))
+        forged = features_of(
+            changed(**{name: f"forged {rng.random()}" for name in names}), ip=f"{rng.randint(11, 99)}.1.1.1"
+        )
+        seen = organization.visit(forged, START_MS + attempt * MINUTE_MS)
+        assert seen.number not in people.values()
+    assert all(len(raw) <= 4 * (BLOCK_LENGTH + 1) for raw in organization.blocks.values())
+    assert all(len(raw) <= 400 for raw in organization.visitors.values())
+    assert len(organization.statistics.to_bytes()) < 200_000
+    later = START_MS + 2 * DAY_MS
+    assert organization.visit(victim, later).number == victims_number
+    for n, (name, number) in enumerate(people.items()):
+        assert organization.visit(features_of(other_device(name), ip=f"20.{n}.7.7"), later).number == number
+
+
+def crowd(organization: Organization, size: int, seed: int) -> None:
+    rng = random.Random(seed)
+    for visit in range(size):
+        names = rng.sample([attribute.name for attribute in DESKTOP_VALUES], rng.randint(0, 6))
+        values = changed(**{name: str(rng.randint(0, 5)) for name in names})
+        token = rng.choice([None, f"token-{rng.randint(0, size):012d}"])
+        ip = f"10.0.{rng.randint(0, 9)}.1"
+        organization.visit(features_of(values, token=token, ip=ip), START_MS + visit * MINUTE_MS)
+
+
+@pytest.mark.slow
+def test_one_identification_stays_within_its_reads_and_writes() -> None:
+    organization = Organization()
+    crowd(organization, 1500, seed=1)
+    assert organization.most_block_reads == 8
+    assert 20 < organization.most_visitor_reads <= RECORDS_READ
+    assert 6 <= organization.most_block_writes <= 8
+    assert max(len(raw) for raw in organization.blocks.values()) == 4 * (BLOCK_LENGTH + 1)
+
+
+@pytest.mark.slow
+def test_the_same_visits_give_the_same_answers_and_the_same_bytes() -> None:
+    one, two = Organization(), Organization()
+    crowd(one, 400, seed=3)
+    crowd(two, 400, seed=3)
+    assert one.visitors == two.visitors
+    assert one.blocks == two.blocks
+    assert one.statistics.to_bytes() == two.statistics.to_bytes()
+
+
+def test_deciding_changes_nothing_until_it_is_applied_and_learned() -> None:
+    organization = Organization()
+    crowd(organization, 30, seed=4)
+    before = (dict(organization.blocks), dict(organization.visitors), organization.statistics.to_bytes())
+    features = features_of(changed(SCREEN="new"), token=TOKEN)
+    first = recognise(organization, organization.statistics, features, START_MS + DAY_MS)
+    second = recognise(organization, organization.statistics, features, START_MS + DAY_MS)
+    assert first == second
+    assert before == (organization.blocks, organization.visitors, organization.statistics.to_bytes())
+
+
+u16, u32, u64 = (st.integers(0, 2**bits - 1) for bits in (16, 32, 64))
+few_values = st.integers(0, 3)
+any_features = st.builds(
+    Features,
+    values=st.tuples(*[st.one_of(few_values, u32)] * ATTRIBUTE_COUNT),
+    family=st.integers(1, 3),
+    collector=st.integers(0, 2),
+    mobile=st.booleans(),
+    native=st.booleans(),
+    forgetful=st.booleans(),
+    browser_version=u16,
+    os_release=u16,
+    font_sketch=u64,
+    rest_sketch=u64,
+    hardware=few_values,
+    locale=few_values,
+    token=st.integers(0, 5).map(lambda token: token * 2),
+    token_is_new=st.booleans(),
+    near_network=few_values,
+    wide_network=few_values,
+    exact=st.integers(1, 5),
+    identifiable=st.just(True),
+)
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.tuples(any_features, st.integers(0, 800 * DAY_MS)), max_size=20))
+def test_any_features_at_any_time_are_answered(visits: list[tuple[Features, int]]) -> None:
+    organization = Organization()
+    for features, offset_ms in visits:
+        seen = organization.visit(features, START_MS + offset_ms)
+        assert seen.confidence == 0 if seen.is_new else 85 <= seen.confidence <= 100
+        assert len(block_keys(features)) <= 8
+    assert organization.most_block_reads <= 8
+    assert organization.most_visitor_reads <= RECORDS_READ
+    assert organization.most_block_writes <= 8

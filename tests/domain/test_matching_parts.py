@@ -1,0 +1,317 @@
+"""The parts of matching: features, blocks, visitor records and statistics."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc.domain.matching import Block, Features, Lesson, Statistics, Visitor, extract
+from svc.domain.matching.blocks import BLOCK_LENGTH, EXACT, KEY_LENGTH, block_keys, exact_key
+from svc.domain.matching.features import networks, sketch
+from svc.domain.matching.parameters import ATTRIBUTE_COUNT
+from svc.domain.matching.statistics import CLASSES, COMMON_VALUES
+from svc.domain.matching.visitor import EXACT_HASHES, FORMER_VALUES, NETWORKS, TOKENS, first_record
+from svc.domain.model import Attribute, Report, RequestFacts
+from tests.domain.matching_world import (
+    CHROME,
+    DESKTOP_VALUES,
+    PHONE,
+    START_MS,
+    Organization,
+    features_of,
+    other_device,
+)
+
+u8, u16, u32, u64 = (st.integers(0, 2**bits - 1) for bits in (8, 16, 32, 64))
+
+visitors = st.builds(
+    Visitor,
+    visitor_id=st.text("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", min_size=20, max_size=20),
+    family=u32,
+    collector=u32,
+    values=st.tuples(*[u32] * ATTRIBUTE_COUNT),
+    browser_version=u16,
+    os_release=u16,
+    font_sketch=u64,
+    rest_sketch=u64,
+    first_seen_s=u32,
+    last_seen_s=u32,
+    visits=u16,
+    visits_without_token=u16,
+    parent=u32,
+    parent_probability=u8,
+    former=st.lists(st.tuples(st.integers(0, ATTRIBUTE_COUNT - 1), u32), max_size=FORMER_VALUES).map(tuple),
+    networks=st.lists(st.tuples(u32, u32), max_size=NETWORKS).map(tuple),
+    tokens=st.lists(u64, max_size=TOKENS).map(tuple),
+    exact_hashes=st.lists(u64, max_size=EXACT_HASHES).map(tuple),
+)
+
+
+# ---- features
+
+
+def test_a_report_needs_four_attributes_and_fourteen_bits_to_identify() -> None:
+    poor_in_attributes = {Attribute.MODEL: "m", Attribute.CANVAS: "c", Attribute.GPU: "g"}
+    poor_in_bits = {Attribute.PLUGINS: "p", Attribute.TOUCH: "t", Attribute.AUDIO: "a", Attribute.COLOUR: "c"}
+    assert not features_of(poor_in_attributes).identifiable
+    assert not features_of(poor_in_bits).identifiable
+    assert features_of(poor_in_attributes | {Attribute.SCREEN: "s"}).identifiable
+
+
+def test_the_first_language_does_not_count_beside_the_languages_that_it_comes_from() -> None:
+    values = {Attribute.MODEL: "m", Attribute.CANVAS: "c", Attribute.LANGUAGES: "de", Attribute.FIRST_LANGUAGE: "de"}
+    assert not features_of(values).identifiable
+
+
+def test_a_token_does_not_make_a_poor_report_identifiable() -> None:
+    assert not features_of({Attribute.SCREEN: "s"}, token="a-token-of-some-length").identifiable
+
+
+def test_absent_attributes_are_zero_and_reported_ones_are_not() -> None:
+    report = Report(attributes={Attribute.GPU: "g", Attribute.SCREEN: ""})
+    features = extract(report, CHROME, RequestFacts(ip=""))
+    assert [attribute for attribute, value in enumerate(features.values) if value] == [Attribute.GPU]
+
+
+def test_the_exact_hash_follows_every_attribute_and_version_but_neither_token_nor_address() -> None:
+    base = features_of()
+    for attribute in DESKTOP_VALUES:
+        assert features_of(DESKTOP_VALUES | {attribute: "changed"}).exact != base.exact
+    upgraded = msgspec.structs.replace(CHROME, browser_version=1410)
+    assert features_of(agent=upgraded).exact != base.exact
+    assert features_of(token="t" * 20, ip="1.2.3.4").exact == base.exact
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same_near", "same_wide"),
+    [
+        ("81.2.69.1", "81.2.69.200", True, True),
+        ("81.2.69.1", "81.2.70.1", False, True),
+        ("81.2.69.1", "81.3.69.1", False, False),
+        ("2a02:8071:1:2::1", "2a02:8071:1:9::7", True, True),
+        ("2a02:8071:1:2::1", "2a02:8071:2::1", False, True),
+        ("::ffff:81.2.69.1", "81.2.69.9", True, True),
+    ],
+)
+def test_addresses_are_compared_by_their_near_and_wide_networks(
+    one: str, other: str, same_near: bool, same_wide: bool
+) -> None:
+    (near, wide), (other_near, other_wide) = networks(one), networks(other)
+    assert (near == other_near, wide == other_wide) == (same_near, same_wide)
+
+
+@given(st.text())
+def test_what_is_no_address_has_no_network(text: str) -> None:
+    near, wide = networks(text)
+    assert (near == 0) == (wide == 0)
+
+
+@given(st.lists(st.text(max_size=80)))
+def test_a_sketch_depends_on_the_set_and_not_on_its_order(members: list[str]) -> None:
+    assert sketch(members) == sketch(sorted(set(members)))
+    assert 0 <= sketch(members) < 2**64
+
+
+@given(
+    st.dictionaries(st.sampled_from(list(Attribute)), st.text()), st.text(), st.one_of(st.none(), st.text(min_size=1))
+)
+def test_any_report_has_features(values: dict[Attribute, str], ip: str, token: str | None) -> None:
+    features = features_of(values or {Attribute.GPU: ""}, ip=ip, token=token)
+    assert all(0 <= value < 2**32 for value in features.values)
+    assert 0 <= features.exact < 2**64
+    assert features.token & 1 == 0
+
+
+# ---- blocks
+
+
+def test_block_keys_are_nine_bytes_of_at_most_eight_kinds() -> None:
+    keys = block_keys(features_of(token="t" * 20))
+    assert bytes(key[0] for key in keys) == b"XEABCDNT"
+    assert all(len(key) == KEY_LENGTH for key in keys)
+    assert exact_key(0x0102030405060708) == b"X\x01\x02\x03\x04\x05\x06\x07\x08"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "changed"),
+    [
+        (b"EACD", (Attribute.CANVAS, Attribute.WEBGL, Attribute.AUDIO)),
+        (b"AB", (Attribute.FONTS,)),
+        (b"BC", (Attribute.TIMEZONE, Attribute.SCREEN)),
+        (b"D", (Attribute.GPU, Attribute.HARDWARE)),
+    ],
+)
+def test_each_kind_survives_the_changes_it_is_for(kinds: bytes, changed: tuple[Attribute, ...]) -> None:
+    before = set(block_keys(features_of()))
+    after = block_keys(features_of(DESKTOP_VALUES | dict.fromkeys(changed, "changed")))
+    surviving = bytes(key[0] for key in after if key in before and key[0] != ord("N"))
+    assert surviving == kinds
+
+
+def test_classes_share_no_block() -> None:
+    assert not set(block_keys(features_of())) & set(block_keys(features_of(agent=PHONE)))
+
+
+def test_a_key_over_too_few_attributes_is_left_out() -> None:
+    kinds = {key[0] for key in block_keys(features_of({Attribute.GPU: "g", Attribute.SCREEN: "s"}, ip=""))}
+    assert kinds == {EXACT}
+
+
+blocks = st.builds(
+    Block,
+    st.integers(0, 2**32 - 1).map(lambda sixteenths: sixteenths / 16),
+    st.lists(u32, max_size=BLOCK_LENGTH).map(tuple),
+)
+
+
+@given(blocks)
+def test_a_block_survives_its_bytes(block: Block) -> None:
+    assert Block.unpack(block.pack()) == block
+
+
+@given(st.lists(st.tuples(st.integers(1, 60), st.floats(0, 1)), max_size=120))
+def test_a_block_lists_the_newest_visitors_once_and_counts_the_rest(postings: list[tuple[int, float]]) -> None:
+    block = Block()
+    for number, weight in postings:
+        block = block.with_posting(number, weight)
+        assert number in block.numbers
+        assert len(block.numbers) == len(set(block.numbers)) <= BLOCK_LENGTH
+    assert block.count <= len(postings)
+    assert Block.unpack(block.pack()) == block
+
+
+def test_posting_twice_and_removing_twice_change_nothing() -> None:
+    block = Block().with_posting(7, 1.0)
+    assert block.with_posting(7, 1.0) is block
+    assert block.without(7) == Block()
+    assert Block().without(7) == Block()
+
+
+# ---- records
+
+
+@given(visitors)
+def test_a_visitor_survives_its_bytes(visitor: Visitor) -> None:
+    assert Visitor.unpack(visitor.pack()) == visitor
+
+
+@pytest.mark.parametrize("raw", [b"", b"\x00", b"\x02" + bytes(300)])
+def test_bytes_of_another_format_are_refused(raw: bytes) -> None:
+    with pytest.raises(ValueError, match="not a visitor record"):
+        Visitor.unpack(raw)
+
+
+def test_a_record_remembers_what_it_replaces_and_forgets_what_comes_back() -> None:
+    visitor = first_record(features_of(), START_MS)
+    docked = features_of(DESKTOP_VALUES | {Attribute.SCREEN: "docked"})
+    moved = visitor.updated(docked, START_MS + 1000)
+    assert moved.values[Attribute.SCREEN] == docked.values[Attribute.SCREEN]
+    assert moved.former == ((Attribute.SCREEN, visitor.values[Attribute.SCREEN]),)
+    back = moved.updated(features_of(), START_MS + 2000)
+    assert back.values == visitor.values
+    assert back.former == ((Attribute.SCREEN, docked.values[Attribute.SCREEN]),)
+    assert (back.visits, back.first_seen_s, back.last_seen_s) == (3, START_MS // 1000, START_MS // 1000 + 2)
+
+
+def test_what_a_report_leaves_out_stays_in_the_template() -> None:
+    visitor = first_record(features_of(), START_MS)
+    partial = features_of({Attribute.GPU: DESKTOP_VALUES[Attribute.GPU]})
+    assert visitor.updated(partial, START_MS).values == visitor.values
+
+
+def test_every_list_of_a_record_is_bounded() -> None:
+    visitor = first_record(features_of(), START_MS)
+    for visit in range(100):
+        visitor = visitor.updated(
+            features_of(other_device(str(visit)), ip=f"20.{visit}.7.7", token=f"token-{visit:012d}"), START_MS + visit
+        )
+    sizes = (len(visitor.former), len(visitor.networks), len(visitor.tokens), len(visitor.exact_hashes))
+    assert sizes == (FORMER_VALUES, NETWORKS, TOKENS, EXACT_HASHES)
+    assert len(visitor.pack()) <= 400
+
+
+def test_a_first_record_is_small() -> None:
+    assert len(first_record(features_of(token="t" * 20), START_MS).pack()) <= 220
+
+
+# ---- statistics
+
+
+def test_statistics_survive_their_bytes_and_answer_the_same() -> None:
+    organization = Organization()
+    for visit in range(120):
+        organization.visit(
+            features_of(other_device(str(visit % 30)), token=f"token-{visit % 30:012d}"), START_MS + visit
+        )
+    statistics = organization.statistics
+    copy = Statistics.from_bytes(statistics.to_bytes())
+    features = features_of(other_device("3"))
+    assert copy.to_bytes() == statistics.to_bytes()
+    assert copy.log_frequencies(features) == statistics.log_frequencies(features)
+    assert copy.return_rate(features) == statistics.return_rate(features)
+    assert copy.change_tables == statistics.change_tables
+
+
+def test_bytes_that_are_no_statistics_are_refused() -> None:
+    with pytest.raises(msgspec.DecodeError):
+        Statistics.from_bytes(b"\xff\x00")
+
+
+def test_common_values_say_less_than_rare_ones() -> None:
+    statistics = Statistics()
+    for device in range(50):
+        features = features_of(DESKTOP_VALUES | {Attribute.CANVAS: str(device)})
+        statistics.learn(Lesson(features=features, new_devices=1.0))
+    logs = statistics.log_frequencies(features_of(DESKTOP_VALUES | {Attribute.CANVAS: "0"}))
+    assert logs[Attribute.GPU] > -0.2
+    assert logs[Attribute.CANVAS] < -3
+
+
+@pytest.mark.slow
+def test_statistics_are_bounded_whatever_is_reported() -> None:
+    statistics = Statistics()
+    for report in range(3000):
+        features = msgspec.structs.replace(
+            features_of(other_device(str(report))), family=1 + report % (2 * CLASSES), browser_version=report
+        )
+        statistics.learn(Lesson(features=features, new_devices=1.0))
+    for report in range(3000):
+        statistics.learn(Lesson(features=features_of(other_device(str(report))), new_devices=1.0))
+    assert len(statistics.to_bytes()) < CLASSES * 22 * 2 * COMMON_VALUES * 20
+
+
+def test_attributes_that_are_seen_to_change_often_are_forgiven_more() -> None:
+    statistics = Statistics()
+    features = features_of()
+    calm = statistics.change_tables[False][0][1][1]
+    for visit in range(400):
+        before = first_record(features_of(DESKTOP_VALUES | {Attribute.TIMEZONE: str(visit)}), START_MS)
+        statistics.learn(Lesson(features=features, before=before, days=1, proven=True))
+    learned = statistics.change_tables[False][0][1][1]
+    assert learned[Attribute.TIMEZONE] > calm[Attribute.TIMEZONE] + 2
+    assert learned[Attribute.GPU] < calm[Attribute.GPU]
+
+
+def test_return_rates_follow_what_was_seen_within_their_bounds() -> None:
+    statistics = Statistics()
+    features = features_of()
+    start = statistics.return_rate(features)
+    for _ in range(6000):
+        statistics.learn(Lesson(features=features, returned=1.0))
+    assert start < statistics.return_rate(features) <= 0.97
+
+
+def test_learning_nothing_changes_nothing() -> None:
+    statistics = Statistics()
+    before = statistics.to_bytes()
+    statistics.learn(Lesson())
+    assert statistics.to_bytes() == before
+
+
+def test_features_without_their_token_are_otherwise_the_same() -> None:
+    features = features_of(token="t" * 20, token_is_new=True)
+    bare: Features = features.without_token()
+    assert (bare.token, bare.token_is_new) == (0, False)
+    assert msgspec.structs.replace(bare, token=features.token, token_is_new=True) == features

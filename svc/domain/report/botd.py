@@ -1,0 +1,75 @@
+"""BotD (1.x and 2.x): `signals.botd` holds components of `{state, value}`, 0 meaning that it could be read.
+
+What may live here: which components could be read and what they say. The verdicts are drawn in `detection`, not here,
+and the library's own verdict is only archived.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+from svc.domain.report.canonical import listed_languages
+from svc.domain.report.reading import Reading
+from svc.domain.report.values import MAX_LIST, entries_of, flag, is_unicode, members, number, size, text, whole
+
+NAME = "botd"
+
+SUCCESS = 0
+MAX_COMPONENTS = 64
+MAX_DEPTH = 4
+LONGEST_TEXT = 2_048
+
+
+def read(signals: dict[str, Any]) -> Reading | None:
+    """The components that could be read, cut to a bounded size, or `None` when there is no such report."""
+    components = members(signals.get("botd"))
+    recognised = False
+    readable: dict[str, Any] = {}
+    for name, component in islice(components.items(), MAX_COMPONENTS):
+        fields = members(component)
+        state = fields.get("state")
+        if type(state) is not int or len(name) > 64:
+            continue
+        recognised = True
+        if state == SUCCESS:
+            value = _bounded(fields.get("value"), 0)
+            if value is not None and is_unicode(name):
+                readable[name] = value
+    if not recognised:
+        return None
+    return Reading(collector=NAME, attributes={}, claims=_claims(readable), rest=[], botd=readable)
+
+
+def _claims(readable: dict[str, Any]) -> dict[str, Any]:
+    window = members(readable.get("windowSize"))
+    graphics = members(readable.get("webGL"))
+    return {
+        "user_agent": text(readable.get("userAgent"), 1_024),
+        "product_sub": text(readable.get("productSub"), 32),
+        "languages": listed_languages(readable.get("languages")),
+        "outer_window": size(window.get("outerWidth"), window.get("outerHeight")),
+        "inner_window": size(window.get("innerWidth"), window.get("innerHeight")),
+        "gpu_vendor": text(graphics.get("vendor"), 256),
+        "gpu_renderer": text(graphics.get("renderer"), 256),
+        "plugin_count": whole(readable.get("pluginsLength")),
+        "webdriver": flag(readable.get("webDriver")),
+    }
+
+
+def _bounded(value: Any, depth: int) -> Any:
+    """The value with long text cut, long lists shortened and what is nested too deep left out."""
+    kind = value.__class__
+    if kind is str:
+        return value[:LONGEST_TEXT] if is_unicode(value) else None
+    if kind is bool:
+        return value
+    if kind is dict and depth < MAX_DEPTH:
+        return {
+            name: _bounded(inner, depth + 1)
+            for name, inner in islice(members(value).items(), MAX_COMPONENTS)
+            if len(name) <= 64 and is_unicode(name)
+        }
+    if kind is list and depth < MAX_DEPTH:
+        return [_bounded(inner, depth + 1) for inner in entries_of(value)[: MAX_LIST >> 2 * depth]]
+    return number(value)

@@ -1,0 +1,93 @@
+"""What a browser garbles on purpose, so that noise is not taken for a changed device.
+
+What may live here: for each browser that randomises or levels its answers, how it is recognised and which attributes
+are worthless then. Such a browser is no suspect: it protects its user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from svc.domain.model import Attribute, Claims, RequestFacts
+from svc.domain.report.reading import Reading
+
+NOTHING: frozenset[Attribute] = frozenset()
+
+BRAVE_RENDERING = frozenset({Attribute.CANVAS, Attribute.AUDIO, Attribute.WEBGL})
+BRAVE = BRAVE_RENDERING | {Attribute.FONTS, Attribute.HARDWARE, Attribute.PLUGINS}
+"""Brave adds noise per site and session: rendering always, and with its shields up also the number of cores, the
+memory, the plugins and the fonts it admits to."""
+RESIST_FINGERPRINTING = frozenset(
+    {
+        Attribute.CANVAS,
+        Attribute.AUDIO,
+        Attribute.WEBGL,
+        Attribute.GPU,
+        Attribute.FONTS,
+        Attribute.HARDWARE,
+        Attribute.SCREEN,
+        Attribute.PIXEL_RATIO,
+        Attribute.FRAME,
+        Attribute.COLOUR,
+        Attribute.TIMEZONE,
+        Attribute.PLUGINS,
+    }
+)
+"""Firefox with `privacy.resistFingerprinting` (Tor Browser too): random canvas, the rest the same for everyone, and a
+screen that is only the window, rounded."""
+SAFARI_PRIVATE = frozenset({Attribute.CANVAS, Attribute.AUDIO, Attribute.WEBGL})
+"""Safari 17 and later add noise to what is read back in private windows."""
+
+STANDARD_PLUGINS = (
+    "PDF Viewer",
+    "Chrome PDF Viewer",
+    "Chromium PDF Viewer",
+    "Microsoft Edge PDF Viewer",
+    "WebKit built-in PDF",
+)
+"""The list that the HTML standard prescribes. Brave's shields change it, so this very list shows them down."""
+
+_LEVELLED_CORES = (2, 4, 8)
+_LETTERBOX = (200, 100)
+"""Firefox rounds the window down to multiples of 200 by 100 pixels, of 100 by 100 when it is small."""
+
+
+def deliberate_noise(
+    claims: Claims, facts: RequestFacts, readings: Sequence[Reading], *, incognito: bool | None
+) -> frozenset[Attribute]:
+    """The attributes that this browser garbles; empty for most browsers, and where it is not evident."""
+    if _has_brand(claims, facts, "Brave"):
+        names = next((reading.plugin_names for reading in readings if reading.plugin_names is not None), None)
+        return BRAVE_RENDERING if names == STANDARD_PLUGINS else BRAVE
+    user_agent = facts.user_agent or claims.user_agent or ""
+    if "Firefox/" in user_agent:
+        return RESIST_FINGERPRINTING if _is_levelled(claims, readings) else NOTHING
+    if incognito and _is_safari(user_agent):
+        return SAFARI_PRIVATE
+    return NOTHING
+
+
+def _is_levelled(claims: Claims, readings: Iterable[Reading]) -> bool:
+    """UTC, a usual number of cores, and a screen without a desktop whose size is a letterbox step: all three."""
+    if claims.timezone not in ("UTC", "Atlantic/Reykjavik"):
+        return False
+    if claims.cores is not None and claims.cores not in _LEVELLED_CORES:
+        return False
+    frame = next((reading.frame for reading in readings if reading.frame is not None), None)
+    if claims.screen is None or (frame is not None and any(frame)):
+        return False
+    long_side, short_side = max(claims.screen), min(claims.screen)
+    across, down = _LETTERBOX
+    return (long_side % across == 0 or long_side < 500) and long_side % down == 0 and short_side % down == 0
+
+
+def _is_safari(user_agent: str) -> bool:
+    return "Safari/" in user_agent and "Version/" in user_agent and "Chrom" not in user_agent
+
+
+def _has_brand(claims: Claims, facts: RequestFacts, name: str) -> bool:
+    for hints in (claims.hints, facts.hints):
+        for brand, _ in hints.brands:
+            if brand == name:
+                return True
+    return False

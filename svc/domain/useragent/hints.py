@@ -1,0 +1,78 @@
+"""User-Agent Client Hints: the `sec-ch-ua*` headers, and how a report's and a header's hints are joined.
+
+What may live here: the syntax of those headers (RFC 8941 lists, strings and booleans, read leniently) and nothing that
+knows what a brand means.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from svc.domain.model import ClientHints
+from svc.domain.report.brands import MAX_BRANDS, is_grease
+
+LONGEST_HEADER = 1_024
+_BRAND = re.compile(r'"((?:[^"\\]|\\.){1,64})"(?:\s*;\s*v="([^"]{0,64})")?')
+_NO_HINTS = ClientHints()
+
+
+def read_hints(headers: Mapping[str, str]) -> ClientHints:
+    """The hints in headers whose names are lower case. Text that is no hint counts as not said."""
+    if not any(name in headers for name in _HEADERS):
+        return _NO_HINTS
+    full = _brands(headers.get("sec-ch-ua-full-version-list"))
+    return ClientHints(
+        brands=full or _brands(headers.get("sec-ch-ua")),
+        mobile={"?1": True, "?0": False}.get((headers.get("sec-ch-ua-mobile") or "")[:8].strip()),
+        platform=_string(headers.get("sec-ch-ua-platform")),
+        platform_version=_string(headers.get("sec-ch-ua-platform-version")),
+        architecture=_string(headers.get("sec-ch-ua-arch")),
+        model=_string(headers.get("sec-ch-ua-model")),
+    )
+
+
+def joined(reported: ClientHints, sent: ClientHints) -> ClientHints:
+    """The report's hints, and the header's where the report says nothing."""
+    if sent == _NO_HINTS or sent == reported:
+        return reported
+    if reported == _NO_HINTS:
+        return sent
+    # Some collectors list brands without versions: then the header says more.
+    versionless = not any(version for _, version in reported.brands)
+    return ClientHints(
+        brands=sent.brands if versionless and sent.brands else reported.brands,
+        mobile=sent.mobile if reported.mobile is None else reported.mobile,
+        platform=reported.platform or sent.platform,
+        platform_version=reported.platform_version or sent.platform_version,
+        architecture=reported.architecture or sent.architecture,
+        model=reported.model or sent.model,
+    )
+
+
+_HEADERS = (
+    "sec-ch-ua",
+    "sec-ch-ua-platform",
+    "sec-ch-ua-mobile",
+    "sec-ch-ua-full-version-list",
+    "sec-ch-ua-platform-version",
+    "sec-ch-ua-arch",
+    "sec-ch-ua-model",
+)
+
+
+def _brands(value: str | None) -> tuple[tuple[str, str], ...]:
+    if not value:
+        return ()
+    found = _BRAND.findall(value[:LONGEST_HEADER])[:MAX_BRANDS]
+    return tuple(sorted((brand, version) for brand, version in found if not is_grease(brand)))
+
+
+def _string(value: str | None) -> str | None:
+    """A quoted string; the quotes may be missing."""
+    if not value or len(value) > 130:
+        return None
+    text = value.strip()
+    if len(text) >= 2 and text[0] == text[-1] == '"':
+        text = text[1:-1]
+    return text if text and text.isprintable() and '"' not in text else None

@@ -1,3 +1,4 @@
+from itertools import pairwise
 from uuid import UUID
 
 from hypothesis import given
@@ -11,7 +12,7 @@ from tests.support.worlds import seeded_entropy
 def test_request_ids_only_grow_whatever_the_clock_does(moments: list[int], seed: int):
     make = RequestIds(seeded_entropy(seed))
     ids = [make(moment) for moment in moments]
-    assert all(earlier < later for earlier, later in zip(ids, ids[1:], strict=False))
+    assert all(earlier < later for earlier, later in pairwise(ids))
     assert [str(one) for one in ids] == sorted(str(one) for one in ids)
 
 

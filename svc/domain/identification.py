@@ -1,0 +1,141 @@
+"""One identification from what was sent to what is answered: the values it passes through, and the pure step between.
+
+    Submission --assess--> Assessment --(the transaction)--> Identified | Duplicate | Refused
+
+A `Submission` is what a caller with a valid key sent; an `Assessment` is all that can be known of it without the
+store; the outcome is known only once it is on disk.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from svc.domain.billing import price_micros
+from svc.domain.detection import detect
+from svc.domain.matching import Features, extract
+from svc.domain.model import (
+    Agent,
+    Environment,
+    Network,
+    Observation,
+    Platform,
+    Report,
+    RequestFacts,
+    scoring_platform,
+)
+from svc.domain.network import Ranges, read_network
+from svc.domain.refusals import Refusal
+from svc.domain.report import read_report
+from svc.domain.scoring import Score
+from svc.domain.useragent import read_agent
+
+
+class Submission(msgspec.Struct, frozen=True, kw_only=True):
+    """What was sent to identify, by whom, from where. Whoever holds one has a valid key and a readable body."""
+
+    request_id: UUID
+    spare_visitor_id: str
+    """The id of this visitor if it turns out to be a new one."""
+    at_ms: int
+    """When the request arrived; the only reading of the clock."""
+    organization: int
+    key_id: str
+    """The key whose origins, platforms and weights apply."""
+    touched_key: bytes | None
+    """Digest of the presented key when its `last_used_at` is due for renewal."""
+    environment: Environment
+    sdk_platform: str | None
+    sdk_version: str | None
+    origin: str | None
+    tag: str | None
+    idempotency: bytes | None
+    """Digest of the `Idempotency-Key`, 16 bytes."""
+    facts: RequestFacts
+    signals: dict[str, Any]
+    signals_json: bytes
+    """The same, byte for byte as sent."""
+
+    @property
+    def platform(self) -> Platform:
+        return scoring_platform(self.sdk_platform or "web")
+
+
+class Assessment(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that the report, the headers and the address say, before the store is asked."""
+
+    submission: Submission
+    report: Report
+    agent: Agent
+    network: Network
+    features: Features
+    observations: tuple[Observation, ...]
+    scored: bool
+    """`False` only when nothing could be read as a report and there is no user agent (decisions 3.9)."""
+    archive: bytes
+    """The signals deflated, as they are archived."""
+
+    @property
+    def price(self) -> int:
+        """Micros that this identification costs."""
+        return price_micros(
+            environment=self.submission.environment,
+            state=self.network.state,
+            identifiable=self.features.identifiable,
+        )
+
+
+class Identified(msgspec.Struct, frozen=True, kw_only=True):
+    """A new identification that is on disk."""
+
+    visitor_id: str
+    visitor_is_new: bool
+    visitor_confidence: int
+    identifiable: bool
+    network: Network
+    score: Score | None
+    balance_micros: int
+
+
+class Duplicate(msgspec.Struct, frozen=True):
+    """The `Idempotency-Key` was answered before."""
+
+    request_id: UUID
+    balance_micros: int
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """Refused inside the transaction, which changed nothing."""
+
+    refusal: Refusal
+    balance_micros: int
+
+
+def assess(submission: Submission, ranges: Ranges | None) -> Assessment:
+    """Read a submission: adapters, user agent, network, features, signals. No input makes it raise."""
+    report = read_report(submission.signals, submission.facts)
+    agent = read_agent(submission.facts, report)
+    network = read_network(submission.facts.ip, ranges)
+    platform = submission.platform
+    return Assessment(
+        submission=submission,
+        report=report,
+        agent=agent,
+        network=network,
+        features=extract(report, agent, submission.facts),
+        observations=detect(report, submission.facts, agent, network, platform),
+        scored=bool(report.collectors or submission.facts.user_agent or report.claims.user_agent),
+        archive=deflate(submission.signals_json),
+    )
+
+
+def deflate(document: bytes) -> bytes:
+    """Level 1: a report shrinks to a third or less, and a higher level costs three times as much for a tenth more."""
+    return zlib.compress(document, 1)
+
+
+def inflate(archive: bytes) -> bytes:
+    return zlib.decompress(archive)

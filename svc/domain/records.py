@@ -1,0 +1,107 @@
+"""What the service keeps: organizations, events and their archived documents, as they stand in the store.
+
+Every record is an `array_like` struct: fields are appended with defaults and never moved or renamed, so that a record
+written by an older version still reads. Times are Unix milliseconds, amounts millionths of a US dollar.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from svc.domain.billing import BillingStatus, BlockedReason
+from svc.domain.model import AnonymityNetwork, DeviceKind, Environment, Level, Platform, State, VisitorKind
+from svc.domain.ratelimit import DEFAULT_LIMIT_PER_S
+
+
+class Organization(msgspec.Struct, frozen=True, array_like=True):
+    """A customer. `number` is its short name in the keys of every other table."""
+
+    id: str
+    number: int
+    name: str
+    created_at_ms: int
+    rate_limit_per_s: int = DEFAULT_LIMIT_PER_S
+    """0 = no limit."""
+    billing_status: BillingStatus = "free"
+    blocked_reason: BlockedReason | None = None
+    credit_limit_micros: int = 0
+    """How far the balance may go below zero."""
+
+
+class EventTrigger(msgspec.Struct, frozen=True, array_like=True):
+    """A signal group that fired (interface 2.3)."""
+
+    signal: str
+    weight: int
+    confidence: Level
+
+
+class Event(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """One identification as it is read back (interface 2.3), without what its key says: organization and request id."""
+
+    environment: Environment
+    visitor_id: str
+    occurred_at_ms: int
+    state: State
+    reason: str | None
+    platform: Platform
+    sdk_platform: str
+    sdk_version: str
+    origin: str | None
+    tag: str | None
+    ip_address: str
+    country_code: str | None
+    country_name: str | None
+    asn: str | None
+    asn_name: str | None
+    anonymity_network: AnonymityNetwork | None
+    agent: str | None
+    agent_version: str | None
+    os: str | None
+    device_kind: DeviceKind | None
+    visitor_kind: VisitorKind
+    suspect_score: int | None
+    """`None` = not scored."""
+    suspect_level: Level | None
+    triggers: tuple[EventTrigger, ...]
+    identifiable: bool
+    visitor_is_new: bool
+    visitor_confidence: int
+    key_id: str
+    price_micros: int
+    linkage: str
+    """How the visitor was recognised: `token`, `exact`, `match`, ..., for operators."""
+
+
+class Document(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """The archived submission and what scored it (decisions 7.3). The weights stand in their own table, by digest."""
+
+    signals: bytes
+    """The report byte for byte as it was sent, deflated."""
+    sdk_platform: str | None
+    """As sent; `None` when it was not."""
+    sdk_version: str | None
+    tag: str | None
+    suspect_threshold: int
+    weights_scope: str
+    weights_digest: bytes
+    evidence: dict[str, tuple[str, ...]] = {}
+    """signal -> the checks that gave it away."""
+
+
+class WeightsSnapshot(msgspec.Struct, frozen=True, array_like=True):
+    """A set of weights that scored something, kept once however often it is used."""
+
+    weights: dict[str, int]
+
+
+class Idempotency(msgspec.Struct, frozen=True, array_like=True):
+    """The answer to an `Idempotency-Key`."""
+
+    request_id: bytes
+    """16 bytes."""
+    at_ms: int
+
+
+IDEMPOTENCY_MS = 24 * 3600 * 1000
+"""How long an `Idempotency-Key` is remembered (decisions 3.2)."""

@@ -1,0 +1,146 @@
+"""How keys and values become bytes. The laws, each held by a test:
+
+- the byte order of two packed keys is the order of their values, part by part;
+- `unpack(pack(key)) == key`, `decode(encode(value)) == value`;
+- a golden test pins the bytes of every table, so that a change of format is a decision.
+
+Keys are fixed-width big-endian parts, then at most one text (UTF-8 keeps code point order). LMDB holds keys of at most
+511 bytes, so whatever is long and chosen by a user is keyed by its digest. Values are CBOR (RFC 8949) arrays of
+msgspec structs behind a CRC-32 that every read checks, or a fixed binary layout where size and speed matter most.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar
+
+import cbor2
+import msgspec
+
+V = TypeVar("V")
+V_co = TypeVar("V_co", covariant=True)
+
+MAX_KEY_BYTES = 511
+
+
+class Corrupted(Exception):  # noqa: N818  a state of the disk rather than a mistake of the caller
+    """A stored value does not match its check value or its type. The answer is to restore from a backup."""
+
+
+class Key:
+    """The layout of a table's key.
+
+    `layout` is a struct format of big-endian parts without the leading `>`: `B` and `I` and `Q` are unsigned
+    integers, `16s` is sixteen raw bytes. With `text`, one string follows them.
+    """
+
+    def __init__(self, layout: str, *, text: bool = False) -> None:
+        parts = _parts(layout)
+        self._prefixes = [struct.Struct(">" + "".join(parts[:count])) for count in range(len(parts) + 1)]
+        self._fixed = self._prefixes[-1]
+        self._text = text
+        self.width = len(parts) + text
+
+    def pack(self, *values: Any) -> bytes:
+        """The whole key."""
+        if not self._text:
+            return self._fixed.pack(*values)
+        packed = self._fixed.pack(*values[:-1]) + values[-1].encode()
+        if not 0 < len(packed) <= MAX_KEY_BYTES:
+            raise ValueError(f"a key of {len(packed)} bytes; LMDB takes 1 to {MAX_KEY_BYTES}")
+        return packed
+
+    def prefix(self, *values: Any) -> bytes:
+        """The bytes with which every key that starts with these parts starts."""
+        fixed = len(self._prefixes) - 1
+        if len(values) <= fixed:
+            return self._prefixes[len(values)].pack(*values)
+        return self.pack(*values)
+
+    def unpack(self, raw: bytes) -> tuple[Any, ...]:
+        values = self._fixed.unpack_from(raw)
+        return (*values, raw[self._fixed.size :].decode()) if self._text else values
+
+
+class Value(Protocol[V]):
+    """A value codec. `decode` raises `Corrupted`."""
+
+    def encode(self, value: V, /) -> bytes: ...
+    def decode(self, raw: bytes, /) -> V: ...
+
+
+class Record(Generic[V]):
+    """CBOR of an `array_like` msgspec struct behind a CRC-32. Fields may be appended with defaults, never moved."""
+
+    def __init__(self, kind: type[V]) -> None:
+        self._kind = kind
+
+    def encode(self, value: V) -> bytes:
+        body = cbor2.dumps(msgspec.to_builtins(value, builtin_types=(bytes,)))
+        return zlib.crc32(body).to_bytes(4) + body
+
+    def decode(self, raw: bytes) -> V:
+        body = raw[4:]
+        if zlib.crc32(body).to_bytes(4) != raw[:4]:
+            raise Corrupted(f"a {self._kind.__name__} record fails its check")
+        try:
+            return msgspec.convert(cbor2.loads(body), self._kind, builtin_types=(bytes,))
+        except (cbor2.CBORDecodeError, msgspec.ValidationError) as error:
+            raise Corrupted(f"a {self._kind.__name__} record cannot be read: {error}") from error
+
+
+class Layout(Generic[V]):
+    """A value with a binary layout of its own: `pack()` on the value, a reader beside it."""
+
+    def __init__(self, pack: Callable[[V], bytes], unpack: Callable[[bytes], V]) -> None:
+        self.encode = pack
+        self._unpack = unpack
+
+    def decode(self, raw: bytes) -> V:
+        try:
+            return self._unpack(raw)
+        except (struct.error, ValueError, IndexError) as error:
+            raise Corrupted(f"a packed value of {len(raw)} bytes cannot be read: {error}") from error
+
+
+class Signed:
+    """A signed 64-bit integer with its complement behind it, so that a flipped bit is seen: balances."""
+
+    _form = struct.Struct(">qq")
+
+    def encode(self, value: int) -> bytes:
+        return self._form.pack(value, ~value)
+
+    def decode(self, raw: bytes) -> int:
+        value, check = self._form.unpack(raw)
+        if check != ~value:
+            raise Corrupted("a number fails its check")
+        return value
+
+
+class Opaque:
+    """Bytes as they are."""
+
+    def encode(self, value: bytes) -> bytes:
+        return value
+
+    def decode(self, raw: bytes) -> bytes:
+        return raw
+
+
+def _parts(layout: str) -> list[str]:
+    parts: list[str] = []
+    count = ""
+    for character in layout:
+        if character.isdigit():
+            count += character
+        elif character in "BHIQ" and not count:
+            parts.append(character)
+        elif character == "s" and count:
+            parts.append(count + character)
+            count = ""
+        else:
+            raise ValueError(f"the layout {layout!r} may hold B, H, I, Q and NNs only")
+    return parts

@@ -1,0 +1,124 @@
+"""What must be true of every store, at every moment: the rules behind `svc check` and behind the crash tests.
+
+Each rule reads its tables once, in key order, and yields a sentence for each violation. Memory is bounded by what one
+organization's ledger lines and request ids take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from uuid import UUID
+
+from svc.store.codec import Corrupted
+from svc.store.store import Snapshot
+from svc.store.tables import (
+    BALANCES,
+    BLOCKS,
+    DOCUMENTS,
+    EVENTS,
+    IDEMPOTENCY,
+    KEY_IDS,
+    KEYS,
+    LEDGER,
+    ORGANIZATION_IDS,
+    ORGANIZATION_KEYS,
+    ORGANIZATIONS,
+    TABLES,
+    VISITOR_COUNTS,
+    VISITOR_IDS,
+    VISITORS,
+    WEIGHTS_SNAPSHOTS,
+)
+
+
+def violations(snapshot: Snapshot) -> Iterator[str]:
+    """Every broken rule, as a sentence that names the rows."""
+    unreadable = list(_unreadable(snapshot))
+    yield from unreadable
+    if unreadable:
+        return  # the other rules read what cannot be read
+    yield from _keys(snapshot)
+    for (number,), organization in snapshot.scan(ORGANIZATIONS):
+        if snapshot.get(ORGANIZATION_IDS, organization.id) != number:
+            yield f"organization {number} is not found by its id {organization.id}"
+        yield from _money(snapshot, number)
+        yield from _events(snapshot, number)
+        yield from _idempotency(snapshot, number)
+        yield from _visitors(snapshot, number)
+
+
+def _unreadable(snapshot: Snapshot) -> Iterator[str]:
+    for table in TABLES:
+        rows = snapshot.scan(table)
+        count = 0
+        try:
+            for _ in rows:
+                count += 1
+        except Corrupted as error:
+            yield f"{table.name}, row {count + 1}: {error}"
+
+
+def _keys(snapshot: Snapshot) -> Iterator[str]:
+    for (digest,), key in snapshot.scan(KEYS):
+        if snapshot.get(KEY_IDS, key.id) != digest:
+            yield f"key {key.id} is not found by its id"
+        if snapshot.get(ORGANIZATION_KEYS, key.organization, key.created_at_ms, key.id) != digest:
+            yield f"key {key.id} is not listed for its organization"
+        if not snapshot.has(ORGANIZATIONS, key.organization):
+            yield f"key {key.id} belongs to organization {key.organization}, which does not exist"
+
+
+def _money(snapshot: Snapshot, number: int) -> Iterator[str]:
+    total = 0
+    for (_, entry_id), entry in snapshot.scan(LEDGER, number):
+        total += entry.amount_micros
+        if entry.kind == "identification":
+            event = snapshot.get(EVENTS, number, entry_id)
+            if event is not None and event.price_micros != -entry.amount_micros:
+                yield f"request {UUID(bytes=entry_id)} cost {event.price_micros} and was charged {-entry.amount_micros}"
+    balance = snapshot.get(BALANCES, number)
+    if balance != total:
+        yield f"organization {number} has a balance of {balance} micros, its ledger sums to {total}"
+
+
+def _events(snapshot: Snapshot, number: int) -> Iterator[str]:
+    for (_, raw_id), event in snapshot.scan(EVENTS, number):
+        request_id = UUID(bytes=raw_id)
+        document = snapshot.get(DOCUMENTS, number, raw_id)
+        if document is None:
+            yield f"request {request_id} has no document"
+        elif not snapshot.has(WEIGHTS_SNAPSHOTS, document.weights_digest):
+            yield f"request {request_id} was scored with weights that are not kept"
+        if event.environment == "production" and not snapshot.has(LEDGER, number, raw_id):
+            yield f"request {request_id} is production traffic and not on the ledger"
+        if event.identifiable and not snapshot.has(VISITOR_IDS, number, event.visitor_id.encode()):
+            yield f"request {request_id} names the visitor {event.visitor_id}, who is not known"
+    for (_, raw_id), _ in snapshot.scan(DOCUMENTS, number):
+        if not snapshot.has(EVENTS, number, raw_id):
+            yield f"document {UUID(bytes=raw_id)} has no event"
+
+
+def _idempotency(snapshot: Snapshot, number: int) -> Iterator[str]:
+    answered: set[bytes] = set()
+    for _, row in snapshot.scan(IDEMPOTENCY, number):
+        if row.request_id in answered:
+            yield f"request {UUID(bytes=row.request_id)} answers two idempotency keys"
+        answered.add(row.request_id)
+        if not snapshot.has(EVENTS, number, row.request_id):
+            yield f"an idempotency key is answered by request {UUID(bytes=row.request_id)}, which has no event"
+
+
+def _visitors(snapshot: Snapshot, number: int) -> Iterator[str]:
+    given = snapshot.get(VISITOR_COUNTS, number) or 0
+    for (_, visitor_number), visitor in snapshot.scan(VISITORS, number):
+        if visitor_number > given:
+            yield f"visitor {visitor_number} of organization {number} is beyond the {given} numbers given"
+        if snapshot.get(VISITOR_IDS, number, visitor.visitor_id.encode()) != visitor_number:
+            yield f"visitor {visitor.visitor_id} is not found by its id"
+    for (_, visitor_id), visitor_number in snapshot.scan(VISITOR_IDS, number):
+        if not snapshot.has(VISITORS, number, visitor_number):
+            yield f"the visitor id {visitor_id.decode()} leads to no visitor"
+    for (_, block_key), block in snapshot.scan(BLOCKS, number):
+        for visitor_number in block.numbers:
+            if not snapshot.has(VISITORS, number, visitor_number):
+                yield f"block {block_key.hex()} names visitor {visitor_number}, who is not known"

@@ -1,0 +1,231 @@
+"""The one transaction of an identification: everything it changes, or nothing (decisions 3.3).
+
+In this order: idempotency, the 402 gate, matching, the score with the weights in force, then event, document, visitor,
+blocks, ledger and balance. Nothing is written before nothing can be refused any more.
+
+Bounds: matching reads at most 8 blocks and 32 visitors (see `svc.domain.matching`); beside them at most 6 rows are
+read and 21 written, whatever the size of the store.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from svc.domain.billing import LedgerEntry, refused_for_money
+from svc.domain.detection import visitor_kind
+from svc.domain.identification import Assessment, Duplicate, Identified, Refused
+from svc.domain.matching import EMPTY_BLOCK, Block, BlockKey, Lesson, Recognition, Statistics, Visitor, recognise
+from svc.domain.model import Level, Observation
+from svc.domain.records import (
+    IDEMPOTENCY_MS,
+    Document,
+    Event,
+    EventTrigger,
+    Idempotency,
+    WeightsSnapshot,
+)
+from svc.domain.refusals import Refusal
+from svc.domain.scoring import Score, Weights, default_profile, group_triggers, score
+from svc.store.store import Transaction
+from svc.store.tables import (
+    BALANCES,
+    BLOCKS,
+    DOCUMENTS,
+    EVENTS,
+    IDEMPOTENCY,
+    VISITOR_COUNTS,
+    VISITOR_IDS,
+    VISITORS,
+    WEIGHTS_SNAPSHOTS,
+)
+from svc.store.transactions.accounts import enter
+from svc.store.transactions.keys import note_use
+from svc.store.views import organization
+
+
+class Recorded(NamedTuple):
+    """What an identification came to, and what matching may learn from it once the commit has returned."""
+
+    outcome: Identified | Duplicate | Refused
+    lesson: Lesson | None
+
+
+def identify(transaction: Transaction, assessment: Assessment, statistics: Statistics) -> Recorded:
+    """Record one identification. `statistics` is read only."""
+    submission = assessment.submission
+    number = submission.organization
+    balance = transaction.get(BALANCES, number) or 0
+    if submission.idempotency is not None:
+        earlier = transaction.get(IDEMPOTENCY, number, submission.idempotency)
+        if earlier is not None and submission.at_ms - earlier.at_ms < IDEMPOTENCY_MS:
+            return Recorded(Duplicate(UUID(bytes=earlier.request_id), balance), None)
+    refusal = _refusal(transaction, assessment, balance)
+    if refusal is not None:
+        return Recorded(Refused(refusal, balance), None)
+
+    index = VisitorIndex(transaction, number)
+    recognition = recognise(index, statistics, assessment.features, submission.at_ms)
+    visitor_id = index.apply(recognition, submission.spare_visitor_id)
+    profile = default_profile(submission.platform)
+    result = _score(assessment, recognition, profile)
+    _record_event(transaction, assessment, recognition, visitor_id, result)
+    _record_document(transaction, assessment, profile)
+    if submission.idempotency is not None:
+        row = Idempotency(submission.request_id.bytes, submission.at_ms)
+        transaction.put(IDEMPOTENCY, (number, submission.idempotency), row)
+    if submission.environment == "production":
+        entry = LedgerEntry("identification", -assessment.price, submission.at_ms)
+        balance = enter(transaction, number, submission.request_id, entry)
+    if submission.touched_key is not None:
+        note_use(transaction, submission.touched_key, submission.at_ms)
+    identified = Identified(
+        visitor_id=visitor_id,
+        visitor_is_new=recognition.number is None,
+        visitor_confidence=recognition.confidence,
+        identifiable=assessment.features.identifiable,
+        network=assessment.network,
+        score=result,
+        balance_micros=balance,
+    )
+    return Recorded(identified, recognition.lesson)
+
+
+class VisitorIndex:
+    """What matching asks of the store, bound to one organization and one transaction; and what it then changes.
+
+    What was read is kept, so that nothing is read twice.
+    """
+
+    def __init__(self, transaction: Transaction, organization: int) -> None:
+        self._transaction = transaction
+        self._organization = organization
+        self._blocks: dict[BlockKey, Block] = {}
+        self._visitors: dict[int, Visitor | None] = {}
+
+    def block(self, key: BlockKey) -> Block:
+        block = self._blocks.get(key)
+        if block is None:
+            block = self._blocks[key] = self._transaction.get(BLOCKS, self._organization, key) or EMPTY_BLOCK
+        return block
+
+    def visitor(self, number: int) -> Visitor | None:
+        if number not in self._visitors:
+            self._visitors[number] = self._transaction.get(VISITORS, self._organization, number)
+        return self._visitors[number]
+
+    def apply(self, recognition: Recognition, spare_visitor_id: str) -> str:
+        """Write what the recognition came to; the visitor's id."""
+        number, visitor = recognition.number, recognition.visitor
+        if number is None:
+            if visitor is None:
+                return spare_visitor_id
+            visitor = msgspec.structs.replace(visitor, visitor_id=spare_visitor_id)
+            number = self._new_number(spare_visitor_id)
+        for key in recognition.dropped:
+            self._put_block(key, self.block(key).without(number))
+        for key, weight in recognition.postings:
+            self._put_block(key, self.block(key).with_posting(number, weight))
+        if visitor is not None:
+            self._transaction.put(VISITORS, (self._organization, number), visitor)
+            return visitor.visitor_id
+        known = self.visitor(number)
+        assert known is not None, "matching answered with a visitor that it never read"
+        return known.visitor_id
+
+    def _new_number(self, visitor_id: str) -> int:
+        number = (self._transaction.get(VISITOR_COUNTS, self._organization) or 0) + 1
+        self._transaction.put(VISITOR_COUNTS, (self._organization,), number)
+        self._transaction.put(VISITOR_IDS, (self._organization, visitor_id.encode()), number)
+        return number
+
+    def _put_block(self, key: BlockKey, block: Block) -> None:
+        if block is not self._blocks[key]:
+            self._blocks[key] = block
+            self._transaction.put(BLOCKS, (self._organization, key), block)
+
+
+def _refusal(transaction: Transaction, assessment: Assessment, balance: int) -> Refusal | None:
+    submission = assessment.submission
+    if submission.environment != "production":
+        return None
+    account = organization(transaction, submission.organization)
+    code = refused_for_money(
+        environment=submission.environment,
+        status=account.billing_status,
+        balance_micros=balance,
+        credit_limit_micros=account.credit_limit_micros,
+        price=assessment.price,
+    )
+    return None if code is None else Refusal(code)
+
+
+def _score(assessment: Assessment, recognition: Recognition, profile: Weights) -> Score | None:
+    if not assessment.scored:
+        return None
+    observations = assessment.observations
+    if recognition.token_conflict:
+        observations += (Observation("token_conflict", "medium", ("device_contradicts_token",)),)
+    return score(observations, profile, assessment.submission.platform)
+
+
+def _record_event(
+    transaction: Transaction, assessment: Assessment, recognition: Recognition, visitor_id: str, result: Score | None
+) -> None:
+    submission, agent, network = assessment.submission, assessment.agent, assessment.network
+    triggers = () if result is None else group_triggers(result.triggers)
+    level: Level | None = None if result is None else result.level
+    event = Event(
+        environment=submission.environment,
+        visitor_id=visitor_id,
+        occurred_at_ms=submission.at_ms,
+        state=network.state,
+        reason=network.reason,
+        platform=submission.platform,
+        sdk_platform=submission.sdk_platform or "web",
+        sdk_version=submission.sdk_version or "unknown",
+        origin=submission.origin,
+        tag=submission.tag,
+        ip_address=submission.facts.ip,
+        country_code=network.country_code,
+        country_name=network.country_name,
+        asn=network.asn,
+        asn_name=network.asn_name,
+        anonymity_network=network.anonymity_network,
+        agent=agent.agent,
+        agent_version=agent.agent_version,
+        os=agent.os,
+        device_kind=agent.device_kind,
+        visitor_kind=visitor_kind(assessment.observations, agent, network),
+        suspect_score=None if result is None else result.score,
+        suspect_level=level,
+        triggers=tuple(EventTrigger(trigger.signal, trigger.weight, trigger.confidence) for trigger in triggers),
+        identifiable=assessment.features.identifiable,
+        visitor_is_new=recognition.number is None,
+        visitor_confidence=recognition.confidence,
+        key_id=submission.key_id,
+        price_micros=assessment.price,
+        linkage=recognition.outcome,
+    )
+    transaction.put(EVENTS, (submission.organization, submission.request_id.bytes), event)
+
+
+def _record_document(transaction: Transaction, assessment: Assessment, profile: Weights) -> None:
+    submission = assessment.submission
+    digest = blake2b(msgspec.json.encode(profile.weights, order="deterministic"), digest_size=16).digest()
+    if not transaction.has(WEIGHTS_SNAPSHOTS, digest):
+        transaction.put(WEIGHTS_SNAPSHOTS, (digest,), WeightsSnapshot(profile.weights))
+    document = Document(
+        signals=assessment.archive,
+        sdk_platform=submission.sdk_platform,
+        sdk_version=submission.sdk_version,
+        tag=submission.tag,
+        suspect_threshold=profile.threshold,
+        weights_scope=profile.scope,
+        weights_digest=digest,
+        evidence={observation.signal: observation.evidence for observation in assessment.observations},
+    )
+    transaction.put(DOCUMENTS, (submission.organization, submission.request_id.bytes), document)

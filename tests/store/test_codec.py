@@ -1,0 +1,94 @@
+import struct
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc.domain.billing import LedgerEntry
+from svc.domain.records import Idempotency, Organization
+from svc.store.codec import Corrupted, Key, Record, Signed
+
+WHOLE = Key("IBQ16s", text=True)
+parts = st.tuples(
+    st.integers(0, 2**32 - 1),
+    st.integers(0, 255),
+    st.integers(0, 2**64 - 1),
+    st.binary(min_size=16, max_size=16),
+    st.text(max_size=40),
+)
+
+
+@given(parts, parts)
+def test_byte_order_is_value_order(one: tuple[int, int, int, bytes, str], other: tuple[int, int, int, bytes, str]):
+    assert (WHOLE.pack(*one) < WHOLE.pack(*other)) == (one < other)
+
+
+@given(parts)
+def test_a_key_unpacks_to_what_was_packed(values: tuple[int, int, int, bytes, str]):
+    assert WHOLE.unpack(WHOLE.pack(*values)) == values
+
+
+@given(parts, st.integers(0, 5))
+def test_a_prefix_starts_the_keys_it_stands_for(values: tuple[int, int, int, bytes, str], count: int):
+    assert WHOLE.pack(*values).startswith(WHOLE.prefix(*values[:count]))
+
+
+def test_the_bytes_of_a_key_are_pinned():
+    assert Key("IQ", text=True).pack(1, 2, "ab").hex() == "00000001" + "0000000000000002" + "6162"
+    assert Key("IBQ").pack(7, 3, 2**63).hex() == "00000007" + "03" + "8000000000000000"
+
+
+def test_a_key_beyond_what_lmdb_holds_is_a_mistake_that_is_told():
+    with pytest.raises(ValueError, match="511"):
+        Key("", text=True).pack("x" * 512)
+    with pytest.raises(ValueError, match="1 to 511"):
+        Key("", text=True).pack("")
+    with pytest.raises(ValueError, match="layout"):
+        Key("h")
+
+
+def test_the_bytes_of_a_record_are_pinned():
+    record = Record(LedgerEntry)
+    entry = LedgerEntry("credit", 25_000_000, 1_767_225_600_000, "first credit")
+    raw = record.encode(entry)
+    assert raw[4:].hex() == "84666372656469741a017d78401b0000019b76daa8006c666972737420637265646974"
+    assert record.decode(raw) == entry
+
+
+@given(st.integers(0, 7), st.data())
+def test_a_flipped_bit_is_seen(bit: int, data: st.DataObject):
+    record = Record(Idempotency)
+    raw = bytearray(record.encode(Idempotency(b"0123456789abcdef", 5)))
+    raw[data.draw(st.integers(0, len(raw) - 1))] ^= 1 << bit
+    with pytest.raises(Corrupted):
+        record.decode(bytes(raw))
+
+
+@given(st.integers(-(2**63), 2**63 - 1), st.integers(0, 127))
+def test_numbers_come_back_and_a_flipped_bit_is_seen(value: int, bit: int):
+    raw = Signed().encode(value)
+    assert Signed().decode(raw) == value
+    flipped = (int.from_bytes(raw) ^ 1 << bit).to_bytes(16)
+    with pytest.raises(Corrupted):
+        Signed().decode(flipped)
+
+
+def test_a_record_without_its_newest_fields_reads_with_their_defaults():
+    class Older(msgspec.Struct, array_like=True):
+        id: str
+        number: int
+        name: str
+        created_at_ms: int
+
+    raw = Record(Older).encode(Older("org_x", 1, "old", 5))
+    assert Record(Organization).decode(raw) == Organization("org_x", 1, "old", 5)
+
+
+@given(st.binary(max_size=60))
+def test_no_bytes_decode_to_a_wrong_record(raw: bytes):
+    with pytest.raises(Corrupted):
+        Record(Organization).decode(raw)
+    if len(raw) != struct.calcsize(">qq"):
+        with pytest.raises((Corrupted, struct.error)):
+            Signed().decode(raw)

@@ -1,0 +1,58 @@
+"""The types of the identification pipeline, in the order in which they travel: Identify -> Admitted -> Assessed.
+
+An `Assessed` can only be made from an `Admitted` and that only from an `Identify`, so nothing is assessed that was not
+admitted and nothing recorded that was not assessed. Each carries the one `Reply` of the caller.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from svc.actors.mailbox import Reply
+from svc.domain.identification import Assessment, Duplicate, Identified, Refused, Submission
+
+
+class Admission(NamedTuple):
+    """The state of the rate limit when a request was judged."""
+
+    limit_per_s: int
+    remaining: int
+
+
+class RateLimited(NamedTuple):
+    retry_after_s: int
+
+
+class Failed(NamedTuple):
+    """The request failed inside the service; its reason is in the log."""
+
+    code: str
+    """`internal_error`, or `service_unavailable` when trying again may help."""
+
+
+class Answer(NamedTuple):
+    """What comes back for an `Identify`."""
+
+    admission: Admission
+    outcome: Identified | Duplicate | Refused | RateLimited | Failed
+
+
+class Identify(NamedTuple):
+    submission: Submission
+    limit_per_s: int
+    """The organization's rate limit now."""
+    reply: Reply[Answer]
+
+
+class Admitted(NamedTuple):
+    submission: Submission
+    admission: Admission
+    reply: Reply[Answer]
+
+    def answer(self, outcome: Identified | Duplicate | Refused | Failed) -> None:
+        self.reply.set(Answer(self.admission, outcome))
+
+
+class Assessed(NamedTuple):
+    assessment: Assessment
+    admitted: Admitted

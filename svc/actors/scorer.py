@@ -1,0 +1,36 @@
+"""The scorer: reads a submission before the store is asked.
+
+Owns nothing but its mailbox; the network ranges are read-only.
+Hears `Admitted`. Says `Assessed` to the visitor index, or the failure of one hostile report to its asker alone.
+Never reads the store or the clock.
+"""
+
+from __future__ import annotations
+
+import structlog
+import trio
+
+from svc.actors.mailbox import Mailbox
+from svc.actors.messages import Admitted, Assessed, Failed
+from svc.domain.identification import assess
+from svc.domain.network import Ranges
+
+log = structlog.get_logger()
+
+
+async def run(
+    inbox: Mailbox[Admitted], visitor_index: Mailbox[Assessed], ranges: Ranges | None, batch_limit: int
+) -> None:
+    """Until the inbox is closed and empty; then closes the visitor index's."""
+    try:
+        while True:
+            for admitted in await inbox.batch(batch_limit):
+                try:
+                    assessment = assess(admitted.submission, ranges)
+                except Exception:  # a report that breaks an adapter must not be an off-switch
+                    log.exception("assessment failed", request_id=str(admitted.submission.request_id))
+                    admitted.answer(Failed("internal_error"))
+                    continue
+                await visitor_index.put(Assessed(assessment, admitted))
+    except trio.EndOfChannel:
+        visitor_index.close()

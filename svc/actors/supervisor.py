@@ -1,0 +1,34 @@
+"""Supervision of peripheral actors: those whose failure must not stop identification.
+
+The actors of the pipeline are not supervised: when one of them fails the process ends and the machine's own supervisor
+starts it anew, because the disk has the truth. A peripheral actor is restarted a few times, then its failure counts as
+the process's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import structlog
+import trio
+
+log = structlog.get_logger()
+
+RESTARTS = 3
+WITHIN_S = 60.0
+
+
+async def supervise(name: str, run: Callable[[], Awaitable[None]]) -> None:
+    """Run an actor to its end, restarting it after a failure at most three times a minute; the fourth is raised."""
+    failures: list[float] = []
+    while True:
+        try:
+            await run()
+        except Exception:
+            now = trio.current_time()
+            failures = [at for at in failures if now - at < WITHIN_S] + [now]
+            if len(failures) > RESTARTS:
+                raise
+            log.exception("actor failed and is restarted", actor=name, failures=len(failures))
+        else:
+            return

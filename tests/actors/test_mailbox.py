@@ -1,0 +1,61 @@
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from svc.actors.mailbox import Mailbox, Overloaded, Reply
+
+
+async def test_an_offer_to_a_full_mailbox_is_refused_at_once():
+    box = Mailbox[int](2)
+    box.offer(1)
+    box.offer(2)
+    with pytest.raises(Overloaded):
+        box.offer(3)
+    assert box.statistics().waiting == 2
+    assert (box.statistics().accepted, box.statistics().refused) == (2, 1)
+
+
+async def test_a_put_waits_for_room_so_that_pressure_travels_back():
+    box = Mailbox[int](1)
+    box.offer(1)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(box.put, 2)
+        await wait_all_tasks_blocked()
+        assert box.statistics().waiting == 1
+        assert await box.batch(1) == [1]
+    assert await box.batch(9) == [2]
+
+
+async def test_a_batch_takes_what_waits_oldest_first_up_to_its_limit():
+    box = Mailbox[int](10)
+    for number in range(5):
+        box.offer(number)
+    assert await box.batch(3) == [0, 1, 2]
+    assert await box.batch(3) == [3, 4]
+    assert box.statistics().batches == 2
+
+
+async def test_a_closed_mailbox_is_read_to_its_end_and_takes_no_more():
+    box = Mailbox[int](3)
+    box.offer(1)
+    box.close()
+    with pytest.raises(Overloaded):
+        box.offer(2)
+    assert await box.batch(9) == [1]
+    with pytest.raises(trio.EndOfChannel):
+        await box.batch(9)
+
+
+async def test_a_reply_reaches_its_asker_and_does_not_mind_one_that_has_gone():
+    reply = Reply[str]()
+    with trio.move_on_after(0):
+        await reply.wait()
+    reply.set("late")
+    assert await reply.wait() == "late"
+
+
+async def test_answering_twice_is_a_mistake_that_is_told():
+    reply = Reply[str]()
+    reply.set("once")
+    with pytest.raises(AssertionError, match="once"):
+        reply.set("twice")

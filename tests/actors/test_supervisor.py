@@ -1,0 +1,38 @@
+import pytest
+import trio
+
+from svc.actors.supervisor import supervise
+
+
+class Flaky:
+    """An actor that fails so many times, so far apart, and then ends."""
+
+    def __init__(self, failures: int, apart_s: float) -> None:
+        self.left = failures
+        self.apart_s = apart_s
+        self.starts = 0
+
+    async def run(self) -> None:
+        self.starts += 1
+        await trio.sleep(self.apart_s)
+        if self.left:
+            self.left -= 1
+            raise RuntimeError("broken")
+
+
+async def test_a_peripheral_actor_is_restarted(autojump_clock):
+    actor = Flaky(failures=3, apart_s=1)
+    await supervise("flaky", actor.run)
+    assert actor.starts == 4
+
+
+async def test_the_fourth_failure_within_a_minute_ends_the_process(autojump_clock):
+    actor = Flaky(failures=4, apart_s=1)
+    with pytest.raises(RuntimeError, match="broken"):
+        await supervise("flaky", actor.run)
+
+
+async def test_failures_far_apart_are_forgiven(autojump_clock):
+    actor = Flaky(failures=10, apart_s=25)
+    await supervise("flaky", actor.run)
+    assert actor.starts == 11

@@ -117,6 +117,5 @@ def as_toml(config: Config) -> str:
     lines: list[str] = []
     for name in config.__struct_fields__:
         value = getattr(config, name)
-        shown = list(value) if isinstance(value, tuple) else value
-        lines.append(f"# {name} is not set" if value is None else f"{name} = {msgspec.json.encode(shown).decode()}")
+        lines.append(f"# {name} is not set" if value is None else f"{name} = {msgspec.json.encode(value).decode()}")
     return "\n".join(lines) + "\n"

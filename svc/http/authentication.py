@@ -1,0 +1,213 @@
+"""Who is calling, and on whose behalf: keys, origins, platforms and forwarded visitor details.
+
+What may live here: decisions over headers and a snapshot; a `Caller` or a `Refusal` comes out. Every refusal of a key
+is the same `401` to the caller; its reason is for the log. Sources: interface 5, decisions 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from ipaddress import IPv4Network, IPv6Network
+
+import msgspec
+
+from svc.domain.addresses import client_address, parse_ip
+from svc.domain.credentials import Credential, Key, KeyKind, digest, parse
+from svc.domain.model import ClientHints, RequestFacts, scoring_platform
+from svc.domain.origins import normalise_origin, origin_allowed
+from svc.domain.records import Organization
+from svc.domain.refusals import Detail, Issue, Refusal
+from svc.domain.useragent import read_hints
+from svc.store import views
+from svc.store.store import Snapshot
+
+MAX_USER_AGENT_BYTES = 1024
+MAX_PLATFORM_LENGTH = 64
+_VISITOR_HEADERS = ("x-svc-visitor-ip", "x-svc-visitor-origin", "x-svc-visitor-user-agent")
+
+Headers = Mapping[str, str]
+"""Lower-case names; a header that came twice is joined with a comma."""
+
+
+class Gate(msgspec.Struct, frozen=True):
+    """What a key is judged by, beside the store."""
+
+    pepper: bytes
+    region: str
+    trusted_proxies: Sequence[IPv4Network | IPv6Network]
+
+
+class Caller(msgspec.Struct, frozen=True, kw_only=True):
+    """Whoever presented a valid key."""
+
+    key: Key
+    """The key in `x-api-key`."""
+    digest: bytes
+    applied: Key
+    """The key whose origins, platforms and weights apply: a forwarded public key, else the same."""
+    organization: Organization
+    origin: str | None
+    """The visitor's, normalised."""
+    facts: RequestFacts
+    must_be_native: bool
+    """A public key without an origin: the platform, known only with the body, still decides."""
+
+
+def authenticate(
+    gate: Gate, snapshot: Snapshot, headers: Headers, peer: str, *, kinds: Sequence[KeyKind], now_ms: int
+) -> Caller | Refusal:
+    """Judge the key of a client API request (decisions 1.8: before anything else is looked at)."""
+    found = _find(gate, snapshot, headers.get("x-api-key"), kinds, now_ms)
+    if isinstance(found, Refusal):
+        return found
+    key, key_digest = found
+    if key.kind == "public":
+        return _browser(gate, snapshot, headers, peer, key, key_digest)
+    if key.kind == "secret" and "origin" in headers:
+        return _unauthorized("a secret key was sent with an Origin header", key)
+    return _server(gate, snapshot, headers, peer, key, key_digest, now_ms)
+
+
+def platform_refusal(caller: Caller, platform: str | None) -> Refusal | None:
+    """The part of a public key's check that needs the body: without an origin only its native platforms pass."""
+    if not caller.must_be_native:
+        return None
+    profile = scoring_platform(platform or "web")
+    if profile != "web" and profile in caller.applied.platforms:
+        return None
+    return _unauthorized(f"no origin, and the platform {profile} is not one of the key's native ones", caller.key)
+
+
+def claimed_platform(headers: Headers) -> str | None:
+    """`x-svc-sdk-platform`, where the body does not say."""
+    claimed = headers.get("x-svc-sdk-platform")
+    return claimed if claimed and len(claimed) <= MAX_PLATFORM_LENGTH else None
+
+
+def _find(
+    gate: Gate, snapshot: Snapshot, presented: str | None, kinds: Sequence[KeyKind], now_ms: int
+) -> tuple[Key, bytes] | Refusal:
+    if not presented:
+        return _unauthorized("no key")
+    credential = parse(presented)
+    if credential is None:
+        return _unauthorized("not a key of this service, or mistyped")
+    return _look_up(gate, snapshot, credential, kinds, now_ms)
+
+
+def _look_up(
+    gate: Gate, snapshot: Snapshot, credential: Credential, kinds: Sequence[KeyKind], now_ms: int
+) -> tuple[Key, bytes] | Refusal:
+    if credential.kind not in kinds:
+        return _unauthorized(f"a {credential.kind} key is not for this route")
+    if credential.region != gate.region:
+        return _unauthorized(f"the key is of region {credential.region}")
+    key_digest = digest(gate.pepper, credential.secret)
+    key = views.find_key(snapshot, key_digest)
+    if key is None:
+        return _unauthorized("unknown key")
+    if not key.usable(now_ms):
+        return _unauthorized("the key is revoked or expired", key)
+    return key, key_digest
+
+
+def _browser(
+    gate: Gate, snapshot: Snapshot, headers: Headers, peer: str, key: Key, key_digest: bytes
+) -> Caller | Refusal:
+    sent = headers.get("origin")
+    origin = None if sent is None else normalise_origin(sent)
+    refusal = _origin_refusal(key, sent, origin)
+    if refusal is not None:
+        return refusal
+    return Caller(
+        key=key,
+        digest=key_digest,
+        applied=key,
+        organization=views.organization(snapshot, key.organization),
+        origin=origin,
+        facts=_own_facts(gate, headers, peer),
+        must_be_native=sent is None,
+    )
+
+
+def _server(
+    gate: Gate, snapshot: Snapshot, headers: Headers, peer: str, key: Key, key_digest: bytes, now_ms: int
+) -> Caller | Refusal:
+    """A proxy, or a customer's server: it speaks for a visitor whose details it forwards (decisions 2.9)."""
+    applied = key
+    forwarded_key = headers.get("x-svc-public-key")
+    if forwarded_key is not None:
+        found = _find(gate, snapshot, forwarded_key, ("public",), now_ms)
+        if isinstance(found, Refusal):
+            return found
+        applied = found[0]
+        if (applied.organization, applied.environment) != (key.organization, key.environment):
+            return _unauthorized("the forwarded public key is of another organization or environment", key)
+    if key.kind == "secret" and not any(name in headers for name in _VISITOR_HEADERS):
+        facts, sent, origin = _own_facts(gate, headers, peer), None, None
+    else:
+        forwarded = _forwarded_facts(headers)
+        if isinstance(forwarded, Refusal):
+            return forwarded
+        facts, sent = forwarded, headers.get("x-svc-visitor-origin")
+        origin = None if sent is None else normalise_origin(sent)
+        if sent is not None and origin is None:
+            return _metadata("x-svc-visitor-origin", "invalid_origin")
+    if applied is not key:
+        refusal = _origin_refusal(applied, sent, origin)
+        if refusal is not None:
+            return refusal
+    return Caller(
+        key=key,
+        digest=key_digest,
+        applied=applied,
+        organization=views.organization(snapshot, key.organization),
+        origin=origin,
+        facts=facts,
+        must_be_native=applied is not key and sent is None,
+    )
+
+
+def _origin_refusal(key: Key, sent: str | None, origin: str | None) -> Refusal | None:
+    """Decisions 2.7, as far as headers alone decide it."""
+    assert key.environment is not None
+    if sent is None:
+        if all(platform == "web" for platform in key.platforms):
+            return _unauthorized("no origin, and the key is for the web only", key)
+        return None
+    if origin is None or not origin_allowed(origin, key.allowed_origins, key.environment):
+        return _unauthorized("the origin is not in the key's list", key)
+    return None
+
+
+def _own_facts(gate: Gate, headers: Headers, peer: str) -> RequestFacts:
+    return RequestFacts(
+        ip=client_address(peer, headers.get("x-forwarded-for"), gate.trusted_proxies),
+        user_agent=headers.get("user-agent"),
+        accept_language=headers.get("accept-language"),
+        hints=read_hints(headers) if "sec-ch-ua" in headers else _NO_HINTS,
+    )
+
+
+def _forwarded_facts(headers: Headers) -> RequestFacts | Refusal:
+    sent = headers.get("x-svc-visitor-ip")
+    if sent is None:
+        return _metadata("x-svc-visitor-ip", "required")
+    ip = parse_ip(sent)
+    if ip is None:
+        return _metadata("x-svc-visitor-ip", "invalid_value")
+    user_agent = headers.get("x-svc-visitor-user-agent")
+    if user_agent is not None and len(user_agent.encode("latin-1")) > MAX_USER_AGENT_BYTES:
+        return _metadata("x-svc-visitor-user-agent", "too_long")
+    return RequestFacts(ip=ip, user_agent=user_agent)
+
+
+def _unauthorized(reason: str, key: Key | None = None) -> Refusal:
+    return Refusal("unauthorized", reason=reason if key is None else f"{reason} ({key.id})")
+
+
+def _metadata(header: str, issue: Issue) -> Refusal:
+    return Refusal("invalid_visitor_metadata", (Detail(header, issue, "header"),))
+
+
+_NO_HINTS = ClientHints()

@@ -1,0 +1,212 @@
+"""Request bodies: media type, bounded gunzip, strict JSON, and what is wrong with them in the caller's words.
+
+What may live here: bytes and headers in, a typed value or a `Refusal` out. Source: decisions 1.4, 1.5 and 1.9,
+interface 8. Nothing here raises on any input.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from typing import Any, TypeGuard, TypeVar
+
+import msgspec
+
+from svc.domain.refusals import Issue, Refusal, invalid
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+MAX_BODY_BYTES = 1 << 20
+"""After decompression (interface 8)."""
+MAX_WIRE_BYTES = MAX_BODY_BYTES + 4096
+"""Before: gzip of bytes that do not shrink adds a few hundred."""
+MAX_DEPTH = 32
+MAX_VALUES = 20_000
+
+_UNSUPPORTED = Refusal("unsupported_media_type")
+_TOO_LARGE = Refusal("payload_too_large")
+_MALFORMED_GZIP = invalid("", "malformed_encoding")
+_MALFORMED_JSON = invalid("", "malformed_json")
+_TOO_DEEP = invalid("", "too_deep")
+_TOO_MANY_VALUES = invalid("", "out_of_range")
+
+_WHERE = re.compile(r" - at `\$\.?(.*)`$")
+_QUOTED = re.compile(r"`([^`]*)`")
+_QUOTED_STRING = re.compile(r'"[^"]*"')
+
+
+def acceptable(content_type: str | None, content_encoding: str | None, content_length: str | None) -> Refusal | None:
+    """What the headers alone already forbid, before a byte of the body is read."""
+    if content_length is not None and content_length.isdecimal() and int(content_length) > MAX_WIRE_BYTES:
+        return _TOO_LARGE
+    if content_type is not None and not _is_json(content_type):
+        return _UNSUPPORTED
+    if content_encoding is not None and content_encoding.strip().lower() not in ("", "identity", "gzip"):
+        return _UNSUPPORTED
+    return None
+
+
+def _is_json(content_type: str) -> bool:
+    """A comma outside quotes joins two headers: what claims to be two things is not JSON."""
+    media_type, _, parameters = content_type.partition(";")
+    return media_type.strip().lower() == "application/json" and "," not in _QUOTED_STRING.sub("", parameters)
+
+
+def read_body(wire: bytes, content_type: str | None, content_encoding: str | None, kind: type[T]) -> T | Refusal:
+    """The body as a `kind`, or the first thing that is wrong with it."""
+    body = wire
+    if content_encoding is not None and content_encoding.strip().lower() == "gzip":
+        unpacked = gunzip(wire)
+        if isinstance(unpacked, Refusal):
+            return unpacked
+        body = unpacked
+    if len(body) > MAX_BODY_BYTES:
+        return _TOO_LARGE
+    if content_type is None and body:
+        return _UNSUPPORTED
+    return decode(body, kind)
+
+
+def gunzip(wire: bytes) -> bytes | Refusal:
+    """One gzip member and nothing behind it. Stops at a byte over the limit, whatever the ratio."""
+    inflater = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    try:
+        body = inflater.decompress(wire, MAX_BODY_BYTES + 1)
+    except zlib.error:
+        return _MALFORMED_GZIP
+    if len(body) > MAX_BODY_BYTES:
+        return _TOO_LARGE
+    if not inflater.eof or inflater.unused_data:
+        return _MALFORMED_GZIP
+    return body
+
+
+def decode(body: bytes, kind: type[T]) -> T | Refusal:
+    """Strict JSON into a struct: UTF-8, no `NaN`, no name twice at the top, bounded depth and number of values."""
+    try:
+        value = msgspec.json.decode(body, type=kind)
+    except msgspec.ValidationError as error:
+        return _wrong_json(body) or _explain(str(error))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _MALFORMED_JSON
+    except RecursionError:
+        return _TOO_DEEP
+    return _wrong_names(body, kind) or value
+
+
+def decode_object(raw: bytes, field: str) -> dict[str, Any] | Refusal:
+    """A free-form member of a decoded body, such as `signals`: any JSON object within the bounds."""
+    if raw[:1] != b"{":
+        return invalid(field, "wrong_type")
+    try:
+        value = msgspec.json.decode(raw, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _MALFORMED_JSON
+    except RecursionError:
+        return _TOO_DEEP
+    return _beyond_bounds(raw, value, 1) or value
+
+
+def _wrong_json(body: bytes) -> Refusal | None:
+    """A value of the wrong type is only worth naming when the text is JSON at all, to its end."""
+    try:
+        value = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _MALFORMED_JSON
+    except RecursionError:
+        return _TOO_DEEP
+    return _beyond_bounds(body, value, 0)
+
+
+def _beyond_bounds(raw: bytes, value: Any, depth: int) -> Refusal | None:
+    """Depth and number of values, `depth` levels being around `value` already.
+
+    Counting brackets and commas in the text bounds both from above, which settles all but the largest reports
+    without a walk.
+    """
+    containers = raw.count(b"[") + raw.count(b"{")
+    values = containers + raw.count(b",") + 1
+    if containers + depth <= MAX_DEPTH and values + depth <= MAX_VALUES:
+        return None
+    count = depth + 1
+    level: list[_Container] = [value] if _is_container(value) else []
+    while level:
+        inner: list[_Container] = []
+        for container in level:
+            count += len(container)
+            members = container.values() if isinstance(container, dict) else container
+            inner.extend(member for member in members if _is_container(member))
+        if count > MAX_VALUES:
+            return _TOO_MANY_VALUES
+        depth += 1
+        if inner and depth >= MAX_DEPTH:
+            return _TOO_DEEP
+        level = inner
+    return None
+
+
+_Container = dict[str, Any] | list[Any]
+
+
+def _is_container(value: Any) -> TypeGuard[_Container]:
+    return isinstance(value, dict | list)
+
+
+def _wrong_names(body: bytes, kind: type[msgspec.Struct]) -> Refusal | None:
+    """No member name twice at the top level (decisions 1.4).
+
+    The decoder keeps the last of two silently. Unknown names are refused already, so two members of one name spell it
+    out twice, or hide it behind an escape; when neither can be, the careful scan is not needed.
+    """
+    names = kind.__struct_encode_fields__
+    if b"\\u" not in body and all(body.count(b'"%b"' % name.encode()) <= 1 for name in names):
+        return None
+    seen: set[str] = set()
+    depth = 0
+    previous = b""
+    for token in _TOKENS.finditer(body):
+        text = token.group()
+        if text in (b"{", b"["):
+            depth += 1
+        elif text in (b"}", b"]"):
+            depth -= 1
+        elif text == b":" and depth == 1:
+            name = str(msgspec.json.decode(previous))
+            if name in seen:
+                return invalid(name, "invalid_value")
+            seen.add(name)
+        previous = text
+    return None
+
+
+_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:]')
+
+
+def _explain(message: str) -> Refusal:
+    """The decoder's sentence as a detail: which field, and what is the matter with it."""
+    where = _WHERE.search(message)
+    path = where.group(1) if where else ""
+    if message.startswith("Object contains unknown field"):
+        return invalid(_join(path, _named(message)), "unknown_field")
+    if message.startswith("Object missing required field"):
+        return invalid(_join(path, _named(message)), "required")
+    return invalid(path, _value_issue(message))
+
+
+def _value_issue(message: str) -> Issue:
+    if "of length <=" in message:
+        return "too_long"
+    if "of length >=" in message or "matching regex" in message or "Invalid" in message:
+        return "invalid_value"
+    if "<=" in message or ">=" in message or "out of range" in message:
+        return "out_of_range"
+    return "wrong_type"
+
+
+def _named(message: str) -> str:
+    match = _QUOTED.search(message)
+    return match.group(1) if match else ""
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name

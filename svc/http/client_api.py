@@ -1,0 +1,140 @@
+"""The client API: what an SDK, a proxy or a customer's server may send (interface 4.1).
+
+Endpoint functions: typed in, typed out, no HTTP framework.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from msgspec import UNSET
+
+from svc.actors.mailbox import Overloaded, Reply
+from svc.actors.messages import Admission, Answer, Failed, Identify, RateLimited
+from svc.domain import deferred
+from svc.domain.identification import Duplicate, Identified, Refused, Submission
+from svc.domain.refusals import Refusal, invalid
+from svc.http.authentication import Caller
+from svc.http.body import decode_object
+from svc.http.endpoint import Call, Outcome, Services
+from svc.http.schema import IdentifyAnswer, IdentifyBody, TriggerBody
+from svc.store import views
+from svc.store.transactions.keys import use_is_due
+from svc.world import twenty_characters
+
+MAX_IDEMPOTENCY_KEY = 255
+
+
+async def identify(services: Services, call: Call) -> Outcome:
+    """`POST /identify`: answered once everything it changes is on disk (decisions 3.3)."""
+    assert call.caller is not None
+    submission = read_submission(services, call, call.caller, call.body)
+    if isinstance(submission, Refusal):
+        return Outcome(submission)
+    reply = Reply[Answer]()
+    try:
+        services.admission.offer(Identify(submission, call.caller.organization.rate_limit_per_s, reply))
+    except Overloaded:
+        return Outcome(Refusal("service_unavailable"))
+    return _render(services, call, call.caller, await reply.wait())
+
+
+def read_submission(services: Services, call: Call, caller: Caller, body: IdentifyBody) -> Submission | Refusal:
+    """The rules about single fields that need more than a type."""
+    signals_json = bytes(body.signals)
+    signals = decode_object(signals_json, "signals")
+    if isinstance(signals, Refusal):
+        return signals
+    if signals.get("tier") == "deferred":
+        return invalid("signals.tier", "invalid_value")
+    idempotency = _idempotency(call.headers.get("idempotency-key"))
+    if isinstance(idempotency, Refusal):
+        return idempotency
+    assert caller.key.environment is not None
+    return Submission(
+        request_id=call.request_id,
+        spare_visitor_id=twenty_characters(services.world.entropy),
+        at_ms=call.at_ms,
+        organization=caller.organization.number,
+        key_id=caller.applied.id,
+        touched_key=caller.digest if use_is_due(caller.key, call.at_ms) else None,
+        environment=caller.key.environment,
+        sdk_platform=call.platform,
+        sdk_version=None if body.sdk.version is UNSET else body.sdk.version,
+        origin=caller.origin,
+        tag=None if body.tag is UNSET else body.tag,
+        idempotency=idempotency,
+        facts=caller.facts,
+        signals=signals,
+        signals_json=signals_json,
+    )
+
+
+def _idempotency(key: str | None) -> bytes | Refusal | None:
+    """Digest of the `Idempotency-Key`: the store keeps no text of the caller's as a key."""
+    if key is None:
+        return None
+    if len(key) > MAX_IDEMPOTENCY_KEY:
+        return Refusal("idempotency_key_too_long")
+    if not key:
+        return invalid("Idempotency-Key", "invalid_value", "header")
+    return hashlib.blake2b(key.encode(), digest_size=16).digest()
+
+
+def _render(services: Services, call: Call, caller: Caller, answer: Answer) -> Outcome:
+    outcome = answer.outcome
+    match outcome:
+        case Identified():
+            body = _identified(services, call, caller, outcome)
+            return Outcome(body, headers=_headers(answer.admission, outcome.balance_micros))
+        case Duplicate():
+            body = IdentifyAnswer(request_id=str(outcome.request_id), duplicate=True)
+            headers = _headers(answer.admission, outcome.balance_micros)
+            return Outcome(body, headers={**headers, "X-Request-Id": body.request_id})
+        case Refused():
+            return Outcome(outcome.refusal, headers=_headers(answer.admission, outcome.balance_micros))
+        case RateLimited():
+            refusal = Refusal("rate_limited", retry_after_s=outcome.retry_after_s)
+            return Outcome(refusal, headers=_headers(answer.admission, _balance(services, caller)))
+        case Failed():
+            return Outcome(Refusal(outcome.code), headers=_headers(answer.admission, _balance(services, caller)))
+
+
+def _identified(services: Services, call: Call, caller: Caller, outcome: Identified) -> IdentifyAnswer:
+    result = outcome.score
+    token = deferred.issue_token(services.deferred_key, call.request_id, caller.applied.id, caller.origin, call.at_ms)
+    triggers = (
+        ()
+        if result is None
+        else tuple(
+            TriggerBody(trigger.signal, trigger.group, trigger.weight, trigger.confidence)
+            for trigger in result.triggers
+        )
+    )
+    return IdentifyAnswer(
+        request_id=str(call.request_id),
+        deferred_token=token,
+        visitor_id=outcome.visitor_id,
+        visitor_is_new=outcome.visitor_is_new,
+        identifiable=outcome.identifiable,
+        visitor_confidence=outcome.visitor_confidence,
+        state=outcome.network.state,
+        reason=outcome.network.reason or UNSET,
+        suspect_score=UNSET if result is None else result.score,
+        suspect_level=UNSET if result is None else result.level,
+        triggers=triggers or UNSET,
+    )
+
+
+def _headers(admission: Admission, balance_micros: int) -> dict[str, str]:
+    """Interface 2.2, on every answer that reached admission (decisions 3.10)."""
+    return {
+        "RateLimit-Limit": str(admission.limit_per_s),
+        "RateLimit-Remaining": str(admission.remaining),
+        "Svc-Balance-Micros": str(balance_micros),
+    }
+
+
+def _balance(services: Services, caller: Caller) -> int:
+    with services.store.read() as snapshot:
+        return views.balance(snapshot, caller.organization.number)

@@ -1,0 +1,341 @@
+"""One client's connection: reading, answering and closing it, each within a limit.
+
+What may live here: the time and the socket of one client. What the bytes mean is `protocol.py`; who is accepted, and
+what ends all of them, is `edge.py`. A `Connection` has one deadline, pushed forward as the request advances. It takes
+the place of hypercorn's `TCPServer`, which restarts a timer task twice in every request and has no limit on writes.
+
+A client that has closed its sending side counts as gone, whether or not it still reads: TCP tells the two apart only
+after an answer was refused, and a handler must stop at once when nobody waits for it. So the handler is cancelled,
+unless its answer has begun: a begun answer is delivered to the end.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import struct
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from math import inf
+
+import msgspec
+import trio
+from hypercorn.config import Config
+from hypercorn.events import Closed, Event, RawData, Updated
+from hypercorn.trio.worker_context import WorkerContext
+from hypercorn.typing import AppWrapper
+from hypercorn.utils import parse_socket_addr  # pyright: ignore[reportUnknownVariableType]  its argument is a bare tuple
+
+from svc.http.protocol import GuardedProtocol, GuardedStream, Headers, Phase
+
+LOGGER = logging.getLogger(__name__)
+
+AnyStream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
+Refuse = Callable[[int], tuple[bytes, Headers]]
+"""status -> body and headers of an answer that the edge makes itself: 400, 408, 431, 500 or 503. Content-Length,
+Connection and Date are added here."""
+
+RECEIVE_BYTES = 65_536
+RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+
+
+class EdgeLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """What one client, and all of them together, may take."""
+
+    max_connections: int = 1_000
+    backlog: int = 1_024
+    """Connections that the kernel holds ready until they are accepted."""
+    max_header_bytes: int = 16_384
+    """Request line and header fields together; also the trailer fields of a chunked body."""
+    request_timeout_s: float = 10.0
+    """From the first byte of a request until its head and body have been read; also a new connection's first byte."""
+    body_grace_s: float = 1.0
+    """How much later the edge itself answers 408 for a missing body: the handler that waits for it goes first."""
+    write_timeout_s: float = 5.0
+    """Each write of an answer. A client that does not take it in that time is cut off."""
+    keep_alive_timeout_s: float = 60.0
+    """Between two requests on one connection."""
+    drain_timeout_s: float = 10.0
+    """How long running requests may go on once the shutdown has begun."""
+    linger_timeout_s: float = 2.0
+    """How long unread input is thrown away behind an early answer. Closing at once would make the kernel send a reset,
+    which can destroy the answer before the client has read it (RFC 9112, 9.6)."""
+    linger_bytes: int = 2_097_152
+    """How much of it at most: twice the largest body, so that a somewhat too large one still gets its 413."""
+    read_ahead_bytes: int = 65_536
+    """What is read from a client before anybody asked for it."""
+
+
+@dataclass
+class Shared:
+    """What all connections of one edge have in common, and what they count."""
+
+    app: AppWrapper
+    config: Config
+    context: WorkerContext
+    limits: EdgeLimits
+    refuse: Refuse
+    connections: set[Connection] = field(default_factory=set["Connection"])
+    accepted: int = 0
+    over_cap: int = 0
+    closed_idle: int = 0
+    cut_reading: int = 0
+    cut_writing: int = 0
+    malformed: int = 0
+
+    @property
+    def draining(self) -> bool:
+        return self.context.terminated.is_set()
+
+    def refusal(self, status: int) -> bytes:
+        """A whole answer of the edge's own, after which the connection is closed."""
+        body, headers = self.refuse(status)
+        fields = [*headers, *self.config.response_headers("h11"), (b"content-length", b"%d" % len(body))]
+        lines = [b"HTTP/1.1 %d " % status, *(b"%s: %s" % pair for pair in fields), b"connection: close", b"", body]
+        return b"\r\n".join(lines)
+
+
+class Connection:
+    """One accepted socket, from the first byte to the close."""
+
+    def __init__(self, shared: Shared, stream: AnyStream) -> None:
+        self.shared = shared
+        self.phase = Phase.IDLE
+        self._stream = stream
+        self._socket = (stream.transport_stream if isinstance(stream, trio.SSLStream) else stream).socket
+        self._is_tls = isinstance(stream, trio.SSLStream)
+        self._protocol: GuardedProtocol
+        self._nursery: trio.Nursery
+        self._watch = trio.CancelScope()
+        """Around everything; its deadline is what the present phase allows."""
+        self._reading = trio.CancelScope()
+        self._room: trio.Event | None = None
+        self._began_at = 0.0
+        self._pending: list[bytes] = []
+        self._lingers = False
+        self._has_left = False
+        self._is_cut = False
+
+    async def run(self) -> None:
+        self.shared.connections.add(self)
+        try:
+            if not self.shared.draining and await self._open():
+                await self._serve()
+        finally:
+            self.shared.connections.discard(self)
+            if self._is_cut:
+                # Without the reset the kernel would go on offering the unread answer for minutes.
+                with suppress(OSError):
+                    self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE)
+            self._socket.close()
+
+    def close_if_idle(self) -> None:
+        if self.phase is Phase.IDLE:
+            self.close_soon(linger=False)
+
+    # What the protocol asks of its connection
+
+    async def protocol_send(self, event: Event) -> None:
+        if isinstance(event, RawData):
+            self._pending.append(event.data)
+        elif isinstance(event, Updated):
+            await self._await_next_request()
+        elif isinstance(event, Closed):
+            self.close_soon(linger=self._protocol.has_unread_input)
+
+    def start_handler(self, stream: GuardedStream) -> None:
+        self._nursery.start_soon(self._handle, stream)
+
+    def answer_begins(self) -> None:
+        if self.phase is Phase.BODY:
+            self.phase = Phase.ANSWER
+            self._watch.deadline = inf
+
+    async def refuse(self, status: int) -> None:
+        """Answer in the edge's own name, and close."""
+        if self.phase is Phase.CLOSING:
+            return
+        self.phase = Phase.CLOSING
+        if status in {400, 431}:
+            self.shared.malformed += 1
+        self._pending = [self.shared.refusal(status)]
+        await self.flush()
+        self.close_soon(linger=True)
+
+    def close_soon(self, *, linger: bool) -> None:
+        """Read no more, and close when the handler has ended. The handler is left to end by itself."""
+        self.phase = Phase.CLOSING
+        self._lingers = self._lingers or linger
+        self._watch.deadline = trio.current_time() + self.shared.limits.write_timeout_s
+        self._reading.cancel()
+        if linger:
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_WR)
+
+    def make_room(self) -> None:
+        if self._room is not None:
+            self._room.set()
+
+    async def flush(self) -> None:
+        """Write what is pending, within the time for one write."""
+        data = b"".join(self._pending)
+        self._pending.clear()
+        if self._is_cut or not data:
+            return
+        if not self._is_tls:
+            # Nearly every answer fits into the kernel's buffer: one system call, no cancel scope, no turn of the loop.
+            try:
+                sent = os.write(self._socket.fileno(), data)
+            except BlockingIOError:
+                sent = 0
+            except OSError:
+                self._cut()
+                return
+            if sent == len(data):
+                return
+            data = data[sent:]
+        await self._write_patiently(data)
+
+    # Its own life
+
+    async def _open(self) -> bool:
+        """The TLS handshake, and who is there."""
+        limits = self.shared.limits
+        try:
+            if isinstance(self._stream, trio.SSLStream):
+                with trio.fail_after(limits.request_timeout_s):
+                    await self._stream.do_handshake()
+                if self._stream.selected_alpn_protocol() not in {None, "http/1.1"}:
+                    return False
+            client = parse_socket_addr(self._socket.family, self._socket.getpeername())
+            server = parse_socket_addr(self._socket.family, self._socket.getsockname())
+        except trio.TooSlowError:
+            self.shared.cut_reading += 1
+            return False
+        except (trio.BrokenResourceError, trio.ClosedResourceError, OSError):
+            return False
+        shared = self.shared
+        self._protocol = GuardedProtocol(
+            self, shared.app, shared.config, shared.context, is_tls=self._is_tls, client=client, server=server
+        )
+        self._watch.deadline = trio.current_time() + limits.request_timeout_s
+        return not self.shared.draining
+
+    async def _serve(self) -> None:
+        with self._watch:
+            async with trio.open_nursery() as self._nursery:
+                with self._reading:
+                    await self._read()
+                    self._has_left = True
+                    await self._protocol.disconnected()
+        if self._watch.cancelled_caught and not self._is_cut:
+            await self._out_of_time()
+        if self._lingers and not self._is_cut:
+            await self._discard_input()
+
+    async def _read(self) -> None:
+        limits = self.shared.limits
+        receive_some = self._stream.receive_some
+        while True:
+            while self._protocol.read_ahead_bytes >= limits.read_ahead_bytes:
+                self._room = trio.Event()
+                await self._room.wait()
+            try:
+                data = await receive_some(RECEIVE_BYTES)
+            except (trio.BrokenResourceError, trio.ClosedResourceError):
+                return
+            if not data:
+                return
+            if self.phase is Phase.IDLE:
+                self._began_at = trio.current_time()
+            await self._protocol.receive(data)
+            self._set_deadline()
+
+    def _set_deadline(self) -> None:
+        limits = self.shared.limits
+        if self.phase is Phase.IDLE:
+            self.phase = Phase.HEAD
+        if self.phase is Phase.ANSWER:
+            deadline = inf
+        elif self.phase is Phase.HEAD:
+            deadline = self._began_at + limits.request_timeout_s
+        elif self.phase is Phase.BODY:
+            deadline = self._began_at + limits.request_timeout_s + limits.body_grace_s
+        else:
+            return
+        if self._watch.deadline != deadline:
+            self._watch.deadline = deadline
+
+    async def _await_next_request(self) -> None:
+        if self._has_left or self._is_cut:  # what it sent behind this request is nobody's any more
+            self.close_soon(linger=False)
+            return
+        now = trio.current_time()
+        self.phase = Phase.IDLE
+        self.make_room()
+        if self._protocol.read_ahead_bytes:
+            self._began_at = now
+            await self._protocol.resume()
+            self._set_deadline()
+        else:
+            self._watch.deadline = now + self.shared.limits.keep_alive_timeout_s
+
+    async def _handle(self, stream: GuardedStream) -> None:
+        """Run the application for one request. What it lets escape is a fault of ours: told to the log and answered."""
+        try:
+            with stream.handling:
+                await self.shared.app(stream.scope, stream.receive, stream.app_send, _no_threads, _no_threads)
+        except Exception:
+            LOGGER.exception("the application failed on a request")
+        except BaseExceptionGroup as group:
+            faults, others = group.split(Exception)
+            if faults is not None:
+                LOGGER.error("the application failed on a request", exc_info=faults)  # noqa: TRY400  the part that is one
+            if others is not None:
+                raise others from None
+        await stream.app_send(None)
+
+    async def _write_patiently(self, data: bytes) -> None:
+        with trio.move_on_after(self.shared.limits.write_timeout_s) as patience:
+            try:
+                await self._stream.send_all(data)
+            except (trio.BrokenResourceError, trio.ClosedResourceError, trio.BusyResourceError):
+                self._cut()
+            except trio.Cancelled:
+                self._is_cut = True
+                raise
+        if patience.cancelled_caught:
+            self.shared.cut_writing += 1
+            self._cut()
+
+    def _cut(self) -> None:
+        """Nothing more reaches this client: stop whatever is still working for it."""
+        self._is_cut = True
+        self.phase = Phase.CLOSING
+        self._watch.cancel()
+
+    async def _out_of_time(self) -> None:
+        if self.phase is Phase.IDLE:
+            self.shared.closed_idle += 1
+        elif self.phase in {Phase.HEAD, Phase.BODY}:
+            self.shared.cut_reading += 1
+            await self.refuse(408)
+
+    async def _discard_input(self) -> None:
+        remaining = self.shared.limits.linger_bytes
+        with (
+            trio.move_on_after(self.shared.limits.linger_timeout_s),
+            suppress(trio.BrokenResourceError, trio.ClosedResourceError),
+        ):
+            while remaining > 0:
+                data = await self._stream.receive_some(RECEIVE_BYTES)
+                if not data:
+                    return
+                remaining -= len(data)
+
+
+def _no_threads(*_: object) -> None:
+    """ASGI over hypercorn hands the application two ways to use threads; an ASGI application has no use for them."""
+    raise AssertionError

@@ -1,0 +1,264 @@
+"""The edge: which connections are taken, how the server ends, and how a request reaches Quart.
+
+What may live here: the accept loop, its limits and counts, the drain, and the class that runs one request in Quart.
+What happens on a single connection is `connection.py`, what its bytes mean `protocol.py`. Together they mend what
+hypercorn 0.18 and quart-trio 0.12 do wrong as they come; each mend has its raw-socket test in `tests/edge`:
+
+1. quart-trio takes the end of its own answer for a disconnect and cancels itself while hypercorn recycles the
+   connection, so that idle connections never time out, a shutdown waits its whole grace time and an early 413 hangs.
+   Here only the edge cancels a handler, and only while its answer has not begun.
+2. An early answer left the connection open for ever; now it says `Connection: close` and is followed by a bounded
+   lingering close. A client that never reads, trickles or is silent is cut off; there is a cap on connections; and
+   nothing but HTTP/1.1 is spoken.
+3. Framing that two parsers could read in two ways is answered 400 and closed: one answer, never two requests of one.
+4. The edge's own answers carry the project's error body, made by a callable that the caller passes in.
+5. No Server header, and nothing on stderr for what a client does wrong.
+
+The lifespan protocol is not spoken: what serves requests must not live in a nursery of the application, where a crash
+leaves a server that still answers.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import ssl
+from collections.abc import Generator, Sequence
+from functools import partial
+from typing import Any, cast
+
+import msgspec
+import trio
+from hypercorn.app_wrappers import ASGIWrapper
+from hypercorn.config import Config
+from hypercorn.trio.worker_context import WorkerContext
+from hypercorn.typing import ASGIFramework, ASGIReceiveCallable, ASGISendCallable
+from quart.utils import encode_headers
+from quart.wrappers.response import DataBody, Response
+from quart_trio.asgi import TrioASGIHTTPConnection
+from quart_trio.wrappers.request import TrioBody
+from werkzeug.exceptions import ClientDisconnected
+
+from svc.http.connection import AnyStream, Connection, EdgeLimits, Refuse, Shared
+from svc.http.protocol import Headers
+
+__all__ = ["Edge", "EdgeLimits", "EdgeStatistics", "Refuse", "TrioConnection", "open_listeners", "serve"]
+
+LOGGER = logging.getLogger(__name__)
+BIND = re.compile(r"(\[(?P<ipv6>[0-9a-fA-F:.]+)\]|(?P<host>[^:\[\]]*)):(?P<port>[0-9]{1,5})")
+
+AnyListener = trio.SocketListener | trio.SSLListener[trio.SocketStream]
+
+
+class EdgeStatistics(msgspec.Struct, frozen=True):
+    """The edge at one moment. All but the first count from the start."""
+
+    connections_open: int
+    """Connections being served now, idle ones included."""
+    connections_accepted: int
+    """Connections taken in under the cap."""
+    connections_refused: int
+    """Connections closed at once because the cap was reached."""
+    connections_closed_idle: int
+    """Connections closed because no request began in time. Normal life, unless it is most of the accepted."""
+    connections_cut_reading: int
+    """Connections closed because a request (or a TLS handshake) that had begun did not arrive in time."""
+    connections_cut_writing: int
+    """Connections reset because the client did not take its answer in time."""
+    requests_malformed: int
+    """Requests that the edge itself answered 400 or 431."""
+
+
+class Edge:
+    """The handle of a running edge: what `serve` reports when it has started."""
+
+    def __init__(self, shared: Shared, listeners: Sequence[AnyListener]) -> None:
+        self._shared = shared
+        self.addresses: list[Any] = [_socket_of(listener).getsockname() for listener in listeners]
+        """Where it listens, in the order of the listeners: the way to a port that the kernel chose."""
+
+    def statistics(self) -> EdgeStatistics:
+        shared = self._shared
+        return EdgeStatistics(
+            connections_open=len(shared.connections),
+            connections_accepted=shared.accepted,
+            connections_refused=shared.over_cap,
+            connections_closed_idle=shared.closed_idle,
+            connections_cut_reading=shared.cut_reading,
+            connections_cut_writing=shared.cut_writing,
+            requests_malformed=shared.malformed,
+        )
+
+
+async def serve(
+    app: ASGIFramework,
+    listeners: Sequence[AnyListener],
+    limits: EdgeLimits,
+    *,
+    refuse: Refuse,
+    shutdown: trio.Event,
+    task_status: trio.TaskStatus[Edge] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Serve `app` until `shutdown` is set, then drain and return, at the latest `drain_timeout_s` later.
+
+    The drain closes the listeners and the idle connections at once, lets running requests finish, and closes by force
+    what is left at its end, however little a client reads. Listeners are closed here in any case.
+
+    `refuse(status)` gives body and headers for the edge's own answers. With `nursery.start` the caller gets the `Edge`.
+    A Quart application needs `asgi_http_class = TrioConnection`, or its handlers outlive clients that went away.
+    """
+    context = WorkerContext(None)
+    shared = Shared(ASGIWrapper(app), _EdgeConfig(limits), context, limits, refuse)
+    async with trio.open_nursery() as connections:
+        async with trio.open_nursery() as accepting:
+            accepting.start_soon(
+                partial(trio.serve_listeners, handler_nursery=connections),
+                partial(_accept, shared),
+                list(listeners),
+            )
+            task_status.started(Edge(shared, listeners))
+            await shutdown.wait()
+            await context.terminated.set()  # first, so that no answer promises a connection that will not be there
+            accepting.cancel_scope.cancel()
+        for connection in list(shared.connections):
+            connection.close_if_idle()
+        connections.cancel_scope.deadline = trio.current_time() + limits.drain_timeout_s
+
+
+async def open_listeners(
+    bind: str, backlog: int, *, ssl_context: ssl.SSLContext | None = None
+) -> list[trio.SocketListener] | list[trio.SSLListener[trio.SocketStream]]:
+    """Listen on `host:port`; a host name with several addresses gives several listeners, no host means every address.
+
+    With `ssl_context` the listeners speak TLS, offering http/1.1 and nothing else.
+    """
+    parts = BIND.fullmatch(bind)
+    if parts is None or int(parts["port"]) > 65_535:
+        raise ValueError(f"{bind!r} is not host:port. Write for example '127.0.0.1:8080', '[::1]:8080' or ':8080'.")
+    host = parts["ipv6"] or parts["host"] or None
+    listeners = await trio.open_tcp_listeners(int(parts["port"]), host=host, backlog=backlog)
+    if ssl_context is None:
+        return listeners
+    ssl_context.set_alpn_protocols(["http/1.1"])
+    return [trio.SSLListener(listener, ssl_context, https_compatible=True) for listener in listeners]
+
+
+async def _accept(shared: Shared, stream: AnyStream) -> None:
+    """Serve a connection, or close it at once when there are too many.
+
+    Closing is better for operators than to stop accepting: a client or a load balancer learns at once that this
+    process is full and can go elsewhere, and it shows in the statistics. Connections left in the kernel's queue would
+    look like a slow network, and a health check would hang in the same queue as everybody else.
+
+    The 503 is one attempt that costs no waiting: whoever sends its request only afterwards may see a reset instead.
+    """
+    if len(shared.connections) < shared.limits.max_connections:
+        shared.accepted += 1
+        try:
+            await Connection(shared, stream).run()
+        except Exception:  # one connection that hits a fault of ours is not an off-switch for all others
+            LOGGER.exception("a connection failed")
+        return
+    shared.over_cap += 1
+    if isinstance(stream, trio.SocketStream):
+        try:
+            os.write(stream.socket.fileno(), shared.refusal(503))
+        except OSError:
+            return
+
+
+def _socket_of(listener: AnyListener) -> trio.socket.SocketType:
+    if isinstance(listener, trio.SSLListener):
+        return listener.transport_listener.socket  # pyright: ignore  (trio types it as any listener)
+    return listener.socket
+
+
+class _EdgeConfig(Config):
+    """hypercorn's settings as this edge wants them: silent, nameless, and a Date made once a second."""
+
+    accesslog = None
+    errorlog = None
+    include_server_header = False
+
+    def __init__(self, limits: EdgeLimits) -> None:
+        self.h11_max_incomplete_size = limits.max_header_bytes
+        self.keep_alive_max_requests = 2**63
+        self._dated: Headers = []
+        self._dated_until = float("-inf")
+
+    def response_headers(self, protocol: str) -> Headers:
+        now = trio.current_time()
+        if now >= self._dated_until:
+            self._dated = super().response_headers(protocol)
+            self._dated_until = now + 1.0
+        return self._dated
+
+
+class PulledBody(TrioBody):
+    """A request body that the handler draws from the server when it wants it.
+
+    quart-trio fills the body from a second task, which then waits for the disconnect; here nothing is read that nobody
+    asked for, and a request costs one task instead of three. A body cut short is an error, never a shorter body.
+    """
+
+    def __init__(self, expected_bytes: int | None, max_bytes: int | None, receive: ASGIReceiveCallable) -> None:
+        super().__init__(expected_bytes, max_bytes)
+        self._receive = receive
+
+    def __await__(self) -> Generator[Any, None, bytes]:
+        return self._whole().__await__()
+
+    async def __anext__(self) -> bytes:
+        if self._must_raise is not None:
+            raise self._must_raise
+        while not self._data and not self._complete.is_set():
+            await self._draw()
+        if not self._data:
+            raise StopAsyncIteration
+        data = bytes(self._data)
+        self._data.clear()
+        return data
+
+    async def _whole(self) -> bytes:
+        while self._must_raise is None and not self._complete.is_set():
+            await self._draw()
+        if self._must_raise is not None:
+            raise self._must_raise
+        return bytes(self._data)
+
+    async def _draw(self) -> None:
+        message = await self._receive()
+        if message["type"] != "http.request":
+            raise ClientDisconnected
+        self.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            self.set_complete()
+
+
+class TrioConnection(TrioASGIHTTPConnection):
+    """Runs one request in Quart, in the task it is called in.
+
+    It never listens for a disconnect: the edge cancels the task it runs in. So it takes nothing for a disconnect that
+    is none, and no answer is cut short by its own end. The sending needs no shield: what the edge may still cancel
+    once an answer has begun is a write out of time, or everything at the end of the drain.
+    """
+
+    async def __call__(self, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        request = self._create_request_from_scope(send)
+        max_bytes = cast("int | None", self.app.config["MAX_CONTENT_LENGTH"])
+        request.body = PulledBody(request.content_length, max_bytes, receive)
+        response = await self.app.handle_request(request)
+        if isinstance(response, Response) and isinstance(response.response, DataBody):
+            await self._send_whole(send, response, response.response)
+            return
+        seconds = cast("float | None", self.app.config["RESPONSE_TIMEOUT"])
+        with trio.move_on_after(float("inf") if seconds is None else seconds):
+            await self._send_response(send, response)
+
+    async def _send_whole(self, send: ASGISendCallable, response: Response, body: DataBody) -> None:
+        """Head, body and end at once, which the edge turns into one write."""
+        headers = encode_headers(response.headers)
+        await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
+        data = body.data[body.begin : body.end]
+        await send({"type": "http.response.body", "body": data, "more_body": False})

@@ -1,0 +1,59 @@
+"""What an endpoint function gets and gives: `async def endpoint(services, call) -> Outcome`. No HTTP framework."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from svc.actors.mailbox import Mailbox
+from svc.actors.messages import Identify
+from svc.domain.refusals import Refusal
+from svc.http.authentication import Caller, Gate
+from svc.store.store import Store
+from svc.world import World
+
+
+class Services(NamedTuple):
+    """The ready objects that endpoints use; made once, in `svc.service`."""
+
+    world: World
+    store: Store
+    admission: Mailbox[Identify]
+    gate: Gate
+    deferred_key: bytes
+    """Signs deferred tokens."""
+    network_data: str
+    """`ok`, `missing` or `stale`."""
+    request_timeout_s: float
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """One request whose key, body and query have been judged."""
+
+    request_id: UUID
+    at_ms: int
+    """When it arrived; the only reading of the clock."""
+    headers: dict[str, str]
+    """Lower-case names."""
+    caller: Caller | None
+    """`None` on routes without a key, and only there."""
+    platform: str | None
+    """What the body, else the header, says of the SDK's platform."""
+    body: Any
+    """The route's body type, decoded; `None` where it has none."""
+
+
+class Outcome(NamedTuple):
+    """What an endpoint answers: a body of the schema, or a refusal."""
+
+    body: msgspec.Struct | Refusal
+    status: int = 200
+    """Of a body; a refusal brings its own."""
+    headers: Mapping[str, str] = MappingProxyType({})
+
+
+Endpoint = Callable[[Services, Call], Awaitable[Outcome]]

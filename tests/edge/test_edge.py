@@ -1,0 +1,556 @@
+"""What the edge promises to clients and to the operator, on raw sockets. Framing has a file of its own."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from typing import Any
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from svc.http.edge import open_listeners
+from tests.edge.world import Client, Running, get, post, running_edge
+
+HUGE = b"Content-Length: 1000000"
+
+
+# 1. Recycling: a connection lives on after an answer, idles out, and does not hold up a shutdown
+
+
+async def test_a_connection_carries_many_requests_one_after_another() -> None:
+    with trio.fail_after(2):
+        async with running_edge() as world:
+            client = await world.connect()
+            for number in range(20):
+                body = b"%d" % number
+                assert (await client.ask(post("/echo", body))).body == body
+            assert world.edge.statistics().connections_accepted == 1
+
+
+@pytest.mark.slow
+async def test_an_idle_connection_is_closed_after_the_keep_alive_time() -> None:
+    with trio.fail_after(2):
+        async with running_edge(keep_alive_timeout_s=0.2) as world:
+            client = await world.connect()
+            assert (await client.ask(get("/hello"))).status == 200
+            await client.ended()
+            assert world.edge.statistics().connections_closed_idle == 1
+
+
+@pytest.mark.slow
+async def test_a_new_connection_that_stays_silent_is_closed_after_the_request_time() -> None:
+    with trio.fail_after(2):
+        async with running_edge(request_timeout_s=0.2) as world:
+            await (await world.connect()).ended()
+
+
+async def test_the_time_limits_follow_the_clock_of_trio(mock_clock: MockClock) -> None:
+    async with running_edge() as world:
+        client = await world.connect()
+        assert (await client.ask(get("/hello"))).status == 200
+        mock_clock.jump(59)
+        assert (await client.ask(get("/hello"))).status == 200
+        mock_clock.jump(61)
+        await client.ended()
+
+
+async def test_a_shutdown_closes_idle_connections_at_once() -> None:
+    with trio.fail_after(1):
+        async with running_edge(drain_timeout_s=60) as world:
+            silent, used = await world.connect(), await world.connect()
+            assert (await used.ask(get("/hello"))).status == 200
+            await world.until(lambda: world.edge.statistics().connections_open == 2)
+            world.shutdown.set()
+            await world.returned.wait()
+            await silent.ended()
+            await used.ended()
+
+
+async def test_a_handler_lives_on_after_its_answer() -> None:
+    finished = trio.Event()
+
+    async def app(_scope: Any, _receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+        await trio.lowlevel.checkpoint()
+        finished.set()
+
+    with trio.fail_after(1):
+        async with running_edge(app) as world:
+            client = await world.connect()
+            assert (await client.ask(get("/", b"Connection: close"))).status == 200
+            await finished.wait()
+            await client.ended()
+
+
+# 2. Early answers, slow clients, too many clients
+
+
+@pytest.mark.parametrize(("path", "status"), [("/unauthorized", 401), ("/echo", 413), ("/nowhere", 404)])
+async def test_an_early_answer_with_the_body_unread_is_the_last_one(path: str, status: int) -> None:
+    with trio.fail_after(1):
+        async with running_edge(max_body_bytes=1_000) as world:
+            client = await world.connect()
+            answer = await client.ask(b"POST %s HTTP/1.1\r\nHost: a\r\n%s\r\n\r\nbegun" % (path.encode(), HUGE))
+            assert (answer.status, answer.closes) == (status, True)
+            await client.ended()
+
+
+async def test_an_early_answer_reaches_a_client_that_sends_its_whole_body_first() -> None:
+    with trio.fail_after(2):
+        async with running_edge(max_body_bytes=1_000) as world:
+            client = await world.connect()
+            answer = await client.ask(post("/echo", b"x" * 1_500_000))
+            assert (answer.status, answer.closes) == (413, True)
+            await client.ended()
+
+
+@pytest.mark.slow
+async def test_a_client_that_never_stops_sending_is_listened_to_for_a_bounded_time() -> None:
+    with trio.fail_after(2):
+        async with running_edge(linger_timeout_s=0.2, linger_bytes=1 << 40) as world:
+            client = await world.connect()
+            answer = await client.ask(b"POST /unauthorized HTTP/1.1\r\nHost: a\r\nContent-Length: 999999999\r\n\r\n")
+            assert answer.status == 401
+            with pytest.raises(trio.BrokenResourceError):
+                await _send_without_end(client)
+
+
+async def test_a_client_that_never_stops_sending_is_listened_to_for_a_bounded_number_of_bytes() -> None:
+    with trio.fail_after(2):
+        async with running_edge(linger_timeout_s=60, linger_bytes=100_000) as world:
+            client = await world.connect()
+            answer = await client.ask(b"POST /unauthorized HTTP/1.1\r\nHost: a\r\nContent-Length: 999999999\r\n\r\n")
+            assert answer.status == 401
+            with pytest.raises(trio.BrokenResourceError):
+                await _send_without_end(client)
+
+
+@pytest.mark.slow
+async def test_a_client_that_does_not_take_its_answer_is_cut_off() -> None:
+    with trio.fail_after(3):
+        async with running_edge(write_timeout_s=0.2) as world:
+            client = await world.connect()
+            await client.send(get("/large"))
+            await world.until(lambda: world.edge.statistics().connections_cut_writing == 1)
+            await world.until(lambda: world.edge.statistics().connections_open == 0)
+            with pytest.raises(trio.BrokenResourceError):
+                await client.rest()
+
+
+@pytest.mark.slow
+async def test_a_client_that_never_reads_does_not_hold_up_a_shutdown() -> None:
+    with trio.fail_after(3):
+        async with running_edge(write_timeout_s=60, drain_timeout_s=0.2) as world:
+            client = await world.connect()
+            await client.send(get("/large"))
+            assert await client.stream.receive_some(1) == b"H"
+            world.shutdown.set()
+            with trio.fail_after(0.8):
+                await world.returned.wait()
+
+
+@pytest.mark.slow
+async def test_a_request_that_trickles_in_is_answered_408_when_its_time_is_over() -> None:
+    with trio.fail_after(2):
+        async with running_edge(request_timeout_s=0.3) as world:
+            client = await world.connect()
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(_trickle, client, get("/hello", b"X-Long: " + b"x" * 1_000))
+                answer = await client.answer()
+                nursery.cancel_scope.cancel()
+            assert (answer.status, answer.error["code"], answer.closes) == (408, "request_timeout", True)
+            await client.ended()
+            assert world.edge.statistics().connections_cut_reading == 1
+            assert world.handlers.paths == []
+
+
+@pytest.mark.slow
+async def test_a_body_that_does_not_arrive_is_answered_408_by_the_edge_a_little_later() -> None:
+    with trio.fail_after(2):
+        async with running_edge(request_timeout_s=0.2, body_grace_s=0.1) as world:
+            client = await world.connect()
+            answer = await client.ask(b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf")
+            assert (answer.status, answer.error["code"], answer.closes) == (408, "request_timeout", True)
+            await client.ended()
+            assert world.handlers.bodies == []
+
+
+@pytest.mark.slow
+async def test_a_handler_that_gives_up_on_a_body_answers_before_the_edge_does() -> None:
+    with trio.fail_after(2):
+        async with running_edge(request_timeout_s=0.2, body_grace_s=1) as world:
+            client = await world.connect()
+            answer = await client.ask(b"POST /patient HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf")
+            assert (answer.status, answer.body, answer.closes) == (408, b"told by the application", True)
+            await client.ended()
+
+
+@pytest.mark.slow
+async def test_a_handler_may_take_longer_than_a_request_may() -> None:
+    with trio.fail_after(2):
+        async with running_edge(request_timeout_s=0.1, body_grace_s=0.1, keep_alive_timeout_s=0.1) as world:
+            client = await world.connect()
+            await client.send(post("/slow", b"whole"))
+            await world.handlers.started.wait()
+            with trio.move_on_after(0.4):
+                await world.handlers.cancelled.wait()
+            world.handlers.release.set()
+            assert (await client.answer()).body == b"done"
+
+
+async def test_a_connection_over_the_cap_is_told_so_and_closed_until_there_is_room() -> None:
+    with trio.fail_after(2):
+        async with running_edge(max_connections=1) as world:
+            first = await world.connect()
+            assert (await first.ask(get("/hello"))).status == 200
+            second = await world.connect()
+            answer = await second.answer()
+            assert (answer.status, answer.error["code"], answer.closes) == (503, "service_unavailable", True)
+            await second.ended()
+            assert (await first.ask(get("/hello"))).status == 200
+            first.close()
+            await world.until(lambda: world.edge.statistics().connections_open == 0)
+            assert (await (await world.connect()).ask(get("/hello"))).status == 200
+            statistics = world.edge.statistics()
+            assert (statistics.connections_accepted, statistics.connections_refused) == (2, 1)
+
+
+# 3. The end of the server
+
+
+async def test_a_running_request_is_finished_during_the_drain() -> None:
+    with trio.fail_after(2):
+        async with running_edge(drain_timeout_s=60) as world:
+            client = await world.connect()
+            await client.send(get("/slow"))
+            await world.handlers.started.wait()
+            world.shutdown.set()
+            await _refuses_connections(world)
+            world.handlers.release.set()
+            answer = await client.answer()
+            assert (answer.status, answer.body, answer.closes) == (200, b"done", True)
+            await client.ended()
+            await world.returned.wait()
+
+
+@pytest.mark.slow
+async def test_the_drain_ends_by_force() -> None:
+    with trio.fail_after(2):
+        async with running_edge(drain_timeout_s=0.2) as world:
+            client = await world.connect()
+            await client.send(get("/slow"))
+            await world.handlers.started.wait()
+            world.shutdown.set()
+            await world.returned.wait()
+            assert world.handlers.cancelled.is_set()
+            await client.ended()
+
+
+# 4. Clients that leave
+
+
+async def test_a_disconnect_cancels_the_handler_at_once() -> None:
+    with trio.fail_after(1):
+        async with running_edge() as world:
+            client = await world.connect()
+            await client.send(post("/slow", b"whole"))
+            await world.handlers.started.wait()
+            client.close()
+            await world.handlers.cancelled.wait()
+            await world.until(lambda: world.edge.statistics().connections_open == 0)
+
+
+async def test_a_disconnect_within_the_body_never_gives_the_handler_a_shorter_body() -> None:
+    with trio.fail_after(1):
+        async with running_edge() as world:
+            client = await world.connect()
+            await client.send(b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf")
+            await world.until(lambda: world.handlers.paths == ["/echo"])
+            client.close()
+            await world.until(lambda: world.edge.statistics().connections_open == 0)
+            assert world.handlers.bodies == []
+
+
+async def test_an_unfinished_request_is_answered_400_when_the_client_says_that_it_sends_no_more() -> None:
+    with trio.fail_after(1):
+        async with running_edge() as world:
+            client = await world.connect()
+            await client.send(b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf")
+            await client.stream.send_eof()
+            assert (await client.answer()).status == 400
+            await client.ended()
+
+
+async def test_an_answer_that_has_begun_is_delivered_to_a_client_that_sends_no_more() -> None:
+    with trio.fail_after(2):
+        async with running_edge() as world:
+            client = await world.connect()
+            await client.send(get("/large"))
+            assert await client.stream.receive_some(1) == b"H"
+            await client.stream.send_eof()
+            assert len(await client.rest()) > 16 << 20
+
+
+# 5. Being a good HTTP/1.1 server
+
+
+async def test_pipelined_requests_are_answered_in_their_order() -> None:
+    with trio.fail_after(1):
+        async with running_edge() as world:
+            client = await world.connect()
+            await client.send(*(post("/echo", b"%d" % number) for number in range(10)), get("/hello"))
+            assert [(await client.answer()).body for _ in range(11)] == [b"%d" % n for n in range(10)] + [b"hello"]
+
+
+async def test_a_request_pipelined_behind_a_running_one_waits_for_it() -> None:
+    with trio.fail_after(1):
+        async with running_edge() as world:
+            client = await world.connect()
+            await client.send(get("/slow"), post("/echo", b"second"))
+            await world.handlers.started.wait()
+            await client.send(get("/hello"))
+            world.handlers.release.set()
+            assert [(await client.answer()).body for _ in range(3)] == [b"done", b"second", b"hello"]
+
+
+async def test_the_body_is_asked_for_when_the_handler_wants_it() -> None:
+    with trio.fail_after(1):
+        async with running_edge() as world:
+            client = await world.connect()
+            head = b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n"
+            assert (await client.ask(head)).status == 100
+            assert (await client.ask(b"body")).body == b"body"
+            assert (await client.ask(get("/hello"))).status == 200
+
+
+@pytest.mark.parametrize(("path", "status"), [("/unauthorized", 401), ("/echo", 413)])
+async def test_the_body_of_a_request_that_is_refused_early_is_never_asked_for(path: str, status: int) -> None:
+    with trio.fail_after(1):
+        async with running_edge(max_body_bytes=1_000) as world:
+            client = await world.connect()
+            head = b"POST %s HTTP/1.1\r\nHost: a\r\n%s\r\nExpect: 100-continue\r\n\r\n" % (path.encode(), HUGE)
+            answer = await client.ask(head)
+            assert (answer.status, answer.closes) == (status, True)
+            await client.ended()
+
+
+@pytest.mark.parametrize("upgrade", [b"h2c", b"websocket"])
+async def test_an_offer_to_upgrade_is_answered_in_plain_http(upgrade: bytes) -> None:
+    fields = [
+        b"Connection: Upgrade, HTTP2-Settings",
+        b"Upgrade: " + upgrade,
+        b"HTTP2-Settings: AAMAAABkAAQAAP__",
+        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+        b"Sec-WebSocket-Version: 13",
+    ]
+    with trio.fail_after(1):
+        async with running_edge() as world:
+            client = await world.connect()
+            for _ in range(2):
+                answer = await client.ask(get("/hello", *fields))
+                assert (answer.status, answer.body) == (200, b"hello")
+
+
+async def test_http_1_0_is_answered_and_closed() -> None:
+    with trio.fail_after(1):
+        async with running_edge() as world:
+            client = await world.connect()
+            answer = await client.ask(b"GET /hello HTTP/1.0\r\n\r\n")
+            assert (answer.status, answer.body, answer.closes) == (200, b"hello", True)
+            await client.ended()
+
+
+async def test_the_client_decides_when_to_close() -> None:
+    with trio.fail_after(1):
+        async with running_edge() as world:
+            client = await world.connect()
+            assert (await client.ask(get("/hello", b"Connection: close"))).closes
+            await client.ended()
+
+
+async def test_head_is_answered_without_a_body() -> None:
+    with trio.fail_after(1):
+        async with running_edge() as world:
+            client = await world.connect()
+            await client.send(b"HEAD /hello HTTP/1.1\r\nHost: a\r\n\r\n")
+            answer = await client.answer(to_head=True)
+            assert (answer.status, answer.headers["content-length"]) == (200, "5")
+            assert (await client.ask(get("/hello"))).body == b"hello"
+
+
+async def test_a_body_larger_than_the_read_ahead_arrives_whole() -> None:
+    body = bytes(range(256)) * 4_000
+    with trio.fail_after(3):
+        async with running_edge(read_ahead_bytes=1_000) as world:
+            client = await world.connect()
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(client.send, post("/echo", body))
+                assert (await client.answer()).body == body
+            chunks = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (b"one", b"two" * 1_000, b"three"))
+            head = b"POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+            assert (await client.ask(head, chunks, b"0\r\n\r\n")).body == b"one" + b"two" * 1_000 + b"three"
+
+
+async def test_a_chunked_body_over_the_limit_is_answered_413() -> None:
+    with trio.fail_after(1):
+        async with running_edge(max_body_bytes=1_000) as world:
+            client = await world.connect()
+            head = b"POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+            answer = await client.ask(head, b"7d0\r\n%s\r\n" % (b"x" * 2_000))
+            assert (answer.status, answer.closes) == (413, True)
+            await client.ended()
+
+
+async def test_the_parts_of_a_streamed_answer_leave_as_they_come() -> None:
+    with trio.fail_after(1):
+        async with running_edge() as world:
+            client = await world.connect()
+            await client.send(get("/stream"))
+            begun = b""
+            while b"one " not in begun:
+                begun += await client.stream.receive_some()
+            world.handlers.release.set()
+            while not begun.endswith(b"two\r\n0\r\n\r\n"):
+                begun += await client.stream.receive_some()
+
+
+async def test_the_application_sees_the_address_of_the_peer() -> None:
+    with trio.fail_after(1):
+        async with running_edge() as world:
+            client = await world.connect()
+            assert isinstance(client.stream, trio.SocketStream)
+            address = list(client.stream.socket.getsockname())
+            answer = await client.ask(get("/peer", b"X-Forwarded-For: 203.0.113.9", b"Forwarded: for=203.0.113.9"))
+            assert answer.body == b'["%s",%d]\n' % (address[0].encode(), address[1])
+
+
+async def test_an_answer_has_a_date_and_does_not_name_the_server() -> None:
+    with trio.fail_after(1):
+        async with running_edge() as world:
+            for request in (get("/hello"), b"nonsense\r\n\r\n"):
+                answer = await (await world.connect()).ask(request)
+                assert answer.fields.count("date") == 1
+                assert "server" not in answer.fields
+
+
+# 6. Answers of the edge itself, and what is said about faults
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status", "code"),
+    [(b"nonsense\r\n\r\n", 400, "bad_request"), (get("/", b"X: " + b"x" * 20_000), 431, "header_fields_too_large")],
+)
+async def test_the_answers_of_the_edge_carry_the_error_body(request_bytes: bytes, status: int, code: str) -> None:
+    with trio.fail_after(1):
+        async with running_edge() as world:
+            client = await world.connect()
+            answer = await client.ask(request_bytes)
+            assert answer.status == status
+            assert answer.error == {"code": code, "message": "Mend it.", "status": status}
+            assert answer.headers["content-type"] == "application/json"
+            assert answer.headers["x-request-id"] == "the-request-id"
+            assert answer.closes
+            await client.ended()
+            assert world.edge.statistics().requests_malformed == 1
+
+
+async def test_what_a_client_does_wrong_is_not_logged(
+    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with trio.fail_after(2):
+        async with running_edge() as world:
+            for request in (b"\x16\x03\x01\x02\x00", b"nonsense\r\n\r\n", get("/hello", b"X : y")):
+                client = await world.connect()
+                assert (await client.ask(request)).status == 400
+                await client.ended()
+            leaver = await world.connect()
+            await leaver.send(get("/slow"))
+            await world.handlers.started.wait()
+            leaver.close()
+            await world.until(lambda: world.edge.statistics().connections_open == 0)
+    assert caplog.records == []
+    assert capfd.readouterr() == ("", "")
+
+
+async def test_an_application_that_fails_is_logged_and_answered_and_the_server_goes_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def app(scope: Any, _receive: Any, send: Any) -> None:
+        if scope["path"] == "/group":
+            raise ExceptionGroup("several", [ValueError("a fault of ours")])
+        if scope["path"] == "/nothing":
+            return
+        raise ValueError("a fault of ours")
+
+    with trio.fail_after(1):
+        async with running_edge(app) as world:
+            for path in ("/one", "/group", "/nothing"):
+                client = await world.connect()
+                answer = await client.ask(get(path))
+                assert (answer.status, answer.error["code"], answer.closes) == (500, "internal_error", True)
+                await client.ended()
+    assert [record.levelno for record in caplog.records] == [logging.ERROR] * 2
+
+
+# 7. Listening
+
+
+async def test_tls_speaks_http_1_1_only(tls_contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
+    server_context, client_context = tls_contexts
+    client_context.set_alpn_protocols(["h2", "http/1.1"])
+    with trio.fail_after(2):
+        async with running_edge(ssl_context=server_context) as world:
+            client = await world.connect(client_context)
+            assert (await client.ask(get("/hello"))).body == b"hello"
+            assert isinstance(client.stream, trio.SSLStream)
+            assert client.stream.selected_alpn_protocol() == "http/1.1"
+            early = b"POST /unauthorized HTTP/1.1\r\nHost: a\r\n%s\r\n\r\nbegun" % HUGE
+            assert (await client.ask(early)).status == 401
+            await client.ended()
+
+
+@pytest.mark.slow
+async def test_a_tls_handshake_that_does_not_come_is_cut_off(
+    tls_contexts: tuple[ssl.SSLContext, ssl.SSLContext],
+) -> None:
+    with trio.fail_after(2):
+        async with running_edge(ssl_context=tls_contexts[0], request_timeout_s=0.2) as world:
+            await (await world.connect()).ended()
+            assert world.edge.statistics().connections_cut_reading == 1
+
+
+@pytest.mark.parametrize("bind", ["localhost", "127.0.0.1:", "::1:80", "127.0.0.1:http", "127.0.0.1:65536", "[]:80"])
+async def test_a_bind_that_is_not_host_and_port_is_refused_with_an_example(bind: str) -> None:
+    with pytest.raises(ValueError, match="Write for example"):
+        await open_listeners(bind, 1)
+
+
+@pytest.mark.parametrize("bind", ["127.0.0.1:0", "localhost:0", "[::1]:0", ":0"])
+async def test_listeners_are_opened_on_host_and_port(bind: str) -> None:
+    for listener in await open_listeners(bind, 1):
+        assert isinstance(listener, trio.SocketListener)
+        assert listener.socket.getsockname()[1] > 0
+        await listener.aclose()
+
+
+async def _trickle(client: Client, request: bytes) -> None:
+    for position in range(len(request)):
+        await client.send(request[position : position + 1])
+        await trio.sleep(0.02)
+
+
+async def _send_without_end(client: Client) -> None:
+    while True:
+        await client.send(b"x" * 1_000)
+
+
+async def _refuses_connections(world: Running) -> None:
+    while True:
+        try:
+            (await world.connect()).close()
+        except OSError:
+            return
+        await trio.sleep(0.005)

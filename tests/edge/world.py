@@ -1,0 +1,240 @@
+"""A small world at the edge: a Quart application on loopback, and clients that speak raw bytes to it."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+import msgspec
+import trio
+from quart import Response, request
+from quart_trio import QuartTrio
+
+from svc.http.edge import Edge, EdgeLimits, TrioConnection, open_listeners, serve
+
+CODES = {
+    400: "bad_request",
+    408: "request_timeout",
+    431: "header_fields_too_large",
+    500: "internal_error",
+    503: "service_unavailable",
+}
+
+
+def refuse(status: int) -> tuple[bytes, list[tuple[bytes, bytes]]]:
+    error = {"code": CODES[status], "message": "Mend it.", "status": status}
+    body = json.dumps({"error": error, "request_id": "the-request-id"}).encode()
+    return body, [(b"content-type", b"application/json"), (b"x-request-id", b"the-request-id")]
+
+
+class Handlers:
+    """What happened inside the application."""
+
+    def __init__(self) -> None:
+        self.started = trio.Event()
+        self.cancelled = trio.Event()
+        self.release = trio.Event()
+        self.bodies: list[bytes] = []
+        self.paths: list[str] = []
+
+
+def create_app(handlers: Handlers, *, max_body_bytes: int = 1 << 20) -> QuartTrio:  # noqa: C901  a list of small routes
+    app = QuartTrio("edge")
+    app.asgi_http_class = TrioConnection
+    app.config["MAX_CONTENT_LENGTH"] = max_body_bytes
+
+    @app.before_request
+    async def note() -> None:
+        handlers.paths.append(request.path)
+
+    @app.route("/hello", methods=["GET", "POST"])
+    async def hello() -> str:
+        return "hello"
+
+    @app.post("/echo")
+    async def echo() -> Response:
+        body = await request.get_data()
+        handlers.bodies.append(body)
+        return Response(body, content_type="application/octet-stream")
+
+    @app.post("/patient")
+    async def patient() -> tuple[str, int]:
+        with trio.move_on_after(0.2):
+            await request.get_data()
+        return "told by the application", 408
+
+    @app.post("/unauthorized")
+    async def unauthorized() -> tuple[str, int]:
+        return "no", 401
+
+    @app.route("/slow", methods=["GET", "POST"])
+    async def slow() -> str:
+        handlers.started.set()
+        try:
+            await handlers.release.wait()
+        except trio.Cancelled:
+            handlers.cancelled.set()
+            raise
+        return "done"
+
+    @app.get("/large")
+    async def large() -> bytes:
+        return b"x" * (16 << 20)
+
+    @app.get("/stream")
+    async def stream() -> Any:
+        async def parts() -> AsyncGenerator[bytes, None]:
+            yield b"one "
+            await handlers.release.wait()
+            yield b"two"
+
+        return parts()
+
+    @app.get("/peer")
+    async def peer() -> list[Any]:
+        return list(request.scope["client"] or ())
+
+    return app
+
+
+class Answer(msgspec.Struct):
+    status: int
+    headers: dict[str, str]
+    body: bytes
+    fields: list[str]
+    """The names of all header fields, repeated ones repeated."""
+
+    @property
+    def error(self) -> dict[str, Any]:
+        return json.loads(self.body)["error"]
+
+    @property
+    def closes(self) -> bool:
+        return self.headers.get("connection") == "close"
+
+
+class Client:
+    """One TCP connection that sends what it is told and reads what it gets."""
+
+    def __init__(self, stream: trio.SocketStream | trio.SSLStream[trio.SocketStream]) -> None:
+        self.stream = stream
+        self._buffer = b""
+
+    async def send(self, *parts: bytes) -> None:
+        await self.stream.send_all(b"".join(parts))
+
+    async def ask(self, *parts: bytes) -> Answer:
+        await self.send(*parts)
+        return await self.answer()
+
+    async def answer(self, *, to_head: bool = False) -> Answer:
+        """The next answer, by its own framing."""
+        head = await self._until(b"\r\n\r\n")
+        first, *lines = head.decode("latin-1").split("\r\n")[:-2]
+        pairs = [(name.lower(), value.strip()) for name, _, value in (line.partition(":") for line in lines)]
+        answer = Answer(int(first.split(" ")[1]), dict(pairs), b"", [name for name, _ in pairs])
+        if answer.status < 200 or to_head:
+            return answer
+        if answer.headers.get("transfer-encoding") == "chunked":
+            while size := int(await self._until(b"\r\n"), 16):
+                answer.body += (await self._take(size + 2))[:-2]
+            await self._take(2)
+        else:
+            answer.body = await self._take(int(answer.headers["content-length"]))
+        return answer
+
+    async def rest(self) -> bytes:
+        """All that comes until the server closes. A reset is an error."""
+        while data := await self.stream.receive_some():
+            self._buffer += data
+        rest, self._buffer = self._buffer, b""
+        return rest
+
+    async def ended(self) -> None:
+        """Wait until the server has closed, in an orderly way and with nothing more to say."""
+        assert await self.rest() == b""
+        self.close()
+
+    def close(self) -> None:
+        (self.stream.transport_stream if isinstance(self.stream, trio.SSLStream) else self.stream).socket.close()
+
+    async def _until(self, mark: bytes) -> bytes:
+        while mark not in self._buffer:
+            await self._more()
+        return await self._take(self._buffer.index(mark) + len(mark))
+
+    async def _take(self, count: int) -> bytes:
+        while len(self._buffer) < count:
+            await self._more()
+        taken, self._buffer = self._buffer[:count], self._buffer[count:]
+        return taken
+
+    async def _more(self) -> None:
+        data = await self.stream.receive_some()
+        assert data, f"the server closed after {self._buffer!r}"
+        self._buffer += data
+
+
+class Running:
+    """A running edge."""
+
+    def __init__(self, edge: Edge, shutdown: trio.Event, returned: trio.Event, handlers: Handlers) -> None:
+        self.edge = edge
+        self.shutdown = shutdown
+        self.returned = returned
+        self.handlers = handlers
+        self.port = edge.addresses[0][1]
+        self.clients: list[Client] = []
+
+    async def connect(self, context: ssl.SSLContext | None = None) -> Client:
+        stream = await trio.open_tcp_stream("127.0.0.1", self.port)
+        if context is None:
+            client = Client(stream)
+        else:
+            client = Client(trio.SSLStream(stream, context, server_hostname="localhost", https_compatible=True))
+        self.clients.append(client)
+        return client
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Wait for something that has no event of its own, such as a count."""
+        while not holds():  # noqa: ASYNC110  as it says
+            await trio.sleep(0.005)
+
+
+@asynccontextmanager
+async def running_edge(
+    app: Any = None, *, max_body_bytes: int = 1 << 20, ssl_context: ssl.SSLContext | None = None, **limits: float
+) -> AsyncGenerator[Running, None]:
+    """An edge on loopback for the length of the block, which has to end by itself after the shutdown."""
+    handlers = Handlers()
+    shutdown, returned = trio.Event(), trio.Event()
+    listeners = await open_listeners("127.0.0.1:0", 64, ssl_context=ssl_context)
+    served = create_app(handlers, max_body_bytes=max_body_bytes) if app is None else app
+
+    async def run(task_status: trio.TaskStatus[Edge]) -> None:
+        edge_limits = EdgeLimits(**{"drain_timeout_s": 1.0, **limits})  # type: ignore[arg-type]
+        await serve(served, listeners, edge_limits, refuse=refuse, shutdown=shutdown, task_status=task_status)
+        returned.set()
+
+    async with trio.open_nursery() as nursery:
+        edge: Edge = await nursery.start(partial(run))
+        world = Running(edge, shutdown, returned, handlers)
+        try:
+            yield world
+        finally:
+            for client in world.clients:
+                client.close()
+        shutdown.set()
+
+
+def get(path: str, *fields: bytes) -> bytes:
+    return b"\r\n".join([b"GET %s HTTP/1.1" % path.encode(), b"Host: localhost", *fields, b"", b""])
+
+
+def post(path: str, body: bytes, *fields: bytes) -> bytes:
+    length = b"Content-Length: %d" % len(body)
+    return b"\r\n".join([b"POST %s HTTP/1.1" % path.encode(), b"Host: localhost", length, *fields, b"", body])

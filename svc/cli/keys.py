@@ -1,0 +1,174 @@
+"""`svc key`: issue, list and revoke API keys."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from svc.cli.output import (
+    Refused,
+    account,
+    commit,
+    data_option,
+    json_option,
+    opened,
+    optional_timestamp,
+    settings,
+    show,
+    show_table,
+)
+from svc.domain.credentials import KEY_KINDS, ROLES, Key, KeyKind, Role, digest, new_key
+from svc.domain.model import ENVIRONMENTS, PLATFORMS, Environment, Platform
+from svc.domain.origins import MAX_ORIGINS, normalise_pattern
+from svc.http.schema import timestamp
+from svc.store import views
+from svc.store.directory import Opened
+from svc.store.transactions import keys
+from svc.world import World, twenty_characters
+
+
+@click.group()
+def key() -> None:
+    """API keys: issue, list, revoke. A secret is shown once and never stored."""
+
+
+@key.command()
+@click.argument("organization_id", metavar="ORG")
+@click.option("--kind", type=click.Choice(KEY_KINDS), required=True, help="What the key is for.")
+@click.option("--environment", type=click.Choice(ENVIRONMENTS), help="Required for all but management keys.")
+@click.option("--role", type=click.Choice(ROLES), help="Of a management key; admin when not given.")
+@click.option("--name", default="", help="For people.")
+@click.option("--origin", "origins", multiple=True, help="Allowed origin of a public key; repeat for more.")
+@click.option(
+    "--platform", "platforms", type=click.Choice(PLATFORMS), multiple=True, help="Of a public key; web when not given."
+)
+@data_option
+@json_option
+def issue(  # noqa: PLR0913, PLR0917  one parameter per option
+    organization_id: str,
+    kind: str,
+    environment: str | None,
+    role: str | None,
+    name: str,
+    origins: tuple[str, ...],
+    platforms: tuple[str, ...],
+    directory: Path,
+    as_json: bool,
+) -> None:
+    """Issue a key. Its secret is printed once: keep it."""
+    _check(kind, environment, role, origins, platforms)
+    with opened(directory) as found:
+        organization = account(found, organization_id).organization
+        issued, secret = issue_key(
+            found,
+            World.real(),
+            organization=organization.number,
+            kind=cast("KeyKind", kind),
+            name=name or f"{environment or ''} {kind}".strip(),
+            environment=cast("Environment | None", environment),
+            region=settings().region,
+            role=cast("Role", role or "admin") if kind == "management" else None,
+            platforms=cast("tuple[Platform, ...]", platforms or ("web",)) if kind == "public" else (),
+            allowed_origins=read_origins(origins),
+        )
+    shown = _shown(issued, organization.id)
+    if as_json:
+        show({"key": shown, "secret": secret}, as_json=True)
+        return
+    show(shown, as_json=False)
+    click.echo(f"\nsecret  {secret}\n\nThis is the only time the secret is shown.")
+
+
+def issue_key(found: Opened, world: World, **fields: Any) -> tuple[Key, str]:
+    """A new key and its secret; `fields` as of `credentials.new_key`."""
+    issued, secret = new_key(
+        key_id="key_" + twenty_characters(world.entropy), entropy=world.entropy(32), now_ms=world.now_ms(), **fields
+    )
+    commit(found, partial(keys.issue_key, key=issued, digest=digest(found.pepper, secret)))
+    return issued, secret
+
+
+def read_origins(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Allowed origins in their one spelling."""
+    if len(texts) > MAX_ORIGINS:
+        raise Refused(f"a key has at most {MAX_ORIGINS} origins")
+    origins: list[str] = []
+    for text in texts:
+        origin = normalise_pattern(text)
+        if origin is None:
+            raise Refused(f"{text!r} is not an origin such as https://shop.example or https://*.shop.example")
+        if origin not in origins:
+            origins.append(origin)
+    return tuple(origins)
+
+
+@key.command("list")
+@click.argument("organization_id", metavar="ORG")
+@data_option
+@json_option
+def list_(organization_id: str, directory: Path, as_json: bool) -> None:
+    """All keys of an organization, oldest first, revoked included."""
+    with opened(directory) as found:
+        number = account(found, organization_id).organization.number
+        with found.store.read() as snapshot:
+            rows = [_shown(known, organization_id) for known in views.keys_of(snapshot, number)]
+    columns = ("id", "kind", "environment", "name", "prefix", "last4", "status", "last_used_at")
+    show_table(rows, columns, "keys", as_json=as_json)
+
+
+@key.command()
+@click.argument("key_id")
+@data_option
+@json_option
+def revoke(key_id: str, directory: Path, as_json: bool) -> None:
+    """Revoke a key for good; it is refused from the very next request on."""
+    with opened(directory) as found:
+        revoked = commit(found, partial(keys.revoke_key, key_id=key_id, now_ms=World.real().now_ms()))
+        if revoked == "unknown":
+            raise Refused(f"there is no key {key_id!r}; `svc key list ORG` shows them")
+        if revoked == "revoked_before":
+            raise Refused(f"{key_id} was revoked before")
+        with found.store.read() as snapshot:
+            organization_id = views.organization(snapshot, revoked.organization).id
+    show(_shown(revoked, organization_id), as_json=as_json)
+
+
+def _check(
+    kind: str, environment: str | None, role: str | None, origins: tuple[str, ...], platforms: tuple[str, ...]
+) -> None:
+    if kind == "management" and environment is not None:
+        raise click.UsageError("management keys have no --environment")
+    if kind != "management" and environment is None:
+        raise click.UsageError(f"a {kind} key needs --environment")
+    if kind != "management" and role is not None:
+        raise click.UsageError("only management keys have a --role")
+    if kind != "public" and (origins or platforms):
+        raise click.UsageError("only public keys have --origin and --platform")
+
+
+def _shown(known: Key, organization_id: str) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "id": known.id,
+        "organization_id": organization_id,
+        "name": known.name,
+        "kind": known.kind,
+        "environment": known.environment,
+        "region": known.region,
+        "role": known.role,
+        "platforms": known.platforms,
+        "allowed_origins": known.allowed_origins,
+        "prefix": known.prefix,
+        "last4": known.last4,
+        "status": known.status,
+        "last_used_at": optional_timestamp(known.last_used_at_ms),
+        "expires_at": optional_timestamp(known.expires_at_ms),
+        "created_at": timestamp(known.created_at_ms),
+        "revoked_at": optional_timestamp(known.revoked_at_ms),
+    }
+    irrelevant = {"management": ("environment", "platforms", "allowed_origins"), "public": ("role",)}
+    for name in irrelevant.get(known.kind, ("role", "platforms", "allowed_origins")):
+        del shown[name]
+    return shown

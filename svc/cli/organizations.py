@@ -1,0 +1,173 @@
+"""`svc org`: organizations, their limits and their money."""
+
+from __future__ import annotations
+
+import getpass
+from decimal import Decimal, InvalidOperation
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from svc.cli.output import Refused, account, commit, data_option, json_option, opened, show, show_table
+from svc.domain.billing import BILLING_STATUSES, MICROS_PER_USD, TRANSITIONS, BillingStatus
+from svc.domain.ratelimit import DEFAULT_LIMIT_PER_S
+from svc.domain.records import Organization
+from svc.http.schema import timestamp
+from svc.store import views
+from svc.store.directory import Opened
+from svc.store.transactions import accounts
+from svc.world import World, twenty_characters
+
+_RATE_LIMIT = click.IntRange(0, 1_000_000)
+
+
+class Dollars(click.ParamType):
+    """US dollars with at most six decimals -> millionths."""
+
+    name = "usd"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        try:
+            micros = Decimal(value) * MICROS_PER_USD
+        except InvalidOperation:
+            micros = Decimal("NaN")
+        if not micros.is_finite() or micros != micros.to_integral_value() or abs(micros) > 10**15:
+            self.fail(f"{value!r} is not an amount in dollars such as 25 or 0.5", param, ctx)
+        return int(micros)
+
+
+@click.group()
+def org() -> None:
+    """Organizations: create, list, limits, credit, billing status."""
+
+
+@org.command()
+@click.argument("name")
+@click.option("--credit-usd", "credit", type=Dollars(), default=0, help="Credit to start with, in dollars.")
+@click.option(
+    "--rate-limit",
+    type=_RATE_LIMIT,
+    default=DEFAULT_LIMIT_PER_S,
+    show_default=True,
+    help="Identifications per second; 0 = no limit.",
+)
+@data_option
+@json_option
+def create(name: str, credit: int, rate_limit: int, directory: Path, as_json: bool) -> None:
+    """Create an organization; makes the data directory when it is not there yet."""
+    if not name.strip() or len(name) > 200:
+        raise Refused("an organization's name has 1 to 200 characters")
+    with opened(directory, create=True) as found:
+        created = create_organization(found, World.real(), name.strip(), credit=credit, rate_limit=rate_limit)
+        show(_shown(created, credit), as_json=as_json)
+
+
+def create_organization(
+    found: Opened, world: World, name: str, *, credit: int, rate_limit: int = DEFAULT_LIMIT_PER_S
+) -> Organization:
+    """A new organization with its first credit, in one transaction."""
+    now_ms = world.now_ms()
+    organization_id = "org_" + twenty_characters(world.entropy)
+    entry_id = world.request_id(now_ms) if credit else None
+
+    def job(transaction: accounts.Transaction) -> Organization:
+        created = accounts.create_organization(
+            transaction, organization_id=organization_id, name=name, now_ms=now_ms, rate_limit_per_s=rate_limit
+        )
+        if entry_id is not None:
+            accounts.add_credit(
+                transaction, created.number, entry_id=entry_id, micros=credit, now_ms=now_ms, note="first credit"
+            )
+        return created
+
+    return commit(found, job)
+
+
+@org.command("list")
+@data_option
+@json_option
+def list_(directory: Path, as_json: bool) -> None:
+    """All organizations, oldest first."""
+    with opened(directory) as found, found.store.read() as snapshot:
+        rows = [_shown(known.organization, known.balance_micros) for known in views.accounts(snapshot)]
+    columns = ("organization_id", "name", "billing_status", "balance_usd", "rate_limit_per_s")
+    show_table(rows, columns, "organizations", as_json=as_json)
+
+
+@org.command("show")
+@click.argument("organization_id", metavar="ORG")
+@data_option
+@json_option
+def show_(organization_id: str, directory: Path, as_json: bool) -> None:
+    """One organization with its balance."""
+    with opened(directory) as found:
+        known = account(found, organization_id)
+    show(_shown(known.organization, known.balance_micros), as_json=as_json)
+
+
+@org.command()
+@click.argument("organization_id", metavar="ORG")
+@click.option("--usd", "micros", type=Dollars(), required=True, help="Dollars; a negative amount takes credit back.")
+@click.option("--note", default="", help="Why, kept on the ledger.")
+@data_option
+@json_option
+def credit(organization_id: str, micros: int, note: str, directory: Path, as_json: bool) -> None:
+    """Put credit on an organization's ledger."""
+    world = World.real()
+    now_ms = world.now_ms()
+    by = f"{getpass.getuser()}: {note}" if note else getpass.getuser()
+    with opened(directory) as found:
+        number = account(found, organization_id).organization.number
+        entry_id = world.request_id(now_ms)
+        job = partial(accounts.add_credit, number=number, entry_id=entry_id, micros=micros, now_ms=now_ms, note=by)
+        commit(found, job)
+        known = account(found, organization_id)
+    show(_shown(known.organization, known.balance_micros), as_json=as_json)
+
+
+@org.command("rate-limit")
+@click.argument("organization_id", metavar="ORG")
+@click.argument("per_second", metavar="N", type=_RATE_LIMIT)
+@data_option
+@json_option
+def rate_limit(organization_id: str, per_second: int, directory: Path, as_json: bool) -> None:
+    """Set the identifications per second; 0 = no limit."""
+    with opened(directory) as found:
+        known = account(found, organization_id)
+        changed = commit(found, partial(accounts.set_rate_limit, number=known.organization.number, per_s=per_second))
+    show(_shown(changed, known.balance_micros), as_json=as_json)
+
+
+@org.command("billing-status")
+@click.argument("organization_id", metavar="ORG")
+@click.argument("status", type=click.Choice(BILLING_STATUSES))
+@data_option
+@json_option
+def billing_status(organization_id: str, status: str, directory: Path, as_json: bool) -> None:
+    """Set the billing status: free, active, past_due or blocked."""
+    wanted = cast("BillingStatus", status)
+    with opened(directory) as found:
+        known = account(found, organization_id)
+        before = known.organization.billing_status
+        job = partial(accounts.set_billing_status, number=known.organization.number, status=wanted)
+        changed = commit(found, job)
+    if changed == "not_allowed":
+        raise Refused(f"{before} cannot become {wanted}; from there it may become {', '.join(TRANSITIONS[before])}")
+    show(_shown(changed, known.balance_micros), as_json=as_json)
+
+
+def _shown(organization: Organization, balance_micros: int) -> dict[str, Any]:
+    return {
+        "organization_id": organization.id,
+        "name": organization.name,
+        "created_at": timestamp(organization.created_at_ms),
+        "billing_status": organization.billing_status,
+        "blocked_reason": organization.blocked_reason,
+        "balance_usd": f"{Decimal(balance_micros) / MICROS_PER_USD:f}",
+        "balance_micros": balance_micros,
+        "rate_limit_per_s": organization.rate_limit_per_s,
+    }

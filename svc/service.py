@@ -1,0 +1,148 @@
+"""The composition root: opens the store, makes the mailboxes, runs the nurseries, drains, closes.
+
+Shutdown drains by closing rather than by cancelling: the edge stops accepting and finishes its requests, the first
+mailbox is closed, its end travels stage by stage, and then the store is closed. One limit stands around it all.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+import structlog
+import trio
+
+from svc.actors import upkeep
+from svc.actors.pipeline import Pipeline
+from svc.actors.supervisor import supervise
+from svc.config import Config
+from svc.domain import deferred
+from svc.http.app import App
+from svc.http.authentication import Gate
+from svc.http.edge import Edge, EdgeLimits, open_listeners, serve
+from svc.http.endpoint import Services
+from svc.http.exchange import edge_refusal
+from svc.ranges import BuiltInRanges
+from svc.store.directory import Opened, open_directory
+from svc.store.store import DEFAULT_MAP_BYTES
+from svc.world import World
+
+log = structlog.get_logger()
+
+DRAIN_MARGIN_S = 2.0
+"""Beyond `drain_limit_s`, for the stages behind the edge to end and the last commit to be made."""
+
+
+class Service:
+    """One server over one open data directory."""
+
+    def __init__(self, config: Config, world: World, opened: Opened) -> None:
+        self._config = config
+        self._ranges = BuiltInRanges() if config.network_builtin else None
+        self._store = opened.store
+        self.pipeline = Pipeline(
+            opened.store,
+            self._ranges,
+            admission_capacity=config.admission_capacity,
+            stage_capacity=config.stage_capacity,
+            batch_limit=config.batch_limit,
+        )
+        self.services = Services(
+            world=world,
+            store=opened.store,
+            admission=self.pipeline.admission,
+            gate=Gate(opened.pepper, config.region, config.networks()),
+            deferred_key=deferred.signing_key(opened.pepper),
+            network_data=self._network_data(world.now_ms()),
+            request_timeout_s=config.request_timeout_s,
+        )
+
+    async def run(
+        self,
+        bind: str,
+        shutdown: trio.Event,
+        *,
+        task_status: trio.TaskStatus[Edge] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Serve on `bind` until `shutdown`, then drain. The store stays open: whoever opened it closes it."""
+        limits = self._edge_limits()
+        listeners = await open_listeners(bind, limits.backlog)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(supervise, "upkeep", partial(upkeep.run, self._store))
+            nursery.start_soon(self._bound_the_drain, shutdown, nursery.cancel_scope)
+            async with trio.open_nursery() as pipeline:
+                pipeline.start_soon(self.pipeline.run)
+                refuse = partial(edge_refusal, self.services.world)
+                await serve(
+                    App(self.services), listeners, limits, refuse=refuse, shutdown=shutdown, task_status=task_status
+                )
+                self.pipeline.admission.close()
+            nursery.cancel_scope.cancel()
+
+    async def _bound_the_drain(self, shutdown: trio.Event, scope: trio.CancelScope) -> None:
+        await shutdown.wait()
+        scope.deadline = trio.current_time() + self._config.drain_limit_s + DRAIN_MARGIN_S
+
+    def _edge_limits(self) -> EdgeLimits:
+        return EdgeLimits(
+            max_connections=self._config.max_connections,
+            request_timeout_s=self._config.request_timeout_s,
+            write_timeout_s=self._config.write_timeout_s,
+            keep_alive_timeout_s=self._config.keep_alive_timeout_s,
+            drain_timeout_s=self._config.drain_limit_s,
+        )
+
+    def _network_data(self, now_ms: int) -> str:
+        if self._ranges is None:
+            return "missing"
+        today = datetime.fromtimestamp(now_ms / 1000, UTC).date()
+        stale = today - self._ranges.built_at > timedelta(days=self._config.network_stale_days)
+        return "stale" if stale else "ok"
+
+
+@contextmanager
+def opened_directory(directory: Path, config: Config, world: World, *, create: bool = True) -> Generator[Opened]:
+    """A data directory with these settings, closed at the end."""
+    opened = open_directory(
+        directory,
+        world.run_sync,
+        world.entropy,
+        pepper_file=None if config.pepper_file is None else Path(config.pepper_file),
+        map_bytes=int(config.map_gib * (DEFAULT_MAP_BYTES // 64)),
+        create=create,
+    )
+    try:
+        yield opened
+    finally:
+        opened.store.close()
+
+
+async def run_until_signalled(
+    service: Service, bind: str, once_serving: Callable[[], Awaitable[None]] | None = None
+) -> None:
+    """Serve on `bind` until SIGTERM or SIGINT, then drain and return. `once_serving` runs beside it when it is up."""
+    shutdown = trio.Event()
+    async with trio.open_nursery() as nursery:
+        await nursery.start(_watch_signals, shutdown)
+        edge: Edge = await nursery.start(partial(service.run, bind, shutdown))
+        log.info("serving", addresses=[f"{host}:{port}" for host, port, *_ in edge.addresses])
+        if once_serving is not None:
+            await once_serving()
+        await shutdown.wait()
+        log.info("draining")
+    done = service.services.store.statistics()
+    log.info("stopped", commits=done.commits, jobs=done.jobs)
+
+
+async def _watch_signals(
+    shutdown: trio.Event, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+) -> None:
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        task_status.started()
+        async for _ in signals:
+            shutdown.set()
+            return

@@ -1,0 +1,169 @@
+"""A whole service on loopback for a test: real edge, real pipeline, real store, a clock that the test sets."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import trio
+
+from svc.cli.keys import issue_key
+from svc.cli.organizations import create_organization
+from svc.config import Config
+from svc.domain.credentials import Key
+from svc.domain.records import Event, Organization
+from svc.service import Service
+from svc.store import views
+from svc.store.directory import Opened, open_directory
+from svc.store.tables import KEYS, META, STATISTICS, TABLES
+from svc.store.transactions import accounts, keys
+from svc.world import RunSync, World
+from tests.support.worlds import SettableClock, settable_world
+
+ORIGIN = "https://shop.example"
+PUBLIC_ADDRESS = "81.2.69.160"
+
+
+class Live:
+    """One running service and what a test wants to know of it."""
+
+    def __init__(self, found: Opened, world: World, clock: SettableClock, service: Service, port: int) -> None:
+        self.found = found
+        self.world = world
+        self.clock = clock
+        self.service = service
+        self.port = port
+        self.url = f"http://127.0.0.1:{port}"
+        self.client = httpx.AsyncClient(base_url=self.url, timeout=10)
+        self.organization = self.new_organization()
+
+    def new_organization(self, *, credit_usd: float = 10, rate_limit: int = 0) -> Organization:
+        return create_organization(
+            self.found, self.world, "shop", credit=round(credit_usd * 1_000_000), rate_limit=rate_limit
+        )
+
+    def issue(self, kind: str = "public", environment: str | None = "development", **fields: Any) -> tuple[Key, str]:
+        """A new key of the organization; a public one is for the web, from `ORIGIN`, unless told otherwise."""
+        given: dict[str, Any] = {"organization": self.organization.number, "name": "test", "region": "us", **fields}
+        if kind == "public":
+            given = {"platforms": ("web",), "allowed_origins": (ORIGIN,)} | given
+        if kind == "management":
+            environment, given = None, {"role": "admin"} | given
+        return issue_key(self.found, self.world, kind=kind, environment=environment, **given)
+
+    def revoke(self, key: Key) -> None:
+        self.found.store.write_now([partial(keys.revoke_key, key_id=key.id, now_ms=self.clock.now_ms)])
+
+    def set_billing_status(self, status: str) -> None:
+        number = self.organization.number
+        self.found.store.write_now([partial(accounts.set_billing_status, number=number, status=status)])
+
+    def balance(self) -> int:
+        with self.found.store.read() as snapshot:
+            return views.balance(snapshot, self.organization.number)
+
+    def events(self) -> list[tuple[str, Event]]:
+        """(request id, event) of the organization, oldest first."""
+        from uuid import UUID
+
+        from svc.store.tables import EVENTS
+
+        with self.found.store.read() as snapshot:
+            rows = list(snapshot.scan(EVENTS, self.organization.number))
+        return [(str(UUID(bytes=raw_id)), event) for (_, raw_id), event in rows]
+
+    def contents(self) -> dict[str, list[Any]]:
+        """Every row that a request could change, for "and nothing changed"."""
+        with self.found.store.read() as snapshot:
+            return {table.name: list(snapshot.scan(table)) for table in TABLES if table not in (META, STATISTICS, KEYS)}
+
+    async def raw(self, *parts: bytes) -> httpx.Response:
+        """Bytes on a socket of their own, and what comes back until the server closes."""
+        stream = await trio.open_tcp_stream("127.0.0.1", self.port)
+        async with stream:
+            for part in parts:
+                await stream.send_all(part)
+            answer = b"".join([received async for received in stream])
+        head, _, body = answer.partition(b"\r\n\r\n")
+        status, *lines = head.decode().split("\r\n")
+        fields = [(name, value.strip()) for name, _, value in (line.partition(":") for line in lines)]
+        return httpx.Response(int(status.split()[1]), headers=fields, content=body)
+
+    async def identify(
+        self,
+        key: str,
+        signals: Any = None,
+        *,
+        origin: str | None = ORIGIN,
+        headers: dict[str, str] | None = None,
+        sdk: Any = None,
+        **body: Any,
+    ) -> httpx.Response:
+        """One identification as an SDK sends it."""
+        sent = {"x-api-key": key, **({} if origin is None else {"origin": origin}), **(headers or {})}
+        content = {"sdk": {"platform": "web"} if sdk is None else sdk, "signals": signals or report(), **body}
+        return await self.client.post("/api/v1/identify", json=content, headers=sent)
+
+
+def report(device: int = 1, **changes: Any) -> dict[str, Any]:
+    """A plain report of an ordinary browser; devices differ in what identifies them."""
+    return {
+        "userAgent": USER_AGENT,
+        "platform": "Win32",
+        "languages": ["en-GB", "en"],
+        "timezone": "Europe/London",
+        "screen": {"width": 1200 + device * 8, "height": 864, "colorDepth": 24, "devicePixelRatio": 1.25},
+        "hardwareConcurrency": 4 + 2 * (device % 7),
+        "deviceMemory": 8,
+        "maxTouchPoints": 0,
+        "webgl": {
+            "vendor": "Google Inc. (Intel)",
+            "renderer": f"ANGLE (Intel, Intel(R) UHD Graphics {600 + device} Direct3D11 vs_5_0 ps_5_0, D3D11)",
+        },
+        "fonts": ["Calibri", "Marlett", "Segoe UI Light", f"Font {device}"],
+        "plugins": ["PDF Viewer", "Chrome PDF Viewer", "Chromium PDF Viewer"],
+        "canvas": f"{device * 7919:032x}",
+        "audio": "124.04347527516074",
+        **changes,
+    }
+
+
+USER_AGENT = (
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/137.0.0.0 Safari/537.36"
+)
+
+
+@asynccontextmanager
+async def live_service(
+    directory: Path, *, run_sync: RunSync | None = None, map_bytes: int = 64 << 20, **settings: Any
+) -> AsyncGenerator[Live, None]:
+    """Serve from a data directory; drained, and every invariant checked, at the end.
+
+    `run_sync` takes the place of real threads, such as `HeldThreads()`; `map_bytes` is the room in the store.
+    """
+    from svc.store.invariants import violations
+
+    config = msgspec.structs.replace(Config(trusted_proxies=("127.0.0.1/32",), drain_limit_s=2), **settings)
+    clock = SettableClock()
+    world = settable_world(clock)
+    if run_sync is not None:
+        world = World(world.now_ms, world.entropy, run_sync)
+    found = open_directory(directory, world.run_sync, world.entropy, map_bytes=map_bytes)
+    shutdown = trio.Event()
+    try:
+        async with trio.open_nursery() as nursery:
+            service = Service(config, world, found)
+            edge = await nursery.start(service.run, "127.0.0.1:0", shutdown)
+            live = Live(found, world, clock, service, edge.addresses[0][1])
+            async with live.client:
+                yield live
+            shutdown.set()
+        with found.store.read() as snapshot:
+            assert list(violations(snapshot)) == []
+    finally:
+        found.store.close()

@@ -1,0 +1,144 @@
+"""The rules of the house, read from the source itself: who may import whom, and how large things may grow."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MODULES = sorted((ROOT / "svc").rglob("*.py"))
+
+LAYERS = {
+    "svc.world": set(),
+    "svc.config": set(),
+    "svc.domain": set(),
+    "svc.ranges": {"svc.domain"},
+    "svc.store": {"svc.domain", "svc.world"},
+    "svc.actors": {"svc.store", "svc.domain", "svc.world"},
+    "svc.http": {"svc.actors", "svc.store", "svc.domain", "svc.world"},
+    "svc.service": {"svc.http", "svc.actors", "svc.store", "svc.domain", "svc.world", "svc.config", "svc.ranges"},
+    "svc.cli": {
+        "svc.service", "svc.http", "svc.actors", "svc.store", "svc.domain", "svc.world", "svc.config", "svc.ranges",
+    },
+}  # fmt: skip
+"""layer -> the layers it may import, itself beside them."""
+
+ONLY_IN = {
+    "lmdb": ("svc/store/",),
+    "quart": ("svc/http/app.py", "svc/http/exchange.py", "svc/http/connection.py", "svc/http/edge.py"),
+    "quart_trio": ("svc/http/app.py", "svc/http/connection.py", "svc/http/edge.py"),
+    "hypercorn": ("svc/http/connection.py", "svc/http/edge.py"),
+    "time": ("svc/world.py",),
+    "secrets": ("svc/world.py",),
+    "random": ("svc/world.py",),
+    "uuid": ("svc/world.py",),
+    "iporigin": ("svc/ranges.py",),
+    "ua_parser": ("svc/domain/useragent",),
+    "crawleruseragents": ("svc/domain/useragent",),
+}
+"""module -> where alone it may be imported (`uuid` for making ids: the type UUID may be named anywhere)."""
+
+DOMAIN_MAY_IMPORT = {"msgspec", "blake3", "cryptography", "idna", "ua_parser", "crawleruseragents", "svc"}
+
+MAX_MODULE_LINES = 450
+MAX_FUNCTION_LINES = 70
+
+
+def imports(path: Path) -> Iterator[tuple[str, list[str], int]]:
+    """(module, names taken from it, line) of every import that runs; those for type checkers are left out."""
+    tree = ast.parse(path.read_text())
+    typing_only = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if id(node) in typing_only:
+            continue
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, [], node.lineno
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            assert node.level == 0, f"{path}:{node.lineno} imports relatively"
+            yield node.module, [alias.name for alias in node.names], node.lineno
+
+
+def layer_of(module: str) -> str | None:
+    return next((layer for layer in LAYERS if module == layer or module.startswith(layer + ".")), None)
+
+
+def name_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_a_module_imports_only_what_its_layer_may(path: Path):
+    mine = layer_of(name_of(path))
+    for module, _, line in imports(path):
+        theirs = layer_of(module)
+        if theirs is not None and theirs != mine:
+            assert mine is not None, f"{path}:{line}: the package itself imports {module}"
+            assert theirs in LAYERS[mine], f"{path}:{line}: {mine} may not import {module}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_what_reaches_outside_is_imported_in_its_own_place_only(path: Path):
+    relative = path.relative_to(ROOT).as_posix()
+    for module, names, line in imports(path):
+        places = ONLY_IN.get(module.split(".")[0])
+        if places is None or (module == "uuid" and names == ["UUID"]):
+            continue
+        assert relative.startswith(places), f"{path}:{line}: {module} belongs in {', '.join(places)}"
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if "domain" in path.parts], ids=name_of)
+def test_the_domain_is_pure(path: Path):
+    import sys
+
+    for module, _, line in imports(path):
+        top = module.split(".")[0]
+        known = top in sys.stdlib_module_names or top in DOMAIN_MAY_IMPORT
+        assert known, f"{path}:{line}: the domain may not import {module}"
+        assert top not in ("trio", "asyncio", "socket", "threading", "os"), f"{path}:{line}: {module} is not pure"
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if "transactions" in path.parts], ids=name_of)
+def test_transactions_know_no_event_loop(path: Path):
+    assert all(module.split(".")[0] != "trio" for module, _, _ in imports(path))
+
+
+def test_nothing_imports_the_composition_root_but_the_command_line():
+    for path in MODULES:
+        for module, _, line in imports(path):
+            if module == "svc.service":
+                assert name_of(path).startswith("svc.cli"), f"{path}:{line}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_modules_and_functions_stay_small_and_say_what_they_are_for(path: Path):
+    source = path.read_text()
+    lines = source.count("\n")
+    assert lines <= MAX_MODULE_LINES, f"{path} has {lines} lines: it holds two things"
+    tree = ast.parse(source)
+    if tree.body:
+        assert ast.get_docstring(tree), f"{path} does not say what may live there"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert node.end_lineno is not None
+            length = node.end_lineno - node.lineno
+            assert length <= MAX_FUNCTION_LINES, f"{path}:{node.lineno}: {node.name} has {length} lines"
+
+
+def test_no_module_has_a_name_that_says_nothing():
+    nothing = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "base"}
+    assert not [path for path in MODULES if path.stem in nothing]
+
+
+def test_the_graph_of_modules_has_no_cycle_between_packages():
+    for layer, allowed in LAYERS.items():
+        for other in allowed:
+            assert layer not in LAYERS[other], f"{layer} and {other} import each other"

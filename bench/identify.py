@@ -1,0 +1,168 @@
+"""What an identification costs beside the bare front that carries it.
+
+In one run and in turn: bare hypercorn + quart-trio answering the same body with a constant, and this service doing the
+whole durable job (keys, admission, detection, matching, one transaction on disk, billing). 32 keep-alive clients, 2 kB
+reports, fresh idempotency keys.
+
+    python -m bench.identify [--seconds 6] [--rounds 3] [--devices 2000] [--without-tokens]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bench.load import CLIENTS, Measured, requests, run
+from bench.reports import device_report
+
+ENVIRONMENT = {**os.environ, "SVC_TRUSTED_PROXIES": "127.0.0.1/32"}
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+class Row(NamedTuple):
+    measured: Measured
+    cpu_us: float
+    """Server CPU per request, user and system."""
+    user_us: float
+
+    @property
+    def rate(self) -> float:
+        return self.measured.requests / self.measured.seconds
+
+
+class Server:
+    """A server process and the CPU it used."""
+
+    def __init__(self, *command: str) -> None:
+        self.process = subprocess.Popen([sys.executable, *command], env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
+
+    def cpu(self) -> tuple[float, float]:
+        """(user, system) seconds so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return int(fields[11]) / TICKS_PER_S, int(fields[12]) / TICKS_PER_S
+
+    def stop(self) -> list[dict[str, Any]]:
+        """End it; its log."""
+        self.process.send_signal(signal.SIGTERM)
+        _, log = self.process.communicate(timeout=30)
+        return [json.loads(line) for line in log.splitlines() if line.startswith("{")]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--seconds", type=float, default=6, help="of each measurement")
+    parser.add_argument("--rounds", type=int, default=3, help="pairs of measurements")
+    parser.add_argument("--devices", type=int, default=2000)
+    parser.add_argument("--without-tokens", action="store_true", help="reports without a client token")
+    options = parser.parse_args()
+    bodies = [_body(number, token=not options.without_tokens) for number in range(options.devices)]
+    print(
+        f"{CLIENTS} clients, bodies of {statistics.mean(map(len, bodies)):.0f} bytes, {options.devices} devices, "
+        f"{options.rounds} rounds of {options.seconds:g} s each\n"
+    )
+    with tempfile.TemporaryDirectory(prefix="svc-bench-") as directory:
+        api_key = _prepare(directory)
+        bare_port, port = _free_port(), _free_port()
+        bare = Server("-m", "bench.bare", str(bare_port))
+        service = Server(
+            "-c", "import svc.cli; svc.cli.main()", "serve", "--data", directory, "--bind", f"127.0.0.1:{port}"
+        )
+        for one in (bare_port, port):
+            _wait_for(one)
+        rows: dict[str, list[Row]] = {"bare front": [], "this service": []}
+        print(f"{'':14}{'req/s':>8}{'p50 ms':>9}{'p99 ms':>9}{'CPU us':>9}{'user us':>9}{'refused':>9}")
+        for number in range(options.rounds + 1):
+            for name, server, at in (("bare front", bare, bare_port), ("this service", service, port)):
+                seconds = options.seconds if number else min(2.0, options.seconds)
+                row = _measure(server, at, api_key, bodies, seconds, seed=number)
+                if number:  # the first round warms caches up
+                    rows[name].append(row)
+                    print(_line(name, row))
+        bare.stop()
+        log = service.stop()
+    _summary(rows, log)
+
+
+def _measure(server: Server, port: int, api_key: str, bodies: list[bytes], seconds: float, seed: int) -> Row:
+    user, system = server.cpu()
+    measured = run(port, requests(api_key, bodies, seed), seconds)
+    user_after, system_after = server.cpu()
+    used = user_after - user
+    return Row(measured, 1e6 * (used + system_after - system) / measured.requests, 1e6 * used / measured.requests)
+
+
+def _summary(rows: dict[str, list[Row]], log: list[dict[str, Any]]) -> None:
+    pairs = list(zip(rows["this service"], rows["bare front"], strict=True))
+    rate = statistics.median(ours.rate / bare.rate for ours, bare in pairs)
+    cpu = statistics.median(ours.cpu_us - bare.cpu_us for ours, bare in pairs)
+    print(
+        f"\nthis service answers {rate:.2f} x the requests of the bare front; each costs {cpu:+.0f} us of CPU beside it"
+    )
+    stopped = next((entry for entry in log if entry["event"] == "stopped"), None)
+    if stopped is not None and stopped["commits"]:
+        print(f"{stopped['jobs'] / stopped['commits']:.1f} requests per commit, {stopped['commits']} commits")
+
+
+def _line(name: str, row: Row) -> str:
+    measured = row.measured
+    return (
+        f"{name:14}{row.rate:8.0f}{measured.p50_ms:9.2f}{measured.p99_ms:9.2f}{row.cpu_us:9.0f}{row.user_us:9.0f}"
+        f"{measured.refused:9}"
+    )
+
+
+def _prepare(directory: str) -> str:
+    """A production key with enough credit, so that billing is part of the job."""
+    organization = _svc("org", "create", "bench", "--credit-usd", "100000", "--rate-limit", "0", "--data", directory)
+    issued = _svc(
+        "key", "issue", organization["organization_id"], "--kind", "public", "--environment", "production",
+        "--origin", "https://shop.example", "--data", directory,
+    )  # fmt: skip
+    return issued["secret"]
+
+
+def _svc(*arguments: str) -> Any:
+    done = subprocess.run(
+        [sys.executable, "-c", "import svc.cli; svc.cli.main()", *arguments, "--json"],
+        check=True, capture_output=True, text=True, env=ENVIRONMENT,
+    )  # fmt: skip
+    return json.loads(done.stdout)
+
+
+def _body(number: int, *, token: bool) -> bytes:
+    signals = device_report(number)
+    if token:
+        signals["client_token"] = f"{number:032x}"
+    return json.dumps({"sdk": {"platform": "web", "version": "0.1.0"}, "signals": signals}).encode()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _wait_for(port: int) -> None:
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+    raise SystemExit(f"nothing listens on port {port}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""A load of keep-alive clients on one core: raw sockets, so that the load costs little beside what it measures."""
+
+from __future__ import annotations
+
+import random
+import selectors
+import socket
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+CLIENTS = 32
+
+
+class Measured(NamedTuple):
+    requests: int
+    seconds: float
+    p50_ms: float
+    p99_ms: float
+    refused: int
+    """Answers other than 200."""
+
+
+class _Client:
+    """One connection: one request at a time, answered by `Content-Length` bytes."""
+
+    def __init__(self, port: int) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.received = b""
+        self.sent_at = 0.0
+
+    def send(self, request: bytes) -> None:
+        self.sent_at = time.perf_counter()
+        self.socket.sendall(request)
+
+    def receive(self) -> int | None:
+        """The status when the answer is whole."""
+        data = self.socket.recv(65_536)
+        if not data:
+            raise ConnectionError("the server closed a connection under load")
+        self.received += data
+        head, blank, body = self.received.partition(b"\r\n\r\n")
+        if not blank:
+            return None
+        lowered = head.lower()
+        length = int(lowered.split(b"content-length:", 1)[1].split(b"\r\n", 1)[0])
+        if len(body) < length:
+            return None
+        self.received = body[length:]
+        return int(head[9:12])
+
+
+def run(port: int, make_request: Callable[[], bytes], seconds: float) -> Measured:
+    """Keep `CLIENTS` connections busy for so long."""
+    selector = selectors.DefaultSelector()
+    clients = [_Client(port) for _ in range(CLIENTS)]
+    for client in clients:
+        selector.register(client.socket, selectors.EVENT_READ, client)
+        client.send(make_request())
+    times: list[float] = []
+    refused = 0
+    start = time.perf_counter()
+    end = start + seconds
+    while (now := time.perf_counter()) < end:
+        for key, _ in selector.select(timeout=end - now):
+            client: _Client = key.data
+            status = client.receive()
+            if status is not None:
+                times.append(time.perf_counter() - client.sent_at)
+                refused += status != 200
+                client.send(make_request())
+    elapsed = time.perf_counter() - start
+    for client in clients:
+        client.socket.close()
+    times.sort()
+    return Measured(len(times), elapsed, _share(times, 0.5), _share(times, 0.99), refused)
+
+
+def _share(times: list[float], share: float) -> float:
+    return 1000 * times[min(len(times) - 1, int(len(times) * share))] if times else 0.0
+
+
+def requests(api_key: str, bodies: list[bytes], seed: int) -> Callable[[], bytes]:
+    """Posts of random bodies, each with an idempotency key of its own."""
+    chance = random.Random(seed)
+    heads = [
+        (
+            "POST /api/v1/identify HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: */*\r\nAccept-Encoding: gzip, deflate, br\r\n"
+            "Accept-Language: en-GB,en;q=0.9\r\nContent-Type: application/json\r\nOrigin: https://shop.example\r\n"
+            "User-Agent: Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) "
+            "Chrome/137.0.0.0 Safari/537.36\r\nX-Forwarded-For: 81.2.69.160\r\n"
+            f"X-Api-Key: {api_key}\r\nContent-Length: {len(body)}\r\nIdempotency-Key: "
+        ).encode()
+        for body in bodies
+    ]
+
+    def make() -> bytes:
+        index = chance.randrange(len(bodies))
+        return heads[index] + b"%032x\r\n\r\n" % chance.getrandbits(128) + bodies[index]
+
+    return make

@@ -1,0 +1,70 @@
+"""Reports to measure with: plausible desktop browsers, about 2 kB each, every device different."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+ZONES = ("Europe/London", "Europe/Berlin", "America/New_York", "America/Los_Angeles", "Asia/Tokyo", "Australia/Sydney")
+LANGUAGES = (["en-GB", "en"], ["de-DE", "de", "en"], ["en-US", "en"], ["es"], ["ja", "en-US"], ["en-AU", "en"])
+SCREENS = ((1920, 1080), (1536, 864), (2560, 1440), (1366, 768), (1440, 900), (3840, 2160))
+CARDS = (
+    "Intel(R) UHD Graphics 620",
+    "Intel(R) Iris(R) Xe Graphics",
+    "NVIDIA GeForce RTX 3060",
+    "AMD Radeon(TM) Graphics",
+)
+FONTS = (
+    "Agency FB", "Arial Unicode MS", "Calibri", "Century", "Century Gothic", "Franklin Gothic", "Futura", "Gill Sans",
+    "Haettenschweiler", "Helvetica Neue", "Leelawadee", "Lucida Bright", "Lucida Sans", "MS Outlook", "MS UI Gothic",
+    "MT Extra", "Marlett", "Microsoft Uighur", "Monotype Corsiva", "Pristina", "Segoe UI Light", "SimHei", "Univers",
+)  # fmt: skip
+
+
+def device_report(number: int) -> dict[str, Any]:
+    """The report of a device; the same number gives the same report."""
+    chance = random.Random(number)
+    zone = chance.randrange(len(ZONES))
+    width, height = chance.choice(SCREENS)
+    return {
+        "userAgent": "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/137.0.0.0 "
+        "Safari/537.36",
+        "uaData": {
+            "brands": [
+                {"brand": "Google Chrome", "version": "137"},
+                {"brand": "Chromium", "version": "137"},
+                {"brand": "Not/A)Brand", "version": "24"},
+            ],
+            "mobile": False,
+            "platform": "Windows",
+        },
+        "platform": "Win32",
+        "vendor": "Google Inc.",
+        "productSub": "20030107",
+        "languages": LANGUAGES[zone],
+        "timezone": ZONES[zone],
+        "screen": {
+            "width": width,
+            "height": height,
+            "availWidth": width,
+            "availHeight": height - 40,
+            "colorDepth": 24,
+            "devicePixelRatio": chance.choice((1, 1.25, 1.5, 2)),
+        },
+        "hardwareConcurrency": chance.choice((4, 8, 12, 16)),
+        "deviceMemory": 8,
+        "maxTouchPoints": 0,
+        "webgl": {
+            "vendor": "Google Inc. (Intel)",
+            "renderer": f"ANGLE (Intel, {chance.choice(CARDS)} (0x{chance.randrange(4096):08X}) Direct3D11 vs_5_0 ps_5_0, D3D11)",
+        },
+        "fonts": sorted(chance.sample(FONTS, 16)),
+        "plugins": ["PDF Viewer", "Chrome PDF Viewer", "Chromium PDF Viewer", "Microsoft Edge PDF Viewer"],
+        "audioCodecs": {"ogg": "probably", "mp3": "probably", "wav": "probably", "m4a": "maybe", "aac": "probably"},
+        "videoCodecs": {"ogg": "", "h264": "probably", "webm": "probably"},
+        "mediaDevices": {"speakers": 1, "micros": 1, "webcams": chance.randrange(2)},
+        "canvas": f"{chance.getrandbits(128):032x}",
+        "audio": "124.04347527516074",
+        "extra": {"vendorFlavors": ["chrome"], "pdfViewerEnabled": True, "installedApps": []},
+        "performance": {f"mark{index}": chance.getrandbits(32) / 1000 for index in range(8)},
+    }

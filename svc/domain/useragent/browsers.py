@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from ua_parser.matchers import UserAgentMatcher
+from ua_parser.lazy import UserAgentMatcher
 
 _VERSION = r"[/ ]?v?(\d+)?\.?(\d+)?\.?(\d+)?\.?(\d+)?"
 

@@ -18,10 +18,12 @@ import re
 from functools import cache
 from typing import Literal
 
-import crawleruseragents
+import crawleruseragents  # pyright: ignore[reportMissingTypeStubs] - it ships none
 import msgspec
 import ua_parser
+from ua_parser.core import Matcher
 from ua_parser.matchers import UserAgentMatcher
+from ua_parser.regex import Resolver
 
 CrawlerKind = Literal["search_crawler", "ai_bot"]
 
@@ -93,9 +95,6 @@ _AI_AGENTS: tuple[tuple[str, str | None], ...] = (
     ("PanguSpider", None),
     ("ChatGLM-Spider", None),
     ("DeepSeekBot", None),
-    ("QwenBot", None),
-    ("xAI-Grok", None),
-    ("GrokBot", None),
     ("Kangaroo Bot", None),
     ("FirecrawlAgent", None),
     ("Crawl4AI", None),
@@ -107,8 +106,6 @@ _AI_AGENTS: tuple[tuple[str, str | None], ...] = (
     ("Cotoyogi", None),
     ("SBIntuitionsBot", None),
     ("VelenPublicWebCrawler", None),
-    ("PetalBot-AI", None),
-    ("Devin", None),
 )
 """Name, operator."""
 
@@ -215,8 +212,8 @@ _WORDS = (
     r"|facebookexternal|externalhit|url-?(?:check|preview|resolver)|useragent|user_agent|httrack|nikto|sqlmap|nmap|masscan"
     r"|zgrab|nessus|acunetix|nuclei|wpscan|clamav|linkcheck|pingdom|statuscake|newrelic|datadog|gomezagent"
     r"|[a-z]agent(?:/|$)|leadgen|lead-?radar|\bsender\b|collector|azure-logic-apps|mshots|xtate|jorgee|mixnode|grpc-|\blwp\b"
-    r"|lua-resty|resty-http|munin/|xymon|taginspector|classifier|cypress/|search console|-google(?:/|\b)|sectigo|comodo (?:ssl|dcv)"
-    r"|thumbor|extractor|morningscore|360jk|phpmyadmin|serviceagent|webhook|\bcron\b|wechatdevtools|linkexpander|x\.y\.z"
+    r"|lua-resty|resty-http|munin/|xymon|taginspector|classifier|cypress/|search console|-google(?:/|\b)|sectigo"
+    r"|comodo (?:ssl|dcv)|thumbor|extractor|morningscore|360jk|phpmyadmin|serviceagent|webhook|\bcron\b|wechatdevtools|linkexpander|x\.y\.z"
     r"|dns-?(?:check|lookup)|lookup\b|\bhydra\b|hwcdn|octopus|discourse/|ssl early|\brunner|integration service"
     r"|scans\b|libcurl|aiohttp|urllib|faraday|winhttp|powershell|dart:io|pycurl|mechanize|http\.rb|undici|openai/|anthropic/"
 )
@@ -229,19 +226,19 @@ _INNOCENT = re.compile(
 """Phones, televisions and companies whose names look like a program's."""
 
 _BROWSER_STARTS = ("Mozilla/", "Opera/", "Dalvik/", "mozilla/")
-_MODEL = re.compile(r"[^()]*Android[^;()]*(;(?:[^()]|\([^()]*\))*)\)", re.IGNORECASE)
+_MODEL = re.compile(r"(?>[^()]*?Android)[^;()]*+(;(?:[^()]|\([^()]*+\))*+)\)", re.IGNORECASE)
 _NO_MODEL = re.compile(r"compatible|http|google|catchpoint", re.IGNORECASE)
 _COMPATIBLE = re.compile(
-    r"compatible(?:[;,] *| +)(?!MSIE|Konqueror|NetFront|IBrowse|U;|Windows|ABrowse|Opera|Linux|iCab|Series|America Online"
-    r"|MS|ms-office|OffByOne|Polaris|ANTGalio|NetPositive|Amiga|Tablet)\+?([\w.!-]+)|\(compatible\)"
+    r"compatible(?:[;,] *| +)(?!MSIE|Konqueror|NetFront|IBrowse|U;|Windows|ABrowse|Opera|Linux|iCab|Series"
+    r"|America Online|MS|ms-office|OffByOne|Polaris|ANTGalio|NetPositive|Amiga|Tablet)\+?([\w.!-]+)|\(compatible\)"
 )
 _ADDRESS = re.compile(r"https?://|\bwww\.|[\w.-]@[\w-]+\.[a-z]", re.IGNORECASE)
 _ALONE = re.compile(r"Mozilla/\d\.\d,? +\(?([\w.!-]+(?:/[\d.]+)?)\)?")
 _BARE = re.compile(r"[A-Za-z0-9_.!-]+(?: [A-Za-z0-9_.!-]+){0,3}(?:/v?[\d.]+[a-z]?)?")
 _APP = re.compile(
-    r"\bapp\b|\bios\b|android|iphone|ipad|ipod|watch ?os|smarttv|smart-tv|podc|pod[a-z]{3}|casts?\b|player|music|radio|tuner"
-    r"|spotify|xbmc|kodi|mosaic|midp|cldc|ucweb|browser|nokia|samsung|blackberry|sonyericsson|motorola|^(?:lg|mot|sec|zte|sie)-"
-    r"|apple|tv\b|obigo|maui|brew|profile|lynx|links|w3m|elinks|dillo|sonos|outlook|office|itunes|darwin|windows",
+    r"\bapp\b|\bios\b|android|iphone|ipad|ipod|watch ?os|smarttv|smart-tv|podc|pod[a-z]{3}|casts?\b|player|music|radio"
+    r"|tuner|spotify|xbmc|kodi|mosaic|midp|cldc|ucweb|browser|nokia|samsung|blackberry|sonyericsson|motorola"
+    r"|^(?:lg|mot|sec|zte|sie)-|apple|tv\b|obigo|maui|brew|profile|lynx|links|w3m|elinks|dillo|sonos|outlook|office|itunes|darwin|windows",
     re.IGNORECASE,
 )
 """What apps and old phones write of themselves, who have bare names and addresses as programs have."""
@@ -326,8 +323,10 @@ def _known() -> tuple[list[Program], list[str]]:
 
 
 @cache
-def _resolver() -> ua_parser.Resolver:
+def _resolver() -> Resolver:
     _, patterns = _known()
-    matchers = [UserAgentMatcher(pattern, str(index)) for index, pattern in enumerate(patterns)]
+    matchers: list[Matcher[ua_parser.UserAgent]] = [
+        UserAgentMatcher(pattern, str(index)) for index, pattern in enumerate(patterns)
+    ]
     matchers.append(UserAgentMatcher(rf"(?i)([a-z0-9_.!-]*(?:{_WORDS})[a-z0-9_.!-]*)"))
-    return ua_parser.RegexResolver((matchers, [], []))
+    return Resolver((matchers, [], []))

@@ -17,7 +17,7 @@ from typing import Any, Literal, cast
 import msgspec
 from crawleruseragents import CRAWLER_USER_AGENTS_DATA  # pyright: ignore[reportMissingTypeStubs]
 from ua_parser import Domain
-from ua_parser.matchers import UserAgentMatcher
+from ua_parser.lazy import UserAgentMatcher
 from ua_parser.regex import Resolver
 
 Crawler = Literal["search_crawler", "ai_bot"]
@@ -40,7 +40,10 @@ def read_program(user_agent: str) -> Program | None:
     kind = kinds[int(found.major)]
     if kind is None:
         return None
-    return kind if kind.name else msgspec.structs.replace(kind, name=_tidied(found.family))
+    operator = kind.operator
+    if kind.crawler == "search_crawler":
+        operator = next((name for pattern, name in _OPERATORS if pattern.search(user_agent)), None)
+    return Program(_tidied(found.family), kind.crawler, operator)
 
 
 AI_AGENTS: tuple[tuple[str, str | None], ...] = (
@@ -94,32 +97,32 @@ _PEOPLE = (
 
 _LIBRARIES = (
     r"^(?i:curl|wget|libcurl|httpie|aria2|axel|fetch)[/ -]",
-    r"(?i)\b(?:python|aiohttp|httpx|urllib|requests|scrapy|mechanize|pycurl|tornado)[\w.-]*[/ ]?",
-    r"(?i)\b(?:libwww|lwp|www-mechanize|perl)\b",
+    r"(?i:\b(?:python|aiohttp|httpx|urllib|requests|scrapy|mechanize|pycurl|tornado)[\w.-]*[/ ]?)",
+    r"(?i:\b(?:libwww|lwp|www-mechanize|perl)\b)",
     r"^(?i:java|jakarta|apache-httpclient|apache-httpasyncclient|okhttp|ktor-client|unirest-java|http[_-]?client)\b",
-    r"(?i)\b(?:go-http-client|go-resty|fasthttp|colly|gocolly|reqwest|hyper|surf|ureq|got|axios|node-fetch|undici|needle)/",
-    r"(?i)\b(?:node-superagent|superagent|node\.js|deno|bun)/",
-    r"(?i)\b(?:guzzlehttp|guzzle|symfony|php|pear|snoopy|zend|wordpress|joomla|drupal|typo3|magpierss|simplepie)\b",
-    r"(?i)\b(?:faraday|ruby|rest-client|typhoeus|httparty|mechanize)\b",
-    r"(?i)\b(?:winhttp|powershell|microsoft url control|msxml|restsharp|wininet|mono|dotnet|indy library)\b",
-    r"(?i)\b(?:postmanruntime|insomnia|soapui|paw|bruno-runtime|rest client|jmeter|gatling|siege|locust|k6|vegeta)\b",
-    r"(?i)\b(?:apachebench|wrk|hey|autocannon|artillery|loadrunner|webbench)\b",
-    r"(?i)\b(?:phantomjs|slimerjs|casperjs|nightmare|puppeteer|playwright|selenium|webdriver|zombie\.js|htmlunit|splash)\b",
+    r"(?i:\b(?:go-http-client|go-resty|fasthttp|colly|gocolly|reqwest|hyper|surf|ureq|got|axios|node-fetch|undici|needle)/)",
+    r"(?i:\b(?:node-superagent|superagent|node\.js|deno|bun)/)",
+    r"(?i:\b(?:guzzlehttp|guzzle|symfony|php|pear|snoopy|zend|wordpress|joomla|drupal|typo3|magpierss|simplepie)\b)",
+    r"(?i:\b(?:faraday|ruby|rest-client|typhoeus|httparty|mechanize)\b)",
+    r"(?i:\b(?:winhttp|powershell|microsoft url control|msxml|restsharp|wininet|mono|dotnet|indy library)\b)",
+    r"(?i:\b(?:postmanruntime|insomnia|soapui|paw|bruno-runtime|rest client|jmeter|gatling|siege|locust|k6|vegeta)\b)",
+    r"(?i:\b(?:apachebench|wrk|hey|autocannon|artillery|loadrunner|webbench)\b)",
+    r"(?i:\b(?:phantomjs|slimerjs|casperjs|nightmare|puppeteer|playwright|selenium|webdriver|zombie\.js|htmlunit|splash)\b)",
 )
 
 _WORDS = (
-    r"(?i)(?:[a-z0-9._\- !]*(?:bot|crawler|crawl|spider|scraper|slurp|archiver|harvest|fetcher|ripper|sniffer|grabber))"
-    r"(?:[^a-z]|$)",
-    r"(?i)(?:crawl|spider|scrape|scraping|robots?\b|bot[-_/. ])",
-    r"(?i)\b(?:monitor(?:ing)?|uptime|pingdom|statuscake|healthcheck|health-check|checker|check_http|probe|watch(?:dog|er))\b",
-    r"(?i)(?:scanner|scan\b|nmap|masscan|zgrab|nikto|nuclei|sqlmap|wpscan|nessus|qualys|openvas|acunetix|dirbuster|gobuster)",
-    r"(?i)(?:validator|validate|link-?check|linkcheck|checklink|lighthouse|pagespeed|gtmetrix|webpagetest|ptst/)",
-    r"(?i)(?:preview|thumbnail|screenshot|embed|snippet|unfurl|favicon|headless)",
-    r"(?i)(?:feed(?:burner|ly|fetcher|parser|validator|wrangler|press|bin|demon|ster)|\brss\b|\batom\b/|newsblur|subscriber)",
-    r"(?i)(?:archive|wayback|heritrix|nutch|indexer|index/|search(?:engine|bot)|seo\b|analyz|audit|verif(?:y|ier|ication))",
-    r"(?i)(?:proxy|transcoder|translate|accelerator|downloader|download master|getright|httrack|offline)",
+    r"(?i:[a-z0-9._\- !]*(?:bot|crawler|crawl|spider|scraper|slurp|archiver|harvest|fetcher|ripper|sniffer|grabber)"
+    r"(?:[^a-z]|$))",
+    r"(?i:(?:crawl|spider|scrape|scraping|robots?\b|bot[-_/. ]))",
+    r"(?i:\b(?:monitor(?:ing)?|uptime|pingdom|statuscake|healthcheck|health-check|checker|check_http|probe|watch(?:dog|er))\b)",
+    r"(?i:(?:scanner|scan\b|nmap|masscan|zgrab|nikto|nuclei|sqlmap|wpscan|nessus|qualys|openvas|acunetix|dirbuster|gobuster))",
+    r"(?i:(?:validator|validate|link-?check|linkcheck|checklink|lighthouse|pagespeed|gtmetrix|webpagetest|ptst/))",
+    r"(?i:(?:preview|thumbnail|screenshot|embed|snippet|unfurl|favicon))",
+    r"(?i:(?:feed(?:burner|ly|fetcher|parser|validator|wrangler|press|bin|demon|ster)|\brss\b|\batom\b/|newsblur|subscriber))",
+    r"(?i:(?:archive|wayback|heritrix|nutch|indexer|index/|search(?:engine|bot)|seo\b|analyz|audit|verif(?:y|ier|ication)))",
+    r"(?i:(?:proxy|transcoder|translate|accelerator|downloader|download master|getright|httrack|offline))",
     r"(?:\+ ?https?://|\(https?://|; ?https?://|^https?://|[( ;]\+?www\.)",
-    r"(?i)[\w.+-]+@[\w-]+\.[a-z]{2,}|[\w.+-]+ (?:at|\[at\]) [\w-]+ (?:dot|\[dot\]) [a-z]{2,}",
+    r"(?i:[\w.+-]+@[\w-]+\.[a-z]{2,}|[\w.+-]+ (?:at|\[at\]) [\w-]+ (?:dot|\[dot\]) [a-z]{2,})",
 )
 """Words and marks by which programs give themselves away: an address to complain to most of all."""
 
@@ -137,13 +140,23 @@ def _programs() -> tuple[list[Program | None], Resolver]:
     for pattern, operator in AI_AGENTS:
         add(pattern, Program("", "ai_bot", operator))
     for pattern in _SEARCH:
-        for searcher, operator in _OPERATORS:
-            del searcher, operator
         add(pattern, Program("", "search_crawler"))
     for entry in cast("list[dict[str, Any]]", CRAWLER_USER_AGENTS_DATA):
-        add(str(entry["pattern"]), Program("", _kind_of(entry)))
+        if "browser-automation" not in entry.get("tags", ()):
+            add(str(entry["pattern"]), Program("", _kind_of(entry)))
     for pattern in _PEOPLE:
         add(pattern, None)
     for pattern in (*_LIBRARIES, *_WORDS):
         add(pattern, Program(""))
     return kinds, Resolver((matchers, [], []))
+
+
+def _kind_of(entry: dict[str, Any]) -> Crawler | None:
+    tags = entry.get("tags", ())
+    if "ai-crawler" in tags:
+        return "ai_bot"
+    return "search_crawler" if "search-engine" in tags else None
+
+
+def _tidied(matched: str) -> str:
+    return matched.strip(" /;:,.()[]+-")[:64] or "program"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from ua_parser.matchers import OSMatcher
+from ua_parser.lazy import OSMatcher
 
 from svc.domain.model import ClientHints
 
@@ -16,7 +16,7 @@ _DOTTED = r"(\d+)?[._]?(\d+)?[._]?(\d+)?"
 
 _TOKENS: tuple[tuple[str, str], ...] = (
     (r"\biPad(?:;.*?OS | ?OS[/ ])", "iPadOS"),
-    (r"(?:AFT[A-Z0-9]{1,6}|KF[A-Z]{3,6})(?=[ );/])(?:.*Android )?(?:XX)?", "Fire OS"),
+    (r"\b(?:AFT[A-Z0-9]{1,6}|KF[A-Z]{3,6})\b", "Fire OS"),
     (r"\bVIDAA\b/?", "VIDAA"),
     (r"Web0S|webOS(?:\.TV|TV)?|NetCast[./]|LG Browser", "webOS"),
     (r"OpenHarmony[/ ]?|HarmonyOS[/ ]?", "HarmonyOS"),
@@ -30,7 +30,7 @@ _TOKENS: tuple[tuple[str, str], ...] = (
     (r"MocorDroid", "MocorDroid"),
     (r"Wear OS|Android Wear|wearable", "Wear OS"),
     (r"(?:Android TV|AndroidTV|BRAVIA|SHIELD Android TV|Chromecast|Google ?TV)[^)]*?(?:Android )?", "Android TV"),
-    (r"watchOS[/, ]|Watch OS[/, ]?|Watch(?=\d,\d)", "watchOS"),
+    (r"watchOS[/, ]|Watch OS[/, ]?|Watch", "watchOS"),
     (r"tvOS[/ ]|Apple ?TV(?:OS)?[/ ]?", "tvOS"),
     (r"Windows Phone (?:OS )?", "Windows Phone"),
     (r"Windows CE|WindowsCE|Windows Mobile", "Windows CE"),
@@ -43,7 +43,7 @@ _TOKENS: tuple[tuple[str, str], ...] = (
     (r"AmigaOS|Amiga|MorphOS", "AmigaOS"),
     (r"Haiku", "Haiku"),
 )
-MATCHERS = [OSMatcher(rf"({token}){_DOTTED}", os=name) for token, name in _TOKENS]
+MATCHERS = [OSMatcher(rf"({token}){_DOTTED}", family=name) for token, name in _TOKENS]
 
 DISPLAYED = {
     "Mac OS X": "macOS",

@@ -1,0 +1,80 @@
+"""Real browsers, plain and automated, through the whole service over HTTP."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.jsonl import read_jsonl
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service
+
+pytestmark = pytest.mark.slow
+
+
+def captures(shared_data: Path) -> list[dict[str, Any]]:
+    return [
+        *read_jsonl(shared_data / "browsers" / "ladder.jsonl.gz"),
+        *read_jsonl(shared_data / "bots" / "captures.jsonl.gz"),
+    ]
+
+
+async def post(live: Live, key: str, capture: dict[str, Any]) -> dict[str, Any]:
+    """As the page that took the capture would have sent it."""
+    hints = {name: value for name, value in capture["headers"].items() if name.lower().startswith("sec-ch-ua")}
+    headers = {**hints, "user-agent": capture["ua"], "x-forwarded-for": PUBLIC_ADDRESS}
+    signals = {"components": capture["components"], "botd": capture["botComponents"]}
+    response = await live.identify(key, signals, headers=headers)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+async def test_a_capture_that_is_repeated_at_once_gets_the_same_id_at_100(tmp_path: Path, shared_data: Path):
+    for number, capture in enumerate(captures(shared_data)):
+        async with live_service(tmp_path / str(number)) as live:
+            _, key = live.issue(allowed_origins=(ORIGIN,))
+            first = await post(live, key, capture)
+            again = await post(live, key, capture)
+        name = (capture["tag"], capture.get("kind"))
+        assert (first["visitor_is_new"], first["visitor_confidence"]) == (True, 0), name
+        assert again["visitor_id"] == first["visitor_id"], name
+        assert (again["visitor_is_new"], again["visitor_confidence"]) == (False, 100), name
+
+
+async def test_every_capture_is_known_again_after_all_the_others_came(tmp_path: Path, shared_data: Path):
+    async with live_service(tmp_path) as live:
+        _, key = live.issue(allowed_origins=(ORIGIN,))
+        first = [await post(live, key, capture) for capture in captures(shared_data)]
+        live.clock.advance(seconds=3600)
+        for capture, earlier in zip(captures(shared_data), first, strict=True):
+            again = await post(live, key, capture)
+            assert again["visitor_id"] == earlier["visitor_id"], capture["tag"]
+            assert again["visitor_confidence"] == 100, capture["tag"]
+        assert len(live.events()) == 2 * len(first)
+
+
+async def test_the_same_device_is_recognised_through_browser_upgrades(tmp_path: Path, shared_data: Path):
+    """Profiles that differ in nothing but their time zone may share an id; any others may not."""
+    visitors: dict[str, set[str]] = defaultdict(set)
+    async with live_service(tmp_path) as live:
+        _, key = live.issue(allowed_origins=(ORIGIN,))
+        for capture in read_jsonl(shared_data / "browsers" / "ladder.jsonl.gz"):
+            live.clock.advance(hours=24)
+            answer = await post(live, key, capture)
+            visitors[answer["visitor_id"]].add(capture["profile"])
+    assert max(len(profiles) for profiles in visitors.values()) <= 2
+
+
+async def test_automated_browsers_are_suspect_and_a_persons_browser_is_not(tmp_path: Path, shared_data: Path):
+    async with live_service(tmp_path) as live:
+        _, key = live.issue(allowed_origins=(ORIGIN,))
+        for capture in read_jsonl(shared_data / "bots" / "captures.jsonl.gz"):
+            answer = await post(live, key, capture)
+            fired = {trigger["signal"] for trigger in answer.get("triggers", ())}
+            if capture["label"] == "automation":
+                assert fired & {"automation", "headless"}, capture["tag"]
+                assert answer["suspect_score"] >= 30, capture["tag"]
+            else:
+                assert answer["suspect_level"] == "low", (capture["tag"], fired)

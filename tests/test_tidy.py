@@ -28,9 +28,9 @@ LAYERS = {
 
 ONLY_IN = {
     "lmdb": ("svc/store/",),
-    "quart": ("svc/http/app.py", "svc/http/exchange.py", "svc/http/edge.py"),
+    "quart": ("svc/http/app.py", "svc/http/edge.py"),
     "quart_trio": ("svc/http/app.py", "svc/http/edge.py"),
-    "hypercorn": ("svc/http/connection.py", "svc/http/protocol.py", "svc/http/edge.py"),
+    "hypercorn": ("svc/http/",),
     "time": ("svc/world.py",),
     "secrets": ("svc/world.py",),
     "random": ("svc/world.py",),

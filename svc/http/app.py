@@ -1,32 +1,53 @@
-"""The Quart application: a thin coat around the exchange.
+"""The Quart application: what the table of routes holds goes straight to the exchange, the rest is Quart's.
 
-Quart reads requests and writes answers; routing, errors and CORS come from the table of routes, so its own dispatch,
-signals and sessions are left out (docs/adr/0004). No actor lives in its nursery and no lifespan hook is used: a crash
-there would leave the server serving.
+Quart's own request, dispatch and response cost about as much as this service's whole work on a request, so routes of
+the table are answered from ASGI messages (docs/adr/0004). Paths that the table does not know are Quart's to answer, and
+whatever it answers them with is turned into the error body. No actor lives in its nursery and no lifespan hook is used:
+a crash there would leave the server serving.
 """
 
 from __future__ import annotations
 
-from quart import Request, Response
+from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable
+from quart import Response
 from quart_trio import QuartTrio
+from werkzeug.datastructures import Headers
+from werkzeug.exceptions import HTTPException
 
-from svc.http.body import MAX_WIRE_BYTES
 from svc.http.edge import TrioConnection
 from svc.http.endpoint import Services
 from svc.http.exchange import Exchange
 
 
+class AppConnection(TrioConnection):
+    """One request, in the task that the edge runs it in."""
+
+    app: App
+
+    async def __call__(self, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        if not self.app.exchange.knows(self.scope["path"]):
+            await super().__call__(receive, send)
+            return
+        status, headers, body = await self.app.exchange.answer(self.scope, receive)
+        await send({"type": "http.response.start", "status": status, "headers": headers, "trailers": False})
+        await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
 class App(QuartTrio):
     """ASGI application of the service."""
 
-    asgi_http_class = TrioConnection
+    asgi_http_class = AppConnection
 
     def __init__(self, services: Services) -> None:
         super().__init__("svc", static_folder=None)
-        self.config["MAX_CONTENT_LENGTH"] = MAX_WIRE_BYTES
-        self.config["BODY_TIMEOUT"] = None  # the exchange answers 408 itself
-        self.config["RESPONSE_TIMEOUT"] = None  # the edge bounds each write
-        self._exchange = Exchange(services)
+        self.config["BODY_TIMEOUT"] = None  # the edge bounds the request
+        self.config["RESPONSE_TIMEOUT"] = None  # and each write
+        self.exchange = Exchange(services)
+        self.register_error_handler(HTTPException, self._refused)
 
-    async def handle_request(self, request: Request) -> Response:
-        return await self._exchange.answer(request)
+    async def _refused(self, error: HTTPException) -> Response:
+        code = "not_found" if error.code == 404 else "bad_request"
+        status, headers, body = self.exchange.refuse(code)
+        return Response(
+            body, status=status, headers=Headers([(name.decode(), value.decode()) for name, value in headers])
+        )

@@ -52,8 +52,8 @@ def _is_json(content_type: str) -> bool:
     return media_type.strip().lower() == "application/json" and "," not in _QUOTED_STRING.sub("", parameters)
 
 
-def read_body(wire: bytes, content_type: str | None, content_encoding: str | None, kind: type[T]) -> T | Refusal:
-    """The body as a `kind`, or the first thing that is wrong with it."""
+def unpack(wire: bytes, content_type: str | None, content_encoding: str | None) -> bytes | Refusal:
+    """The body as it was before it was packed, within the limit."""
     body = wire
     if content_encoding is not None and content_encoding.strip().lower() == "gzip":
         unpacked = gunzip(wire)
@@ -62,9 +62,23 @@ def read_body(wire: bytes, content_type: str | None, content_encoding: str | Non
         body = unpacked
     if len(body) > MAX_BODY_BYTES:
         return _TOO_LARGE
-    if content_type is None and body:
-        return _UNSUPPORTED
-    return decode(body, kind)
+    return _UNSUPPORTED if content_type is None and body else body
+
+
+class _Sdk(msgspec.Struct):
+    platform: str
+
+
+class _WithSdk(msgspec.Struct):
+    sdk: _Sdk
+
+
+def sdk_platform(body: bytes) -> str | None:
+    """`sdk.platform` of a body that may be wrong elsewhere: part of who is calling (decisions 2.7)."""
+    try:
+        return msgspec.json.decode(body, type=_WithSdk).sdk.platform
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 def gunzip(wire: bytes) -> bytes | Refusal:

@@ -31,7 +31,7 @@ async def identify(services: Services, call: Call) -> Outcome:
     submission = read_submission(services, call, call.caller, call.body)
     if isinstance(submission, Refusal):
         return Outcome(submission)
-    reply = Reply[Answer]()
+    reply: Reply[Answer] = Reply()
     try:
         services.admission.offer(Identify(submission, call.caller.organization.rate_limit_per_s, reply))
     except Overloaded:

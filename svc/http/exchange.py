@@ -1,25 +1,23 @@
 """One request from its first header to its answer: the checks in their fixed order, and the one way to render.
 
 route -> key -> body size, media type, encoding -> JSON -> fields -> state (decisions 1.8). The request id and the time
-of arrival are made here, once. This module and `app` are the only ones that know Quart's request.
+of arrival are made here, once. ASGI messages come in and go out; no framework is in between (docs/adr/0004).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 from urllib.parse import parse_qsl
 from uuid import UUID
 
 import msgspec
 import structlog
 import trio
-from msgspec import UNSET
-from quart import Request, Response
-from werkzeug.exceptions import HTTPException, RequestEntityTooLarge, RequestTimeout
+from hypercorn.typing import ASGIReceiveCallable, HTTPScope
 
 from svc.domain.refusals import CATALOGUE, Refusal, invalid
 from svc.http.authentication import Caller, authenticate, claimed_platform, platform_refusal
-from svc.http.body import acceptable, read_body
+from svc.http.body import MAX_WIRE_BYTES, acceptable, decode, sdk_platform, unpack
 from svc.http.endpoint import Call, Outcome, Services
 from svc.http.routes import Route, by_path
 from svc.http.schema import error_body
@@ -37,6 +35,14 @@ PREFLIGHT_HEADERS = {
 _encoder = msgspec.json.Encoder()
 
 
+class Answer(NamedTuple):
+    """A whole answer, ready for the wire."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+
+
 class Exchange:
     """Answers requests from the table of routes."""
 
@@ -44,73 +50,96 @@ class Exchange:
         self._services = services
         self._routes = by_path()
 
-    async def answer(self, request: Request) -> Response:
-        """Every request gets exactly one answer, a fault of this program included."""
+    def knows(self, path: str) -> bool:
+        return path in self._routes
+
+    async def answer(self, scope: HTTPScope, receive: ASGIReceiveCallable) -> Answer:
+        """Every request for a known path gets exactly one answer, a fault of this program included."""
         at_ms = self._services.world.now_ms()
         request_id = self._services.world.request_id(at_ms)
-        headers = _read_headers(request)
-        method: str = request.scope["method"]  # as it came: methods are case-sensitive, and Quart's are not
-        methods = self._routes.get(request.path)
-        origin = headers.get("origin")
-        if methods is None:
-            return _render(request_id, Outcome(Refusal("not_found")), None)
-        browsers = any(route.from_browsers for route in methods.values())
+        headers = _read_headers(scope)
+        methods, method = self._routes[scope["path"]], scope["method"]
+        route = methods.get("GET" if method == "HEAD" else method)
+        browsers = any(known.from_browsers for known in methods.values())
+        origin = headers.get("origin") if browsers else None
         if method == "OPTIONS" and browsers:
             return _preflight(request_id, origin, methods)
-        route = methods.get("GET" if method == "HEAD" else method)
         if route is None:
-            allowed = {"Allow": ", ".join(sorted(methods))}
-            return _render(
-                request_id, Outcome(Refusal("method_not_allowed"), headers=allowed), origin if browsers else None
-            )
+            return render(request_id, Outcome(Refusal("method_not_allowed"), headers=_allow(methods)), origin)
         try:
-            outcome = await self._run(route, request, request_id, at_ms, headers)
-        except HTTPException as error:
-            outcome = Outcome(_refusal_of(error))
+            outcome = await self._run(route, scope, receive, request_id, at_ms, headers)
         except Exception:
             log.exception("request failed", request_id=str(request_id), operation=route.operation_id)
             outcome = Outcome(Refusal("internal_error"))
-        return _render(request_id, outcome, origin if route.from_browsers else None)
+        return render(request_id, outcome, origin)
+
+    def refuse(self, code: str) -> Answer:
+        """The answer to a request for a path that the table does not know."""
+        return render(self._services.world.request_id(self._services.world.now_ms()), Outcome(Refusal(code)), None)
 
     async def _run(
-        self, route: Route, request: Request, request_id: UUID, at_ms: int, headers: dict[str, str]
+        self,
+        route: Route,
+        scope: HTTPScope,
+        receive: ASGIReceiveCallable,
+        request_id: UUID,
+        at_ms: int,
+        headers: dict[str, str],
     ) -> Outcome:
         caller: Caller | None = None
         if route.kinds:
-            peer = request.scope["client"]
-            with self._services.store.read() as snapshot:
-                found = authenticate(
-                    self._services.gate,
-                    snapshot,
-                    headers,
-                    peer[0] if peer else "",
-                    kinds=route.kinds,
-                    now_ms=at_ms,
-                )
+            found = self._authenticate(route, scope, at_ms, headers)
             if isinstance(found, Refusal):
                 return _refused(found, request_id)
             caller = found
-        body = None if route.body is None else await self._body(request, headers, route.body)
-        platform = _platform(body, headers)
+        body: msgspec.Struct | Refusal | None = None
+        platform = None
+        if route.body is not None:
+            json = await self._json(receive, headers)
+            platform = None if isinstance(json, Refusal) else sdk_platform(json)
+            body = json if isinstance(json, Refusal) else decode(json, route.body)
+        platform = platform or claimed_platform(headers)
         if caller is not None and (refusal := platform_refusal(caller, platform)) is not None:
             return _refused(refusal, request_id)
         if isinstance(body, Refusal):
             return Outcome(body)
-        if request.query_string:
-            return Outcome(_unknown_query(request.query_string))
+        if scope["query_string"]:
+            return Outcome(_unknown_query(scope["query_string"]))
         call = Call(request_id=request_id, at_ms=at_ms, headers=headers, caller=caller, platform=platform, body=body)
         return await route.endpoint(self._services, call)
 
-    async def _body(
-        self, request: Request, headers: dict[str, str], kind: type[msgspec.Struct]
-    ) -> msgspec.Struct | Refusal:
+    def _authenticate(self, route: Route, scope: HTTPScope, at_ms: int, headers: dict[str, str]) -> Caller | Refusal:
+        client = scope["client"]
+        peer = client[0] if client else ""
+        with self._services.store.read() as snapshot:
+            return authenticate(self._services.gate, snapshot, headers, peer, kinds=route.kinds, now_ms=at_ms)
+
+    async def _json(self, receive: ASGIReceiveCallable, headers: dict[str, str]) -> bytes | Refusal:
+        """The text of the body, not looked into yet."""
         content_type, encoding = headers.get("content-type"), headers.get("content-encoding")
         refusal = acceptable(content_type, encoding, headers.get("content-length"))
         if refusal is not None:
             return refusal
-        with trio.move_on_after(self._services.request_timeout_s):
-            return read_body(await request.body, content_type, encoding, kind)
-        return Refusal("request_timeout")
+        wire = await _receive_body(receive, self._services.request_timeout_s)
+        return wire if isinstance(wire, Refusal) else unpack(wire, content_type, encoding)
+
+
+async def _receive_body(receive: ASGIReceiveCallable, timeout_s: float) -> bytes | Refusal:
+    """All of the body, within its time and its size on the wire."""
+    parts: list[bytes] = []
+    size = 0
+    with trio.move_on_after(timeout_s):
+        while True:
+            message = await receive()
+            if message["type"] != "http.request":
+                return Refusal("bad_request")  # the client went away: nobody reads this
+            parts.append(message["body"])
+            size += len(message["body"])
+            if size > MAX_WIRE_BYTES:
+                return Refusal("payload_too_large")
+            if not message["more_body"]:
+                return parts[0] if len(parts) == 1 else b"".join(parts)
+    return Refusal("request_timeout")
 
 
 def edge_refusal(world: World, status: int) -> tuple[bytes, list[tuple[bytes, bytes]]]:
@@ -121,20 +150,12 @@ def edge_refusal(world: World, status: int) -> tuple[bytes, list[tuple[bytes, by
     return body, [(b"content-type", b"application/json"), (b"x-request-id", request_id.encode())]
 
 
-def _read_headers(request: Request) -> dict[str, str]:
+def _read_headers(scope: HTTPScope) -> dict[str, str]:
     headers: dict[str, str] = {}
-    for raw_name, raw_value in request.scope["headers"]:
+    for raw_name, raw_value in scope["headers"]:
         name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return headers
-
-
-def _platform(body: Any, headers: dict[str, str]) -> str | None:
-    """The effective platform: the body's, else the header's (decisions 2.7)."""
-    sdk = getattr(body, "sdk", None)
-    if sdk is None or sdk.platform is UNSET:
-        return claimed_platform(headers)
-    return sdk.platform
 
 
 def _refused(refusal: Refusal, request_id: UUID) -> Outcome:
@@ -149,26 +170,27 @@ def _unknown_query(query_string: bytes) -> Refusal:
     return invalid(names[0] if names else "", "unknown_field", "query")
 
 
-def _refusal_of(error: HTTPException) -> Refusal:
-    if isinstance(error, RequestEntityTooLarge):
-        return Refusal("payload_too_large")
-    if isinstance(error, RequestTimeout):
-        return Refusal("request_timeout")
-    return Refusal("bad_request")
+def _allow(methods: dict[str, Route]) -> dict[str, str]:
+    """Every method that the path takes (RFC 9110, 10.2.1)."""
+    taken = {*methods}
+    if "GET" in methods:
+        taken.add("HEAD")
+    if any(route.from_browsers for route in methods.values()):
+        taken.add("OPTIONS")
+    return {"Allow": ", ".join(sorted(taken))}
 
 
-def _preflight(request_id: UUID, origin: str | None, methods: dict[str, Route]) -> Response:
+def _preflight(request_id: UUID, origin: str | None, methods: dict[str, Route]) -> Answer:
     """Answered for any origin, without a key (decisions 3.11)."""
-    headers = {"X-Request-Id": str(request_id), "Vary": "Origin", "Allow": ", ".join([*sorted(methods), "OPTIONS"])}
+    headers = {"X-Request-Id": str(request_id), "Vary": "Origin", **_allow(methods)}
     if origin is not None:
         headers |= {"Access-Control-Allow-Origin": origin, **PREFLIGHT_HEADERS}
-    response = Response(b"", status=204, headers=headers)
-    del response.headers["Content-Type"]
-    return response
+    return Answer(204, _encode(headers), b"")
 
 
-def _render(request_id: UUID, outcome: Outcome, origin: str | None) -> Response:
-    headers = {"X-Request-Id": str(request_id), **outcome.headers}
+def render(request_id: UUID, outcome: Outcome, origin: str | None) -> Answer:
+    """An outcome as it goes onto the wire; `origin` is echoed where browsers may read the answer."""
+    headers = {"Content-Type": "application/json", "X-Request-Id": str(request_id), **outcome.headers}
     body: msgspec.Struct = outcome.body
     status = outcome.status
     if isinstance(body, Refusal):
@@ -177,9 +199,13 @@ def _render(request_id: UUID, outcome: Outcome, origin: str | None) -> Response:
             headers["Retry-After"] = str(body.retry_after_s)
         body = error_body(body, str(request_id))
     if origin is not None:
-        headers |= {
-            "Access-Control-Allow-Origin": origin,
-            "Access-Control-Expose-Headers": EXPOSED_HEADERS,
-            "Vary": "Origin",
-        }
-    return Response(_encoder.encode(body), status=status, headers=headers, content_type="application/json")
+        headers["Access-Control-Allow-Origin"] = origin
+        headers["Access-Control-Expose-Headers"] = EXPOSED_HEADERS
+        headers["Vary"] = "Origin"
+    encoded = _encoder.encode(body)
+    headers["Content-Length"] = str(len(encoded))
+    return Answer(status, _encode(headers), encoded)
+
+
+def _encode(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]

@@ -14,6 +14,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Generic, Protocol, TypeVar
 
 import cbor2
@@ -72,10 +73,16 @@ class Value(Protocol[V]):
 
 
 class Record(Generic[V]):
-    """CBOR of an `array_like` msgspec struct behind a CRC-32. Fields may be appended with defaults, never moved."""
+    """CBOR of an `array_like` msgspec struct behind a CRC-32. Fields may be appended with defaults, never moved.
 
-    def __init__(self, kind: type[V]) -> None:
+    With `remembered`, so many records that were read are kept by their bytes: the same bytes, checked once, are the
+    same record. For small tables of frozen structs that every request reads.
+    """
+
+    def __init__(self, kind: type[V], *, remembered: int = 0) -> None:
         self._kind = kind
+        if remembered:
+            self.decode = lru_cache(maxsize=remembered)(self.decode)
 
     def encode(self, value: V) -> bytes:
         body = cbor2.dumps(msgspec.to_builtins(value, builtin_types=(bytes,)))

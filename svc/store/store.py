@@ -13,8 +13,7 @@ happen inside one call. What leaves this package is ordered keys, ranges and tra
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -81,6 +80,23 @@ class Transaction(Snapshot):
         return self._handle.delete(table.key.pack(*key), db=self._tables[table.name])
 
 
+class Reading:
+    """`with store.read() as snapshot`. Synchronous on purpose: no `await` can hold it open unnoticed."""
+
+    __slots__ = ("_environment", "_handle", "_tables")
+
+    def __init__(self, environment: lmdb.Environment, tables: dict[str, Any]) -> None:
+        self._environment = environment
+        self._tables = tables
+
+    def __enter__(self) -> Snapshot:
+        self._handle = self._environment.begin()
+        return Snapshot(self._handle, self._tables)
+
+    def __exit__(self, *_: object) -> None:
+        self._handle.abort()
+
+
 class StoreStatistics(msgspec.Struct, frozen=True):
     """What the writer has done since the store was opened, and how large it is."""
 
@@ -145,11 +161,9 @@ class Store:
     def close(self) -> None:
         self._environment.close()
 
-    @contextmanager
-    def read(self) -> Generator[Snapshot]:
+    def read(self) -> Reading:
         """A snapshot, about a microsecond to begin. Never await inside: a forgotten reader makes the file grow."""
-        with self._environment.begin() as handle:
-            yield Snapshot(handle, self._tables)
+        return Reading(self._environment, self._tables)
 
     async def write(self, jobs: Sequence[Callable[[Transaction], T]]) -> list[T | Exception]:
         """Commit the jobs together; one outcome each, in order: what the job returned, or the exception it raised.

@@ -30,12 +30,12 @@ class Table(Generic[V]):
 META: Table[int] = Table("meta", Key("", text=True), Signed())
 """`version`, `next_organization`."""
 
-ORGANIZATIONS: Table[Organization] = Table("organizations", Key("I"), Record(Organization))
+ORGANIZATIONS: Table[Organization] = Table("organizations", Key("I"), Record(Organization, remembered=1024))
 """organization"""
 ORGANIZATION_IDS: Table[int] = Table("organization_ids", Key("", text=True), Signed())
 """organization id -> number"""
 
-KEYS: Table[CredentialKey] = Table("keys", Key("32s"), Record(CredentialKey))
+KEYS: Table[CredentialKey] = Table("keys", Key("32s"), Record(CredentialKey, remembered=1024))
 """HMAC-SHA256(pepper, secret)"""
 KEY_IDS: Table[bytes] = Table("key_ids", Key("", text=True), Opaque())
 """key id -> digest"""

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc.domain.refusals import Detail, Refusal
-from svc.http.body import MAX_BODY_BYTES, decode, decode_object, gunzip, read_body
+from svc.http.body import MAX_BODY_BYTES, decode, decode_object, gunzip, unpack
 from svc.http.schema import IdentifyBody
 from tests.support.jsonl import read_jsonl
 
@@ -149,9 +149,10 @@ def test_the_limit_is_one_mebibyte_after_decompression():
         return frame[:-3] + b"x" * (size - len(frame)) + frame[-3:]
 
     for encoding, pack in ((None, bytes), ("gzip", gzip.compress)):
-        fits = read_body(pack(body(MAX_BODY_BYTES)), "application/json", encoding, IdentifyBody)
-        assert isinstance(fits, IdentifyBody)
-        over = read_body(pack(body(MAX_BODY_BYTES + 1)), "application/json", encoding, IdentifyBody)
+        fits = unpack(pack(body(MAX_BODY_BYTES)), "application/json", encoding)
+        assert isinstance(fits, bytes)
+        assert isinstance(decode(fits, IdentifyBody), IdentifyBody)
+        over = unpack(pack(body(MAX_BODY_BYTES + 1)), "application/json", encoding)
         assert isinstance(over, Refusal)
         assert over.code == "payload_too_large"
 

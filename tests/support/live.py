@@ -23,7 +23,7 @@ from svc.store.directory import Opened, open_directory
 from svc.store.tables import KEYS, META, STATISTICS, TABLES
 from svc.store.transactions import accounts, keys
 from svc.world import RunSync, World
-from tests.support.worlds import SettableClock, settable_world
+from tests.support.worlds import EPOCH_MS, SettableClock, settable_world
 
 ORIGIN = "https://shop.example"
 PUBLIC_ADDRESS = "81.2.69.160"
@@ -140,16 +140,22 @@ USER_AGENT = (
 
 @asynccontextmanager
 async def live_service(
-    directory: Path, *, run_sync: RunSync | None = None, map_bytes: int = 64 << 20, **settings: Any
+    directory: Path,
+    *,
+    run_sync: RunSync | None = None,
+    map_bytes: int = 64 << 20,
+    now_ms: int = EPOCH_MS,
+    **settings: Any,
 ) -> AsyncGenerator[Live, None]:
     """Serve from a data directory; drained, and every invariant checked, at the end.
 
-    `run_sync` takes the place of real threads, such as `HeldThreads()`; `map_bytes` is the room in the store.
+    `run_sync` takes the place of real threads, such as `HeldThreads()`; `map_bytes` is the room in the store, `now_ms`
+    the time at the start.
     """
     from svc.store.invariants import violations
 
     config = msgspec.structs.replace(Config(trusted_proxies=("127.0.0.1/32",), drain_limit_s=2), **settings)
-    clock = SettableClock()
+    clock = SettableClock(now_ms)
     world = settable_world(clock)
     if run_sync is not None:
         world = World(world.now_ms, world.entropy, run_sync)

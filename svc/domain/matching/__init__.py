@@ -1,8 +1,8 @@
 """Matching: whose report is this? Pure: features and what the store holds in, a recognition with its writes out.
 
-Read `recognition` first (the procedure and its bounds), then `decision` (the judgement), `features`, `blocks` and
-`visitor` (what is compared, how it is found, what is kept), `statistics` (what is learned) and `parameters` (the
-numbers and their sources).
+Read `recognition` first (the procedure and its bounds), then `decision` (the judgement) and `chance` (how many others
+look alike), `features`, `blocks` and `visitor` (what is compared, how it is found, what is kept), `statistics` (what is
+learned) and `parameters` (the numbers and their sources).
 """
 
 from svc.domain.matching.blocks import EMPTY_BLOCK, Block, BlockKey

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Final, Literal
 import msgspec
 
 from svc.domain.matching import blocks, parameters
+from svc.domain.matching.chance import ALL_AGREE, BIT, Chance, bits_of
 from svc.domain.matching.parameters import ATTRIBUTE_COUNT
-from svc.domain.matching.statistics import HARDWARE, LOCALE, ROW_OF_DAY, TABLE_OF_RELEASES, releases_between
+from svc.domain.matching.statistics import ROW_OF_DAY, TABLE_OF_RELEASES, releases_between
 from svc.domain.matching.visitor import CAME_BACK
 from svc.domain.model import Attribute
 
@@ -37,48 +38,22 @@ weak, because nobody resembles it, because the report says too little."""
 DAY_S: Final = 86_400
 _FONTS, _LANGUAGES, _REST = int(Attribute.FONTS), int(Attribute.LANGUAGES), int(Attribute.REST)
 _FIRST_LANGUAGE = int(Attribute.FIRST_LANGUAGE)
-_BIT: Final = tuple(1 << attribute for attribute in range(ATTRIBUTE_COUNT))
-_ALL: Final = (1 << ATTRIBUTE_COUNT) - 1
 _LEADERS: Final = tuple(
     tuple(
-        0 if leader is None or (leader is Attribute.CANVAS and not upgraded) else _BIT[leader]
+        0 if leader is None or (leader is Attribute.CANVAS and not upgraded) else BIT[leader]
         for leader in map(parameters.FOLLOWS.get, Attribute)
     )
     for upgraded in (False, True)
 )
 """[version changed][attribute] -> bit of the attribute whose change explains it."""
-_INDEPENDENT: Final = sum(_BIT[attribute] for attribute in Attribute if attribute not in parameters.FOLLOWS)
+_INDEPENDENT: Final = sum(BIT[attribute] for attribute in Attribute if attribute not in parameters.FOLLOWS)
 
 
-def _bits(attributes: Sequence[Attribute]) -> int:
-    return sum(_BIT[attribute] for attribute in attributes)
-
-
-_HARDWARE_BITS: Final = _bits(parameters.HARDWARE_PARTS)
-_LOCALE_BITS: Final = _bits(parameters.LOCALE_PARTS)
-_COVERED_BITS: Final = tuple((kind, _bits(covered)) for kind, covered in blocks.COVERED.items())
-_EXACT_COVERS: Final = ((blocks.EXACT, _ALL),)
 _HARD_BITS: Final = (
-    _bits(parameters.HARD_ATTRIBUTES),
-    _bits((*parameters.HARD_ATTRIBUTES, Attribute.SCREEN)),
+    bits_of(parameters.HARD_ATTRIBUTES),
+    bits_of((*parameters.HARD_ATTRIBUTES, Attribute.SCREEN)),
 )
 """For desktops and for mobiles."""
-
-
-def _weighted_bits(counted_jointly: tuple[Attribute, ...]) -> tuple[tuple[int, int, float], ...]:
-    return tuple(
-        (_BIT[attribute], int(attribute), parameters.AGREEMENT_WEIGHT[attribute])
-        for attribute in Attribute
-        if attribute not in counted_jointly
-    )
-
-
-_LOCALE_AND_FIRST: Final = (*parameters.LOCALE_PARTS, Attribute.FIRST_LANGUAGE)
-_SINGLY: Final = (
-    (_weighted_bits(()), _weighted_bits(_LOCALE_AND_FIRST)),
-    (_weighted_bits(parameters.HARDWARE_PARTS), _weighted_bits((*parameters.HARDWARE_PARTS, *_LOCALE_AND_FIRST))),
-)
-"""[hardware agrees as a whole][locale agrees as a whole] -> (bit, attribute, weight) of those counted singly."""
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -167,7 +142,7 @@ def compare(features: Features, visitor: Visitor, logs: ChangeRow, leaders: tupl
     for new, old in zip(features.values, visitor.values, strict=True):
         attribute += 1
         if new == old:
-            agreement |= _BIT[attribute]
+            agreement |= BIT[attribute]
             if new:
                 likelihood += log_kept[attribute]
         elif new and old:
@@ -175,7 +150,7 @@ def compare(features: Features, visitor: Visitor, logs: ChangeRow, leaders: tupl
             followed = leader and not agreement & leader
             if former and (attribute, new) in former:
                 likelihood += parameters.LOG_HABIT_FOLLOWED if followed else parameters.LOG_HABIT
-                agreement |= _BIT[attribute]
+                agreement |= BIT[attribute]
             elif followed:
                 likelihood += parameters.LOG_FOLLOWED
             else:
@@ -202,70 +177,13 @@ def _near(ours: int, theirs: int) -> bool:
     return 4 * (ours & theirs).bit_count() >= 3 * (ours | theirs).bit_count()
 
 
-class _Chance:
-    """How many other devices agree with a report by chance."""
-
-    def __init__(self, features: Features, counts: Mapping[int, float], statistics: Statistics) -> None:
-        self.devices = max(statistics.devices(features.family), 1.0)
-        self._log_devices = math.log(self.devices)
-        self._logs = statistics.log_frequencies(features)
-        self._log_version = math.log(statistics.version_share(features))
-        self._counts = counts
-        self._known: dict[tuple[int, bool, bool], float] = {}
-
-    def distinct(self) -> bool:
-        return self._by_frequency(_ALL) < -3.0
-
-    def log_twins(self, agreement: int, *, same_version: bool, exact: bool) -> float:
-        """Log of the expected number of *other* devices of the organization that agree on these attributes.
-
-        Class size times the frequencies of the agreed values, kept close to what the block counts show.
-        """
-        key = (agreement, same_version, exact)
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = self._log_twins(agreement, same_version=same_version, exact=exact)
-        return known
-
-    def _log_twins(self, agreement: int, *, same_version: bool, exact: bool) -> float:
-        expected = self._by_frequency(agreement)
-        if same_version:
-            expected += self._log_version
-        if expected < 0.0:
-            expected += min(parameters.RARE_TOGETHER, -0.5 * expected)
-        covering = _EXACT_COVERS if exact else _COVERED_BITS
-        at_least: float | None = None
-        for kind, covered in covering:
-            if agreement & covered == covered and kind in self._counts:
-                seen = max(self._counts[kind] - 1.0, 0.0)
-                expected = min(expected, math.log(seen + parameters.UNSEEN_TWINS))
-                # Of those that the block shows, as many as agree on what it does not cover, too.
-                agreeing = math.log(seen) + self._singly(agreement & ~covered) if seen > 0.0 else -math.inf
-                at_least = agreeing if at_least is None else min(at_least, agreeing)
-        return expected if at_least is None else max(expected, at_least)
-
-    def _singly(self, agreement: int) -> float:
-        logs = self._logs
-        return sum(weight * logs[attribute] for bit, attribute, weight in _SINGLY[0][0] if agreement & bit)
-
-    def _by_frequency(self, agreement: int) -> float:
-        logs = self._logs
-        hardware = agreement & _HARDWARE_BITS == _HARDWARE_BITS
-        locale = agreement & _LOCALE_BITS == _LOCALE_BITS
-        total = self._log_devices + (logs[HARDWARE] if hardware else 0.0) + (logs[LOCALE] if locale else 0.0)
-        for bit, attribute, weight in _SINGLY[hardware][locale]:
-            if agreement & bit:
-                total += weight * logs[attribute]
-        return total
-
-
 class _Judge:
     """The parts of a judgement that are the same for every candidate."""
 
     def __init__(self, features: Features, now_s: int, counts: Mapping[int, float], statistics: Statistics) -> None:
         self.features = features
         self.now_s = now_s
-        self.chance = _Chance(features, counts, statistics)
+        self.chance = Chance(features, counts, statistics)
         self.return_rate = statistics.return_rate(features)
         self.change_table = statistics.change_tables[features.mobile]
         devices = self.chance.devices
@@ -284,23 +202,21 @@ class _Judge:
         """The odds of this candidate, on a scale that all candidates and "new" share."""
         features = self.features
         gap_s = max(self.now_s - visitor.last_seen_s, 0)
-        same_version = exact or (
-            features.browser_version == visitor.browser_version and features.os_release == visitor.os_release
-        )
+        releases = releases_between(features, visitor)
+        same_version = exact or not releases
         if exact:
             recent = features.exact in visitor.exact_hashes and features.browser_version >= visitor.browser_version
             known = recent or visitor.has_near_network(features.near_network)
-            likelihood, agreement = 0.0 if known else parameters.LOG_FORMER_REPORT, _ALL
+            likelihood, agreement = 0.0 if known else parameters.LOG_FORMER_REPORT, ALL_AGREE
         else:
             row = ROW_OF_DAY[min(gap_s // DAY_S, len(ROW_OF_DAY) - 1)]
-            table = self.change_table[TABLE_OF_RELEASES[releases_between(features, visitor)]]
+            table = self.change_table[TABLE_OF_RELEASES[releases]]
             likelihood, agreement = compare(features, visitor, table[row], _LEADERS[not same_version])
             if not same_version:
-                likelihood += (
-                    parameters.LOG_OTHER_VERSION
-                    + (parameters.LOG_VERSION_DOWN if features.browser_version < visitor.browser_version else 0.0)
-                    + (parameters.LOG_VERSION_DOWN if features.os_release < visitor.os_release else 0.0)
+                downgrades = (0 < features.browser_version < visitor.browser_version) + (
+                    0 < features.os_release < visitor.os_release
                 )
+                likelihood += parameters.LOG_OTHER_VERSION + downgrades * parameters.LOG_VERSION_DOWN
         log_twins = self.chance.log_twins(agreement, same_version=same_version, exact=exact)
         log_network, log_twin_network, clones = self._network(visitor)
         low, high = parameters.GAP_BOUNDS
@@ -382,6 +298,7 @@ def judge(
     if linked:
         outcome = "exact" if best.exact else "match"
         sole = best.exact and counts.get(blocks.EXACT, 0.0) < parameters.SOLE_DEVICE
+        sole = sole and probability >= parameters.SOLE_PROBABILITY
         confidence = 100 if sole else min(99, max(85, int(100 * probability)))
     else:
         outcome = "ambiguous" if probability_new < 1.0 - parameters.LINK_PROBABILITY else "doubtful"

@@ -1,8 +1,8 @@
 """The numbers of matching, each group with where it comes from. Constants only: nothing here computes an answer.
 
-Rates and weights were fitted on simulated visits whose change rates follow the 122,350 fingerprints that the FP-Stalker
-study published (Vastel et al., IEEE S&P 2018) and whose values follow the monthly browser networks of
-apify/fingerprint-suite. An organization's own statistics replace most of them within a few hundred visits.
+Rates and weights were fitted on simulated visits (`bench/linkage`) whose change rates follow the 122,350 fingerprints
+that the FP-Stalker study published (Vastel et al., IEEE S&P 2018) and whose values follow the monthly browser networks
+of apify/fingerprint-suite. An organization's own statistics replace most of them within a few hundred visits.
 Tuples over attributes are in the order of `Attribute`.
 """
 
@@ -39,8 +39,8 @@ INFORMATION_BITS: Final = {
     Attribute.REST: 3.0,
     Attribute.FIRST_LANGUAGE: 0.0,  # it follows from the languages
 }
-"""Average self-information of each attribute in bits, rounded from published surveys (Laperdrix et al., "Browser
-Fingerprinting: A Survey", ACM TWEB 2020, table 2), less what it shares with the attributes before it."""
+"""Self-information of each attribute in bits: population averages, rounded, less what it shares with the attributes
+before it."""
 
 IDENTIFIABLE_BITS: Final = 14.0
 """Below this a report fits one in 16,000 people at best: it identifies nobody."""
@@ -129,7 +129,7 @@ LOG_FAR_REST: Final = -1.0
 LOG_SAME_FIRST_LANGUAGE: Final = 1.7
 LOG_OTHER_VERSION: Final = -0.2
 LOG_VERSION_DOWN: Final = -5.5
-"""Browsers and systems are hardly ever downgraded: 0.4 % of version changes in the FP-Stalker data."""
+"""Browsers and systems are hardly ever downgraded: taken for 0.4 % of version changes."""
 
 # ---- how often devices look alike
 
@@ -239,7 +239,8 @@ MISSED_BY_BLOCKS: Final = 0.01
 LINK_PROBABILITY: Final = 0.85
 """Tau: a visit is linked from here on. A doubtful split costs less than a false merge."""
 SOLE_DEVICE: Final = 1.5
-"""A report that fewer devices than this sent can belong to one device only."""
+SOLE_PROBABILITY: Final = 0.98
+"""A report that fewer devices than this sent, and that is that surely its sender's, can belong to one device only."""
 TEMPLATE_CONFIDENCE: Final = 92
 """Links below count the visit and leave the record's template alone, so that doubt cannot drift a record away."""
 EVIDENCE_PROBABILITY: Final = 0.95

@@ -127,9 +127,12 @@ def change_table(rates: dict[Attribute, ChangeRate], scale: list[float]) -> Chan
 
 
 def releases_between(features: Features, visitor: Visitor) -> int:
-    """How many releases of its browser or system a visitor moved: at least 1 when any version differs."""
+    """How many releases of its browser or system a visitor moved: at least 1 when any known version differs."""
     browser = features.browser_version - visitor.browser_version
-    if not browser and features.os_release == visitor.os_release:
+    if not features.browser_version or not visitor.browser_version:
+        browser = 0
+    system_moved = features.os_release != visitor.os_release and features.os_release and visitor.os_release
+    if not browser and not system_moved:
         return 0
     # Browser versions count tenths of a major release.
     return min(max(abs(browser) // 10, 1), CHANGE_RELEASES[-1])

@@ -1,7 +1,7 @@
 """What a user agent and its client hints say: browser, system, kind of device, and whether it is a program.
 
 What may live here: reading what a visitor calls itself (signals.md 3). Nothing here decides whether that is true.
-`agent` joins the pieces; `browsers`, `systems` and `programs` hold the names as data; `hints` reads the headers.
+`agent` joins the pieces; `names` and `crawlers` hold the tables; `hints` reads the headers.
 """
 
 from svc.domain.useragent.agent import read_agent

@@ -213,7 +213,8 @@ _WORDS = (
     r"|zgrab|nessus|acunetix|nuclei|wpscan|clamav|linkcheck|pingdom|statuscake|newrelic|datadog|gomezagent"
     r"|[a-z]agent(?:/|$)|leadgen|lead-?radar|\bsender\b|collector|azure-logic-apps|mshots|xtate|jorgee|mixnode|grpc-|\blwp\b"
     r"|lua-resty|resty-http|munin/|xymon|taginspector|classifier|cypress/|search console|-google(?:/|\b)|sectigo"
-    r"|comodo (?:ssl|dcv)|thumbor|extractor|morningscore|360jk|phpmyadmin|serviceagent|webhook|\bcron\b|wechatdevtools|linkexpander|x\.y\.z"
+    r"|comodo (?:ssl|dcv)|thumbor|extractor|morningscore|360jk|phpmyadmin|serviceagent|webhook|\bcron\b"
+    r"|wechatdevtools|linkexpander|x\.y\.z"
     r"|dns-?(?:check|lookup)|lookup\b|\bhydra\b|hwcdn|octopus|discourse/|ssl early|\brunner|integration service"
     r"|scans\b|libcurl|aiohttp|urllib|faraday|winhttp|powershell|dart:io|pycurl|mechanize|http\.rb|undici|openai/|anthropic/"
 )

@@ -10,10 +10,12 @@ import re
 from collections.abc import Mapping
 
 from svc.domain.model import ClientHints
-from svc.domain.report.brands import MAX_BRANDS, is_grease
+from svc.domain.report.brands import is_grease
 
 LONGEST_HEADER = 1_024
+MAX_BRANDS = 12
 _BRAND = re.compile(r'"((?:[^"\\]|\\.){1,64})"(?:\s*;\s*v="([^"]{0,64})")?')
+_ESCAPED = re.compile(r"\\(.)")
 _NO_HINTS = ClientHints()
 
 
@@ -34,7 +36,7 @@ def read_hints(headers: Mapping[str, str]) -> ClientHints:
 
 def joined(reported: ClientHints, sent: ClientHints) -> ClientHints:
     """The report's hints, and the header's where the report says nothing."""
-    if sent == _NO_HINTS or sent == reported:
+    if sent in (_NO_HINTS, reported):
         return reported
     if reported == _NO_HINTS:
         return sent
@@ -65,7 +67,7 @@ def _brands(value: str | None) -> tuple[tuple[str, str], ...]:
     if not value:
         return ()
     found = _BRAND.findall(value[:LONGEST_HEADER])[:MAX_BRANDS]
-    return tuple(sorted((brand, version) for brand, version in found if not is_grease(brand)))
+    return tuple((_unescaped(brand), version) for brand, version in found if not is_grease(_unescaped(brand)))
 
 
 def _string(value: str | None) -> str | None:
@@ -74,5 +76,9 @@ def _string(value: str | None) -> str | None:
         return None
     text = value.strip()
     if len(text) >= 2 and text[0] == text[-1] == '"':
-        text = text[1:-1]
-    return text if text and text.isprintable() and '"' not in text else None
+        text = _unescaped(text[1:-1])
+    return text if text and text.isprintable() else None
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPED.sub(r"\1", text) if "\\" in text else text

@@ -87,7 +87,9 @@ MOBILE_NAMES = {"Chrome": "Chrome Mobile", "Edge": "Edge Mobile", "Opera": "Oper
 SYSTEM_FAMILIES = {
     "Android": "android",
     "Chrome OS": "chromeos",
+    "Android TV": "android",
     "Fire OS": "android",
+    "HarmonyOS": "android",
     "Linux": "linux",
     "Windows": "windows",
     "iOS": "ios",
@@ -172,6 +174,27 @@ def browser_class(name: str, *, in_app: bool) -> str:
     if in_app and family in (None, "chrome", "safari", "android", "other"):
         return "webview"
     return family or _NOT_IN_A_CLASS.sub("_", name.lower()).strip("_")[:32] or "other"
+
+
+_BUILT_ON_OTHERS = (
+    (re.compile(r"\b(?:AFT[A-Z0-9]{1,6}|KF[A-Z]{3,6})\b"), "Fire OS"),
+    (re.compile(r"Harmony(?:OS)?\b"), "HarmonyOS"),
+    (re.compile(r"Android ?TV|GoogleTV|BRAVIA|\bCrKey"), "Android TV"),
+    (re.compile(r"\bVIDAA\b"), "VIDAA"),
+    (re.compile(r"Darwin/.*(?:x86_64|i386|Macintosh|MacBook|iMac|Mac ?OS)|(?:Macintosh|Mac ?OS).*Darwin/"), "macOS"),
+    (re.compile(r"Darwin/"), "iOS"),
+)
+"""Systems built on Android or Linux, which ua-parser names by what they are built on, and Apple's by the name of the
+kernel, which is all that an app's network library tells."""
+
+
+def exact_system(text: str, name: str | None) -> str | None:
+    """The system that a user agent means where ua-parser found none, or only what that system is built on."""
+    if name in (None, "Android", "Linux"):
+        for pattern, exact in _BUILT_ON_OTHERS:
+            if pattern.search(text) is not None:
+                return exact
+    return name
 
 
 def shown_system(name: str) -> str | None:

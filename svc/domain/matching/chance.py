@@ -1,0 +1,109 @@
+"""Chance: how many other devices of an organization look like a report, in what it and a visitor agree on.
+
+What may live here: expected numbers of twins, from frequencies and block counts. Pure; nothing here knows a visitor.
+
+Agreement is a bit mask over `Attribute`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from svc.domain.matching import blocks, parameters
+from svc.domain.matching.parameters import ATTRIBUTE_COUNT
+from svc.domain.matching.statistics import HARDWARE, LOCALE
+from svc.domain.model import Attribute
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from svc.domain.matching.features import Features
+    from svc.domain.matching.statistics import Statistics
+
+BIT: Final = tuple(1 << attribute for attribute in range(ATTRIBUTE_COUNT))
+ALL_AGREE: Final = (1 << ATTRIBUTE_COUNT) - 1
+
+
+def bits_of(attributes: Sequence[Attribute]) -> int:
+    """The mask of these attributes."""
+    return sum(BIT[attribute] for attribute in attributes)
+
+
+_HARDWARE_BITS: Final = bits_of(parameters.HARDWARE_PARTS)
+_LOCALE_BITS: Final = bits_of(parameters.LOCALE_PARTS)
+_COVERED_BITS: Final = tuple((kind, bits_of(covered)) for kind, covered in blocks.COVERED.items())
+_EXACT_COVERS: Final = ((blocks.EXACT, ALL_AGREE),)
+
+
+def _weighted_bits(counted_jointly: tuple[Attribute, ...]) -> tuple[tuple[int, int, float], ...]:
+    return tuple(
+        (BIT[attribute], int(attribute), parameters.AGREEMENT_WEIGHT[attribute])
+        for attribute in Attribute
+        if attribute not in counted_jointly
+    )
+
+
+_LOCALE_AND_FIRST: Final = (*parameters.LOCALE_PARTS, Attribute.FIRST_LANGUAGE)
+_SINGLY: Final = (
+    (_weighted_bits(()), _weighted_bits(_LOCALE_AND_FIRST)),
+    (_weighted_bits(parameters.HARDWARE_PARTS), _weighted_bits((*parameters.HARDWARE_PARTS, *_LOCALE_AND_FIRST))),
+)
+"""[hardware agrees as a whole][locale agrees as a whole] -> (bit, attribute, weight) of those counted singly."""
+
+
+class Chance:
+    """How many other devices agree with a report by chance."""
+
+    def __init__(self, features: Features, counts: Mapping[int, float], statistics: Statistics) -> None:
+        self.devices = max(statistics.devices(features.family), 1.0)
+        self._log_devices = math.log(self.devices)
+        self._logs = statistics.log_frequencies(features)
+        self._log_version = math.log(statistics.version_share(features))
+        self._counts = counts
+        self._known: dict[tuple[int, bool, bool], float] = {}
+
+    def distinct(self) -> bool:
+        return self._by_frequency(ALL_AGREE) < -3.0
+
+    def log_twins(self, agreement: int, *, same_version: bool, exact: bool) -> float:
+        """Log of the expected number of *other* devices of the organization that agree on these attributes.
+
+        Class size times the frequencies of the agreed values, kept close to what the block counts show.
+        """
+        key = (agreement, same_version, exact)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._log_twins(agreement, same_version=same_version, exact=exact)
+        return known
+
+    def _log_twins(self, agreement: int, *, same_version: bool, exact: bool) -> float:
+        expected = self._by_frequency(agreement)
+        if same_version:
+            expected += self._log_version
+        if expected < 0.0:
+            expected += min(parameters.RARE_TOGETHER, -0.5 * expected)
+        covering = _EXACT_COVERS if exact else _COVERED_BITS
+        at_least: float | None = None
+        for kind, covered in covering:
+            if agreement & covered == covered and kind in self._counts:
+                seen = max(self._counts[kind] - 1.0, 0.0)
+                expected = min(expected, math.log(seen + parameters.UNSEEN_TWINS))
+                # Of those that the block shows, as many as agree on what it does not cover, too.
+                agreeing = math.log(seen) + self._singly(agreement & ~covered) if seen > 0.0 else -math.inf
+                at_least = agreeing if at_least is None else min(at_least, agreeing)
+        return expected if at_least is None else max(expected, at_least)
+
+    def _singly(self, agreement: int) -> float:
+        logs = self._logs
+        return sum(weight * logs[attribute] for bit, attribute, weight in _SINGLY[0][0] if agreement & bit)
+
+    def _by_frequency(self, agreement: int) -> float:
+        logs = self._logs
+        hardware = agreement & _HARDWARE_BITS == _HARDWARE_BITS
+        locale = agreement & _LOCALE_BITS == _LOCALE_BITS
+        total = self._log_devices + (logs[HARDWARE] if hardware else 0.0) + (logs[LOCALE] if locale else 0.0)
+        for bit, attribute, weight in _SINGLY[hardware][locale]:
+            if agreement & bit:
+                total += weight * logs[attribute]
+        return total

@@ -11,7 +11,7 @@ from svc.domain.matching import Block, Features, Lesson, Statistics, Visitor, ex
 from svc.domain.matching.blocks import BLOCK_LENGTH, EXACT, KEY_LENGTH, block_keys, exact_key
 from svc.domain.matching.features import networks, sketch
 from svc.domain.matching.parameters import ATTRIBUTE_COUNT
-from svc.domain.matching.statistics import CLASSES, COMMON_VALUES
+from svc.domain.matching.statistics import CLASSES, COMMON_VALUES, releases_between
 from svc.domain.matching.visitor import EXACT_HASHES, FORMER_VALUES, NETWORKS, TOKENS, first_record
 from svc.domain.model import Attribute, Report, RequestFacts
 from tests.domain.matching_world import (
@@ -315,3 +315,24 @@ def test_features_without_their_token_are_otherwise_the_same() -> None:
     bare: Features = features.without_token()
     assert (bare.token, bare.token_is_new) == (0, False)
     assert msgspec.structs.replace(bare, token=features.token, token_is_new=True) == features
+
+
+def test_a_browser_in_disguise_is_of_the_class_that_its_user_agent_says() -> None:
+    brave = msgspec.structs.replace(CHROME, browser_family="brave")
+    assert features_of(agent=brave).family == features_of(agent=CHROME).family
+
+
+def test_a_frozen_system_release_is_an_unknown_one() -> None:
+    frozen = msgspec.structs.replace(CHROME, os_release=1000)
+    told = msgspec.structs.replace(CHROME, os_release=1100)
+    assert (features_of(agent=frozen).os_release, features_of(agent=told).os_release) == (0, 1100)
+    visitor = first_record(features_of(agent=told), START_MS)
+    assert releases_between(features_of(agent=frozen), visitor) == 0
+    assert visitor.updated(features_of(agent=frozen), START_MS).os_release == 1100
+
+
+@pytest.mark.parametrize(("version", "releases"), [(1400, 0), (1403, 1), (1410, 1), (1440, 4), (1390, 1), (9990, 8)])
+def test_versions_are_counted_in_releases(version: int, releases: int) -> None:
+    visitor = first_record(features_of(), START_MS)
+    upgraded = msgspec.structs.replace(CHROME, browser_version=version)
+    assert releases_between(features_of(agent=upgraded), visitor) == releases

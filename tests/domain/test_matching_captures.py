@@ -1,0 +1,98 @@
+"""Recognition of real browsers: each capture is posted, then posted again."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from svc.domain.matching import Features, extract
+from svc.domain.model import RequestFacts
+from svc.domain.report import read_report
+from svc.domain.useragent import read_agent
+from tests.domain.matching_world import DAY_MS, MINUTE_MS, START_MS, Organization
+
+pytestmark = pytest.mark.slow
+
+
+def features_of_capture(capture: dict, ip: str) -> Features:
+    facts = RequestFacts(ip=ip, user_agent=capture["ua"])
+    report = read_report({"components": capture["components"], "botd": capture["botComponents"]}, facts)
+    return extract(report, read_agent(facts, report), facts)
+
+
+def load(path: Path, ip: str) -> dict[str, Features]:
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        return {capture["tag"]: features_of_capture(capture, ip) for capture in map(json.loads, lines)}
+
+
+@pytest.fixture(params=["127.0.0.1", "81.2.69.142"])
+def captures(request: pytest.FixtureRequest, shared_data: Path) -> dict[str, Features]:
+    ladder = load(shared_data / "browsers" / "ladder.jsonl.gz", request.param)
+    bots = load(shared_data / "bots" / "captures.jsonl.gz", request.param)
+    return ladder | bots
+
+
+def test_every_capture_is_identifiable(captures: dict[str, Features]) -> None:
+    assert [tag for tag, features in captures.items() if not features.identifiable] == []
+
+
+def test_a_capture_repeated_at_once_is_the_same_visitor_at_confidence_100(captures: dict[str, Features]) -> None:
+    for tag, features in captures.items():
+        organization = Organization()
+        first = organization.visit(features)
+        again = organization.visit(features, START_MS + 1000)
+        assert (tag, again.number, again.confidence) == (tag, first.number, 100)
+
+
+def test_a_capture_repeated_at_once_among_all_others_is_the_same_visitor(captures: dict[str, Features]) -> None:
+    organization = Organization()
+    for place, (tag, features) in enumerate(captures.items()):
+        first = organization.visit(features, START_MS + place * MINUTE_MS)
+        again = organization.visit(features, START_MS + place * MINUTE_MS + 1000)
+        assert (tag, again.number, again.confidence) == (tag, first.number, 100)
+
+
+def test_a_capture_repeated_after_all_others_is_the_same_visitor_at_confidence_100(
+    captures: dict[str, Features],
+) -> None:
+    organization = Organization()
+    first = {
+        tag: organization.visit(features, START_MS + place * MINUTE_MS).number
+        for place, (tag, features) in enumerate(captures.items())
+    }
+    for place, (tag, features) in enumerate(captures.items()):
+        again = organization.visit(features, START_MS + (100 + place) * MINUTE_MS)
+        assert (tag, again.number, again.confidence) == (tag, first[tag], 100)
+
+
+def test_a_capture_that_came_first_is_still_known_after_all_others(captures: dict[str, Features]) -> None:
+    for tag, features in captures.items():
+        organization = Organization()
+        first = organization.visit(features)
+        for place, other in enumerate(other for name, other in captures.items() if name != tag):
+            organization.visit(other, START_MS + (1 + place) * MINUTE_MS)
+        again = organization.visit(features, START_MS + 100 * MINUTE_MS)
+        assert (tag, again.number, again.confidence) == (tag, first.number, 100)
+
+
+def test_devices_are_recognised_across_real_upgrades_and_kept_apart(shared_data: Path) -> None:
+    """Upgrades of ten releases at a time, a week apart, each device on its own network, no token."""
+    profiles = ("p0", "p1", "p2", "p3", "p5")
+    by_profile = {
+        profile: load(shared_data / "browsers" / "ladder.jsonl.gz", f"81.{2 + place}.69.142")
+        for place, profile in enumerate(profiles)
+    }
+    organization = Organization()
+    known: dict[str, int] = {}
+    owners: dict[int, str] = {}
+    recognised = 0
+    for step, name in enumerate(("shell109", "shell119", "shell127", "shell138", "shell148")):
+        for profile in profiles:
+            seen = organization.visit(by_profile[profile][f"{profile}/{name}"], START_MS + step * 7 * DAY_MS)
+            assert owners.setdefault(seen.number, profile) == profile
+            recognised += known.get(profile) == seen.number
+            known[profile] = seen.number
+    assert recognised >= 18

@@ -56,7 +56,7 @@ def device_report(number: int) -> dict[str, Any]:
         "maxTouchPoints": 0,
         "webgl": {
             "vendor": "Google Inc. (Intel)",
-            "renderer": f"ANGLE (Intel, {chance.choice(CARDS)} (0x{chance.randrange(4096):08X}) Direct3D11 vs_5_0 ps_5_0, D3D11)",
+            "renderer": f"ANGLE ({chance.choice(CARDS)} (0x{chance.randrange(4096):08X}) Direct3D11 vs_5_0 ps_5_0, D3D11)",
         },
         "fonts": sorted(chance.sample(FONTS, 16)),
         "plugins": ["PDF Viewer", "Chrome PDF Viewer", "Chromium PDF Viewer", "Microsoft Edge PDF Viewer"],

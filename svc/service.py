@@ -19,7 +19,7 @@ import trio
 from svc.actors import upkeep
 from svc.actors.pipeline import Pipeline
 from svc.actors.supervisor import supervise
-from svc.config import Config
+from svc.config import Config, ConfigError
 from svc.domain import deferred
 from svc.http.app import App
 from svc.http.authentication import Gate
@@ -63,14 +63,13 @@ class Service:
 
     async def run(
         self,
-        bind: str,
+        listeners: Listeners,
         shutdown: trio.Event,
         *,
         task_status: trio.TaskStatus[Edge] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Serve on `bind` until `shutdown`, then drain. The store stays open: whoever opened it closes it."""
+        """Serve until `shutdown`, then drain. The store stays open: whoever opened it closes it."""
         limits = self._edge_limits()
-        listeners = await open_listeners(bind, limits.backlog)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(supervise, "upkeep", partial(upkeep.run, self._store))
             nursery.start_soon(self._bound_the_drain, shutdown, nursery.cancel_scope)
@@ -121,14 +120,28 @@ def opened_directory(directory: Path, config: Config, world: World, *, create: b
         opened.store.close()
 
 
+Listeners = list[trio.SocketListener] | list[trio.SSLListener[trio.SocketStream]]
+
+
+async def listen(bind: str) -> Listeners:
+    """Listen on HOST:PORT. Raises `ConfigError` where that cannot be."""
+    try:
+        return await open_listeners(bind, EdgeLimits().backlog)
+    except ValueError as error:
+        raise ConfigError(f"bind: {error}") from error
+    except OSError as error:
+        raise ConfigError(f"cannot listen on {bind}: {error.strerror or error}; choose another with --bind") from error
+
+
 async def run_until_signalled(
     service: Service, bind: str, once_serving: Callable[[], Awaitable[None]] | None = None
 ) -> None:
     """Serve on `bind` until SIGTERM or SIGINT, then drain and return. `once_serving` runs beside it when it is up."""
     shutdown = trio.Event()
+    listeners = await listen(bind)
     async with trio.open_nursery() as nursery:
         await nursery.start(_watch_signals, shutdown)
-        edge: Edge = await nursery.start(partial(service.run, bind, shutdown))
+        edge: Edge = await nursery.start(partial(service.run, listeners, shutdown))
         log.info("serving", addresses=[f"{host}:{port}" for host, port, *_ in edge.addresses])
         if once_serving is not None:
             await once_serving()

@@ -23,7 +23,7 @@ from svc.world import World, twenty_characters
 _RATE_LIMIT = click.IntRange(0, 1_000_000)
 
 
-class Dollars(click.ParamType):
+class Dollars(click.ParamType[int]):
     """US dollars with at most six decimals -> millionths."""
 
     name = "usd"
@@ -129,6 +129,21 @@ def credit(organization_id: str, micros: int, note: str, directory: Path, as_jso
     show(_shown(known.organization, known.balance_micros), as_json=as_json)
 
 
+@org.command("credit-limit")
+@click.argument("organization_id", metavar="ORG")
+@click.option("--usd", "micros", type=Dollars(), required=True, help="Dollars the balance may go below zero.")
+@data_option
+@json_option
+def credit_limit(organization_id: str, micros: int, directory: Path, as_json: bool) -> None:
+    """Set how far the balance may go below zero."""
+    if micros < 0:
+        raise click.UsageError("a credit limit is not negative")
+    with opened(directory) as found:
+        known = account(found, organization_id)
+        changed = commit(found, partial(accounts.set_credit_limit, number=known.organization.number, micros=micros))
+    show(_shown(changed, known.balance_micros), as_json=as_json)
+
+
 @org.command("rate-limit")
 @click.argument("organization_id", metavar="ORG")
 @click.argument("per_second", metavar="N", type=_RATE_LIMIT)
@@ -169,5 +184,6 @@ def _shown(organization: Organization, balance_micros: int) -> dict[str, Any]:
         "blocked_reason": organization.blocked_reason,
         "balance_usd": f"{Decimal(balance_micros) / MICROS_PER_USD:f}",
         "balance_micros": balance_micros,
+        "credit_limit_usd": f"{Decimal(organization.credit_limit_micros) / MICROS_PER_USD:f}",
         "rate_limit_per_s": organization.rate_limit_per_s,
     }

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
+from typing import TextIO, cast
 
 import click
 import msgspec
@@ -65,6 +67,22 @@ def set_up_logging(config: Config) -> None:
         shared.append(structlog.processors.format_exc_info)
     structlog.configure(
         processors=[*shared, renderer],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(cast("TextIO", _Steady(sys.stderr))),
         cache_logger_on_first_use=True,
     )
+
+
+class _Steady:
+    """A stream whose reader may go away: a log that nobody reads any more must not fail a request."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with suppress(OSError, ValueError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError, ValueError):
+            self._stream.flush()

@@ -135,7 +135,7 @@ def _server(
 ) -> Caller | Refusal:
     """A proxy, or a customer's server: it speaks for a visitor whose details it forwards (decisions 2.9)."""
     applied = key
-    forwarded_key = headers.get("x-svc-public-key")
+    forwarded_key = headers.get("x-svc-public-key") if key.kind == "proxy" else None
     if forwarded_key is not None:
         found = _find(gate, snapshot, forwarded_key, ("public",), now_ms)
         if isinstance(found, Refusal):

@@ -195,8 +195,9 @@ class Connection:
                 return
             if sent == len(data):
                 return
-            data = data[sent:]
-        await self._write_patiently(data)
+            await self._write_patiently(memoryview(data)[sent:])
+        else:
+            await self._write_patiently(data)
 
     # Its own life
 
@@ -297,7 +298,7 @@ class Connection:
                 raise others from None
         await stream.app_send(None)
 
-    async def _write_patiently(self, data: bytes) -> None:
+    async def _write_patiently(self, data: bytes | memoryview) -> None:
         with trio.move_on_after(self.shared.limits.write_timeout_s) as patience:
             try:
                 await self._stream.send_all(data)

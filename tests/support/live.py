@@ -17,7 +17,7 @@ from svc.cli.organizations import create_organization
 from svc.config import Config
 from svc.domain.credentials import Key
 from svc.domain.records import Event, Organization
-from svc.service import Service
+from svc.service import Service, listen
 from svc.store import views
 from svc.store.directory import Opened, open_directory
 from svc.store.tables import KEYS, META, STATISTICS, TABLES
@@ -164,7 +164,7 @@ async def live_service(
     try:
         async with trio.open_nursery() as nursery:
             service = Service(config, world, found)
-            edge = await nursery.start(service.run, "127.0.0.1:0", shutdown)
+            edge = await nursery.start(service.run, await listen("127.0.0.1:0"), shutdown)
             live = Live(found, world, clock, service, edge.addresses[0][1])
             async with live.client:
                 yield live

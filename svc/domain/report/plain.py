@@ -47,7 +47,7 @@ LONGEST_USER_AGENT = 1_024
 
 PREFERENCES = ("contrast", "forcedColors", "invertedColors", "monochrome", "reducedMotion", "reducedTransparency")
 # fmt: off
-_READ_HERE = frozenset(
+READ_HERE = frozenset(
     {
         "userAgent", "uaData", "userAgentData", "platform", "vendor", "vendorFlavors", "productSub", "oscpu",
         "languages", "language", "timezone", "screen", "devicePixelRatio", "colorDepth", "colorGamut", "hdr",
@@ -65,11 +65,13 @@ _NOT_OF_THE_DEVICE = frozenset(
     }
 )
 # fmt: on
-_NOT_LEAVES = _READ_HERE | _NOT_OF_THE_DEVICE
+_NOT_LEAVES = READ_HERE | _NOT_OF_THE_DEVICE
 
 
 def read(signals: dict[str, Any], beside: dict[str, Any] | None) -> Reading | None:
-    """What a flat report says, or `None` when it is none. `beside`: the components of another collector in it."""
+    """What a flat report says, or `None` when it is none. `beside`: another collector's components in it."""
+    if beside is signals:
+        signals = {name: value for name, value in signals.items() if not is_entry(value)}
     reading = Reading(collector=NAME, attributes={}, claims={}, rest=[])
     claims = reading.claims
     claims["user_agent"] = user_agent = text(signals.get("userAgent"), LONGEST_USER_AGENT)
@@ -80,14 +82,12 @@ def read(signals: dict[str, Any], beside: dict[str, Any] | None) -> Reading | No
     _read_engine(signals, reading)
     if user_agent is None and len(reading.attributes) < FEWEST_VALUES:
         return None
-    reading.rest += leaves_of(_unknown(signals, beside))
+    reading.rest += leaves_of(_unknown(signals))
     return reading
 
 
-def _unknown(signals: dict[str, Any], beside: dict[str, Any] | None) -> list[tuple[str, Any]]:
+def _unknown(signals: dict[str, Any]) -> list[tuple[str, Any]]:
     found = [(name, value) for name, value in signals.items() if name not in _NOT_LEAVES]
-    if beside is signals:
-        found = [(name, value) for name, value in found if not is_entry(value)]
     hints = members(signals.get("uaData"))
     if hints:
         found = [(f"uaData.{name}", hints.get(name)) for name in ("architecture", "bitness")] + found

@@ -183,6 +183,9 @@ _BUILT_ON_OTHERS = (
     (re.compile(r"\bVIDAA\b"), "VIDAA"),
     (re.compile(r"Darwin/.*(?:x86_64|i386|Macintosh|MacBook|iMac|Mac ?OS)|(?:Macintosh|Mac ?OS).*Darwin/"), "macOS"),
     (re.compile(r"Darwin/"), "iOS"),
+    (re.compile(r"(?i:\bAndroid)"), "Android"),
+    (re.compile(r"(?i:iPhone|iPad|\biOS\b)"), "iOS"),
+    (re.compile(r"(?i:Macintosh|\bMac ?OS|\bOS X\b)"), "macOS"),
 )
 """Systems built on Android or Linux, which ua-parser names by what they are built on, and Apple's by the name of the
 kernel, which is all that an app's network library tells."""

@@ -44,6 +44,11 @@ def set_rate_limit(transaction: Transaction, number: int, per_s: int) -> Organiz
     return _change(transaction, number, rate_limit_per_s=per_s)
 
 
+def set_credit_limit(transaction: Transaction, number: int, micros: int) -> Organization:
+    """How far the balance may go below zero."""
+    return _change(transaction, number, credit_limit_micros=micros)
+
+
 def set_billing_status(
     transaction: Transaction, number: int, status: BillingStatus
 ) -> Organization | Literal["not_allowed"]:

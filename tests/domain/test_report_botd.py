@@ -1,0 +1,81 @@
+"""BotD's components, which accompany other collectors."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+from svc.domain.model import RequestFacts
+from svc.domain.report import read_report
+
+FACTS = RequestFacts(ip="192.0.2.1")
+COMPONENTS: dict[str, Any] = {
+    "process": {"state": -1, "error": "BotdError: window.process is undefined"},
+    "userAgent": {"state": 0, "value": "Mozilla/5.0 HeadlessChrome/109.0"},
+    "windowSize": {
+        "state": 0,
+        "value": {"outerWidth": 0, "outerHeight": 0, "innerWidth": 1920, "innerHeight": 1080},
+    },
+    "pluginsLength": {"state": 0, "value": 0},
+    "productSub": {"state": 0, "value": "20030107"},
+    "webGL": {"state": 0, "value": {"vendor": "WebKit", "renderer": "WebKit WebGL"}},
+    "webDriver": {"state": 0, "value": True},
+    "languages": {"state": 0, "value": [["en-US"], ["en-US", "en"]]},
+    "rtt": {"state": 0, "value": None},
+}
+
+
+def test_components_that_could_be_read_are_kept_and_others_are_not():
+    report = read_report({"botd": COMPONENTS}, FACTS)
+    assert report.collectors == ("botd",)
+    assert report.botd is not None
+    assert "process" not in report.botd
+    assert "rtt" not in report.botd
+    assert report.botd["webDriver"] is True
+
+
+def test_components_say_what_the_page_sees_and_give_nothing_to_compare():
+    report = read_report({"botd": COMPONENTS}, FACTS)
+    claims = report.claims
+    assert (claims.outer_window, claims.inner_window) == ((0, 0), (1920, 1080))
+    assert (claims.webdriver, claims.plugin_count, claims.product_sub) == (True, 0, "20030107")
+    assert (claims.languages, claims.gpu_renderer) == (("en-US", "en"), "WebKit WebGL")
+    assert claims.user_agent == "Mozilla/5.0 HeadlessChrome/109.0"
+    assert report.attributes == {}
+
+
+def test_the_collector_that_gives_the_attributes_comes_first_and_is_believed_first():
+    report = read_report({"botd": COMPONENTS, "userAgent": "Mozilla/5.0 Chrome/137.0", "platform": "Win32"}, FACTS)
+    assert report.collectors == ("plain", "botd")
+    assert report.claims.user_agent == "Mozilla/5.0 Chrome/137.0"
+    assert report.claims.plugin_count == 0
+
+
+def test_one_collector_that_sees_a_webdriver_is_enough():
+    report = read_report({"botd": COMPONENTS, "userAgent": "x", "webdriver": False}, FACTS)
+    assert report.claims.webdriver is True
+
+
+def test_what_is_no_component_is_no_report_of_botd():
+    for botd in (None, [], {}, "x", {"bot": True, "botKind": "headless_chrome"}, {"a": {"state": "0"}}):
+        assert read_report({"botd": botd}, FACTS).botd is None
+
+
+def test_components_are_cut_to_a_bounded_size():
+    components = {f"c{number}": {"state": 0, "value": ["x" * 9_000] * 9_000} for number in range(200)}
+    report = read_report({"botd": components}, FACTS)
+    assert report.botd is not None
+    assert len(report.botd) <= 64
+    assert all(len(value) <= 512 and len(value[0]) <= 2_048 for value in report.botd.values())
+
+
+def test_real_captures_are_read(shared_data: Path):
+    with gzip.open(shared_data / "bots" / "captures.jsonl.gz", "rt") as lines:
+        captures = [json.loads(line) for line in lines]
+    for capture in captures:
+        report = read_report({"components": capture["components"], "botd": capture["botComponents"]}, FACTS)
+        assert report.collectors == ("fingerprintjs", "botd")
+        assert report.claims.webdriver is capture["webdriver"]
+        assert report.claims.outer_window == (capture["screen"]["ow"], capture["screen"]["oh"])

@@ -1,0 +1,71 @@
+"""Running `svc` as an operator does, for the tests of its command line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import trio
+
+from svc.cli import main
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = (sys.executable, "-c", "from svc.cli import main; main()")
+
+
+class Ran(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """What was printed: one JSON object and nothing else."""
+        assert self.status == 0, self.err
+        value = json.loads(self.out)
+        assert isinstance(value, dict)
+        return value
+
+    def assert_refused(self, *says: str) -> None:
+        """Exit status 1, one clear line, and nothing where a program would read."""
+        assert (self.status, self.out) == (1, "")
+        assert self.err.endswith("\n")
+        assert self.err.count("\n") == 1
+        for text in says:
+            assert text in self.err
+
+    def assert_usage(self) -> None:
+        assert (self.status, self.out) == (2, "")
+        assert self.err
+
+
+Run = Callable[..., Ran]
+
+
+def runner(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs the program inside this process: `run("org", "list")`."""
+
+    def run(*arguments: object) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["svc", *map(str, arguments)])
+        capsys.readouterr()
+        status: object = 0
+        try:
+            main()
+        except SystemExit as ended:
+            status = ended.code or 0
+        assert isinstance(status, int)
+        out, err = capsys.readouterr()
+        return Ran(status, out, err)
+
+    return run
+
+
+async def run_beside(*arguments: object) -> Ran:
+    """Runs the program as a process of its own, beside the service of the test."""
+    command = [*PROGRAM, *map(str, arguments)]
+    done = await trio.run_process(command, capture_stdout=True, capture_stderr=True, check=False, cwd=ROOT)
+    return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())

@@ -1,0 +1,167 @@
+"""Interface 3 (billing status), 7, 8 and decisions 5: what an identification costs, and who is refused for money."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from svc.domain.billing import BILLING_STATUSES
+from svc.domain.records import Organization
+from svc.store.tables import LEDGER
+from svc.store.transactions import accounts
+from tests.spec.answers import BROWSER, TOO_LITTLE, assert_error, forward, nothing_stored, visit
+from tests.support.live import PUBLIC_ADDRESS, Live, report
+
+
+def production_key(live: Live, credit_usd: float) -> tuple[Organization, str]:
+    organization = live.new_organization(credit_usd=credit_usd)
+    return organization, live.issue(environment="production", organization=organization.number)[1]
+
+
+def ledger_sum(live: Live, number: int) -> int:
+    with live.found.store.read() as snapshot:
+        return sum(entry.amount_micros for _, entry in snapshot.scan(LEDGER, number))
+
+
+async def test_an_identifiable_report_costs_3000_and_another_one_500_micros(live: Live):
+    """Interface 8, decisions 5.1; the balance header is that after this identification."""
+    _, secret = live.issue(environment="production")
+    response = await visit(live, secret)
+    assert (response.json()["identifiable"], response.headers["svc-balance-micros"]) == (True, "9997000")
+    response = await visit(live, secret, TOO_LITTLE)
+    assert (response.json()["identifiable"], response.headers["svc-balance-micros"]) == (False, "9996500")
+    assert [event.price_micros for _, event in live.events()] == [3000, 500]
+
+
+async def test_every_kind_of_production_key_is_billed(live: Live):
+    """Interface 8: "production keys only", and all of them."""
+    headers = {**BROWSER, "x-svc-visitor-ip": PUBLIC_ADDRESS}
+    for number, kind in enumerate(("secret", "proxy"), start=1):
+        _, secret = live.issue(kind, "production")
+        response = await forward(live, secret, headers)
+        assert int(response.headers["svc-balance-micros"]) == 10_000_000 - number * 3_000
+
+
+@pytest.mark.parametrize("environment", ["staging", "development"])
+async def test_other_environments_are_free(live: Live, environment: str):
+    """Interface 8; the header still shows the balance of production traffic."""
+    _, secret = live.issue(environment=environment)
+    for signals in (report(), TOO_LITTLE):
+        assert (await visit(live, secret, signals)).headers["svc-balance-micros"] == "10000000"
+    assert live.balance() == 10_000_000
+    assert [event.price_micros for _, event in live.events()] == [0, 0]
+
+
+async def test_what_could_not_be_looked_up_is_free(live: Live):
+    """Interface 8: `state` `unavailable`."""
+    _, secret = live.issue(environment="production")
+    response = await visit(live, secret, headers={"x-forwarded-for": "10.1.2.3"})
+    assert response.json()["state"] == "unavailable"
+    assert response.headers["svc-balance-micros"] == "10000000"
+
+
+async def test_duplicates_and_refused_requests_are_free(live: Live):
+    """Interface 8."""
+    _, secret = live.issue(environment="production")
+    await visit(live, secret, headers={"idempotency-key": "a"})
+    with nothing_stored(live):
+        await visit(live, secret, headers={"idempotency-key": "a"})
+        await visit(live, secret, origin="https://other.example")
+        await visit(live, secret, sdk=5)
+    assert live.balance() == 10_000_000 - 3_000
+
+
+async def test_the_balance_is_the_sum_of_the_ledger(live: Live):
+    """Decisions 5.1: the credit, then one line for each production identification, named by its request id."""
+    _, secret = live.issue(environment="production")
+    answers = [(await visit(live, secret, signals)).json() for signals in (report(), TOO_LITTLE, report(2))]
+    number = live.organization.number
+    with live.found.store.read() as snapshot:
+        rows = [(key[1], entry) for key, entry in snapshot.scan(LEDGER, number)]
+    assert sorted(entry.amount_micros for _, entry in rows) == [-3000, -3000, -500, 10_000_000]
+    charged = {key.hex() for key, entry in rows if entry.kind == "identification"}
+    assert charged == {answer["request_id"].replace("-", "") for answer in answers}
+    assert live.balance() == ledger_sum(live, number) == 10_000_000 - 6_500
+
+
+async def test_credit_lasts_to_the_last_micro(live: Live):
+    """Decisions 5.2: refused only where the price is more than the balance; then nothing is stored."""
+    organization, secret = production_key(live, 0.006)
+    assert (await visit(live, secret)).headers["svc-balance-micros"] == "3000"
+    assert (await visit(live, secret)).headers["svc-balance-micros"] == "0"
+    with nothing_stored(live):
+        response = await visit(live, secret)
+        assert_error(response, 402, "no_credit")
+        assert response.headers["svc-balance-micros"] == "0"
+    assert ledger_sum(live, organization.number) == 0
+
+
+async def test_the_price_of_this_very_identification_decides(live: Live):
+    """Decisions 5.2: half a cent's tenth is enough for a report that identifies nobody, and not for another one."""
+    _, secret = production_key(live, 0.0005)
+    with nothing_stored(live):
+        assert_error(await visit(live, secret), 402, "no_credit")
+    assert (await visit(live, secret, TOO_LITTLE)).headers["svc-balance-micros"] == "0"
+    with nothing_stored(live):
+        assert_error(await visit(live, secret, TOO_LITTLE), 402, "no_credit")
+
+
+async def test_without_credit_what_is_free_is_still_answered(live: Live):
+    """Interface 8, decisions 5.2, 5.3: other environments, and addresses that could not be looked up."""
+    organization, secret = production_key(live, 0)
+    with nothing_stored(live):
+        assert_error(await visit(live, secret), 402, "no_credit")
+    assert (await visit(live, secret, headers={"x-forwarded-for": "10.1.2.3"})).status_code == 200
+    for environment in ("staging", "development"):
+        _, free = live.issue(environment=environment, organization=organization.number)
+        assert (await visit(live, free)).status_code == 200
+
+
+async def test_the_balance_may_go_down_to_the_credit_limit(live: Live):
+    """Decisions 5.2."""
+    organization, secret = production_key(live, 0.001)
+    live.found.store.write_now([partial(accounts.set_credit_limit, number=organization.number, micros=5_000)])
+    assert (await visit(live, secret)).headers["svc-balance-micros"] == "-2000"
+    assert (await visit(live, secret)).headers["svc-balance-micros"] == "-5000"
+    with nothing_stored(live):
+        assert_error(await visit(live, secret), 402, "no_credit")
+
+
+@pytest.mark.parametrize("path", [(), ("active",), ("active", "past_due")])
+async def test_traffic_is_accepted_while_free_active_or_past_due(live: Live, path: tuple[str, ...]):
+    """Interface 3."""
+    _, secret = live.issue(environment="production")
+    for status in path:
+        live.set_billing_status(status)
+    assert (await visit(live, secret)).status_code == 200
+
+
+async def test_a_blocked_organization_is_refused_in_production_only(live: Live):
+    """Interface 3, 7; decisions 5.3: `402 billing_blocked` at the next request, whatever the credit and the price."""
+    keys = {name: live.issue(environment=name)[1] for name in ("production", "staging", "development")}
+    assert (await visit(live, keys["production"])).status_code == 200
+    live.set_billing_status("blocked")
+    with nothing_stored(live):
+        assert_error(await visit(live, keys["production"]), 402, "billing_blocked")
+        free = {"x-forwarded-for": "10.1.2.3"}
+        assert_error(await visit(live, keys["production"], headers=free), 402, "billing_blocked")
+    for environment in ("staging", "development"):
+        assert (await visit(live, keys[environment])).status_code == 200
+    live.set_billing_status("active")
+    assert (await visit(live, keys["production"])).status_code == 200
+
+
+async def test_blocked_is_said_before_no_credit(live: Live):
+    """Decisions 5: more credit would not help who is blocked."""
+    organization, secret = production_key(live, 0)
+    block = partial(accounts.set_billing_status, number=organization.number, status="blocked")
+    live.found.store.write_now([block])
+    with nothing_stored(live):
+        assert_error(await visit(live, secret), 402, "billing_blocked")
+
+
+async def test_a_new_organization_is_free_and_statuses_are_four():
+    """Interface 3, decisions 5.2."""
+    assert Organization("org_x", 1, "new", 0).billing_status == "free"
+    assert BILLING_STATUSES == ("free", "active", "past_due", "blocked")

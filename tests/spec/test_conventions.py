@@ -1,0 +1,401 @@
+"""Interface 2 (conventions), 2.12, 7 and 9.1; decisions 1: what holds for every request and every answer."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import partial
+from pathlib import Path
+
+import pytest
+import trio
+
+from svc.store.tables import ORGANIZATIONS
+from svc.store.views import organization
+from tests.spec.answers import (
+    BROWSER,
+    IDENTIFY,
+    VISITOR_ID,
+    assert_error,
+    assert_invalid,
+    assert_request_id,
+    body_of,
+    nothing_stored,
+    post,
+    visit,
+)
+from tests.support.live import ORIGIN, Live, live_service, report
+
+
+async def test_request_ids_are_uuids_of_version_7_and_sort_by_time(live: Live):
+    """Interface 2, decisions 1.1."""
+    _, secret = live.issue()
+    ids: list[str] = []
+    for device in range(3):
+        ids.append((await visit(live, secret, report(device))).json()["request_id"])
+        live.clock.advance(seconds=0.001)
+    for request_id in ids:
+        assert_request_id(request_id)
+    assert ids == sorted(ids)
+    assert [request_id for request_id, _ in live.events()] == ids
+
+
+async def test_ids_of_organizations_and_keys_have_a_prefix_and_those_of_visitors_have_none(live: Live):
+    """Decisions 1.1."""
+    key, secret = live.issue()
+    answer = (await visit(live, secret)).json()
+    assert re.fullmatch(r"org_[0-9A-Za-z]{20}", live.organization.id)
+    assert re.fullmatch(r"key_[0-9A-Za-z]{20}", key.id)
+    assert VISITOR_ID.fullmatch(answer["visitor_id"])
+
+
+async def test_every_answer_carries_a_request_id_of_its_own(live: Live):
+    """Interface 2, decisions 1.3: answers, errors, preflights, health, and what the edge itself refuses."""
+    _, secret = live.issue()
+    ask = live.client.request
+    answers = [
+        await visit(live, secret),
+        await visit(live, secret, sdk=5),
+        await visit(live, "svc_pk_nonsense"),
+        await ask("GET", "/nowhere"),
+        await ask("GET", IDENTIFY),
+        await ask("OPTIONS", IDENTIFY, headers={"origin": ORIGIN}),
+        await ask("OPTIONS", IDENTIFY),
+        await ask("GET", "/healthz"),
+        await ask("HEAD", "/healthz"),
+        await ask("GET", "/readyz"),
+        await live.raw(b"nonsense\r\n\r\n"),
+    ]
+    ids = [answer.headers["x-request-id"] for answer in answers]
+    for request_id in ids:
+        assert_request_id(request_id)
+    assert len(set(ids)) == len(ids)
+
+
+async def test_the_request_id_of_identify_is_also_its_header(live: Live):
+    """Decisions 1.3, duplicates included: their `request_id` is that of the first."""
+    _, secret = live.issue()
+    for _ in range(2):
+        response = await visit(live, secret, headers={"idempotency-key": "a"})
+        assert response.headers["x-request-id"] == response.json()["request_id"]
+        assert response.headers.get_list("x-request-id") == [response.json()["request_id"]]
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["application/json", "application/json; charset=utf-8", "Application/JSON;charset=UTF-8", "application/json ;a=b"],
+)
+async def test_json_is_taken_with_any_parameter_of_its_media_type(live: Live, content_type: str):
+    """Decisions 1.4."""
+    _, secret = live.issue()
+    assert (await post(live, secret, body_of(), content_type=content_type)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["text/plain", "application/json+patch", "application/x-json", "application/x-www-form-urlencoded", "json", "*/*"],
+)
+async def test_another_media_type_is_refused(live: Live, content_type: str):
+    """Decisions 1.4: `415`, whether the body would be readable or not."""
+    _, secret = live.issue()
+    with nothing_stored(live):
+        for content in (body_of(), b"nonsense", b""):
+            response = await post(live, secret, content, content_type=content_type)
+            assert_error(response, 415, "unsupported_media_type")
+
+
+async def test_a_body_of_no_media_type_is_refused_and_an_empty_one_is_only_no_json(live: Live):
+    """Decisions 1.4: "an absent one on an empty body is fine"."""
+    _, secret = live.issue()
+    head = f"POST {IDENTIFY} HTTP/1.1\r\nhost: x\r\nconnection: close\r\norigin: {ORIGIN}\r\nx-api-key: {secret}\r\n"
+    body = body_of()
+    with nothing_stored(live):
+        response = await live.raw(head.encode() + b"content-length: %d\r\n\r\n" % len(body) + body)
+        assert_error(response, 415, "unsupported_media_type")
+        assert_invalid(await live.raw(head.encode() + b"content-length: 0\r\n\r\n"), "", "malformed_json")
+        assert_invalid(await live.raw(head.encode() + b"\r\n"), "", "malformed_json")
+
+
+@pytest.mark.parametrize(
+    "types",
+    [
+        ("application/json", "text/plain"),
+        ("text/plain", "application/json"),
+        ("application/json; charset=utf-8", "text/plain"),
+    ],
+)
+async def test_two_media_types_are_another_media_type(live: Live, types: tuple[str, str]):
+    """Decisions 1.4: a body that claims to be two things is not JSON only."""
+    _, secret = live.issue()
+    body = body_of()
+    lines = [f"POST {IDENTIFY} HTTP/1.1", "host: x", "connection: close", f"origin: {ORIGIN}", f"x-api-key: {secret}"]
+    lines += [f"content-type: {name}" for name in types] + [f"content-length: {len(body)}", "", ""]
+    with nothing_stored(live):
+        response = await live.raw("\r\n".join(lines).encode() + body)
+        assert_error(response, 415, "unsupported_media_type")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b" ",
+        b"{",
+        b"nonsense",
+        b"\xff\xfe{}",
+        b"\xef\xbb\xbf" + body_of(),
+        body_of() + b"x",
+        body_of() + body_of(),
+        b"{'sdk': {}, 'signals': {}}",
+        b'{"sdk": {}, "signals": {},}',
+        b'{"sdk": {}, "signals": {"a": NaN}}',
+        b'{"sdk": {}, "signals": {"a": Infinity}}',
+        b'{"sdk": {}, "signals": {"a": -Infinity}}',
+        b'{"sdk": {}, "signals": {"a": 01}}',
+        b'{"sdk": {}, "signals": {"a": "\xff"}}',
+        b'{"sdk": {}, "signals": {"\xc0\x80": 1}}',
+        b'{"sdk": {}, "signals": {"a": "\xed\xa0\x80"}}',
+        b'{"sdk": {}, "signals": {"a": "\n"}}',
+        b'{"sdk": {"version": "\xff"}, "signals": {}}',
+        b'{"sdk": {}, "signals": {}, "tag": "\xff"}',
+        b'{"sdk": {}, "signals": {}} // comment',
+        b'{"sdk": 5, "signals": {}',
+        b'{"sdk": {}, "signals": {"a" 1}}',
+    ],
+)
+async def test_what_is_not_strict_json_is_malformed(live: Live, content: bytes):
+    """Decisions 1.4: `422 validation_error`, never `400` and never `500`."""
+    _, secret = live.issue()
+    with nothing_stored(live):
+        assert_invalid(await post(live, secret, content), "", "malformed_json")
+
+
+@pytest.mark.parametrize(
+    ("content", "field"),
+    [
+        (b'{"sdk": {}, "sdk": {}, "signals": {}}', "sdk"),
+        (b'{"sdk": {}, "signals": {}, "signals": {"a": 1}}', "signals"),
+        (b'{"sdk": {}, "signals": {}, "tag": "a", "t\\u0061g": "b"}', "tag"),
+    ],
+)
+async def test_a_name_that_comes_twice_at_the_top_is_refused(live: Live, content: bytes, field: str):
+    """Decisions 1.4, spelt with escapes too."""
+    _, secret = live.issue()
+    with nothing_stored(live):
+        assert_invalid(await post(live, secret, content), field, "invalid_value")
+
+
+async def test_names_that_the_top_level_has_may_come_again_below(live: Live):
+    """Decisions 1.4: "no duplicate keys at the top level" only."""
+    _, secret = live.issue()
+    content = b'{"sdk": {}, "signals": {"sdk": 1, "tag": {"tag": 2}, "sdk": "signals", "s\\u0064k": ":"}, "tag": "tag"}'
+    assert (await post(live, secret, content)).status_code == 200
+
+
+def nested(levels: int) -> bytes:
+    """A body that is nested so deep, itself counted."""
+    inner = levels - 2
+    return b'{"sdk": {}, "signals": {"a": %b1%b}}' % (b"[" * inner, b"]" * inner)
+
+
+async def test_nesting_ends_at_32_levels(live: Live):
+    """Decisions 1.4."""
+    _, secret = live.issue()
+    assert (await post(live, secret, nested(32))).status_code == 200
+    with nothing_stored(live):
+        for levels in (33, 34, 2_000, 400_000):
+            assert_invalid(await post(live, secret, nested(levels)), "", "too_deep")
+        objects = b'{"sdk": {}, "signals": ' + b'{"a":' * 5_000 + b"1" + b"}" * 5_000 + b"}"
+        assert_invalid(await post(live, secret, objects), "", "too_deep")
+
+
+async def test_a_body_holds_at_most_20_000_values(live: Live):
+    """Decisions 1.4."""
+    _, secret = live.issue()
+    assert (await post(live, secret, b'{"sdk": {}, "signals": {"a": [%b]}}' % b",".join([b"1"] * 19_990))).is_success
+    with nothing_stored(live):
+        for many in (b",".join([b"1"] * 20_000), b",".join([b"[1]"] * 10_001), b",".join([b"{}"] * 100_000)):
+            response = await post(live, secret, b'{"sdk": {}, "signals": {"a": [%b]}}' % many)
+            assert_invalid(response, "", "out_of_range")
+
+
+@pytest.mark.parametrize(
+    ("content", "field", "issue"),
+    [
+        (b"[]", "", "wrong_type"),
+        (b"null", "", "wrong_type"),
+        (b'"text"', "", "wrong_type"),
+        (b"{}", "sdk", "required"),
+        (b'{"sdk": {}}', "signals", "required"),
+        (b'{"signals": {}}', "sdk", "required"),
+        (b'{"sdk": {}, "signals": {}, "more": 1}', "more", "unknown_field"),
+        (b'{"sdk": {}, "signals": {}, "Tag": "a"}', "Tag", "unknown_field"),
+        (b'{"sdk": {"name": "a"}, "signals": {}}', "sdk.name", "unknown_field"),
+        (b'{"sdk": null, "signals": {}}', "sdk", "wrong_type"),
+        (b'{"sdk": "web", "signals": {}}', "sdk", "wrong_type"),
+        (b'{"sdk": [], "signals": {}}', "sdk", "wrong_type"),
+        (b'{"sdk": {"version": 1}, "signals": {}}', "sdk.version", "wrong_type"),
+        (b'{"sdk": {"version": null}, "signals": {}}', "sdk.version", "wrong_type"),
+        (b'{"sdk": {"platform": ["web"]}, "signals": {}}', "sdk.platform", "wrong_type"),
+        (b'{"sdk": {}, "signals": []}', "signals", "wrong_type"),
+        (b'{"sdk": {}, "signals": null}', "signals", "wrong_type"),
+        (b'{"sdk": {}, "signals": "{}"}', "signals", "wrong_type"),
+        (b'{"sdk": {}, "signals": {}, "tag": 5}', "tag", "wrong_type"),
+        (b'{"sdk": {}, "signals": {}, "tag": null}', "tag", "wrong_type"),
+    ],
+)
+async def test_a_body_of_the_wrong_shape_is_told_which_field_and_why(
+    live: Live, content: bytes, field: str, issue: str
+):
+    """Interface 2 (unknown request fields are rejected), 2.1; decisions 1.4, 1.5."""
+    _, secret = live.issue()
+    with nothing_stored(live):
+        assert_invalid(await post(live, secret, content), field, issue)
+
+
+async def test_space_between_the_tokens_of_a_body_means_nothing(live: Live):
+    """Decisions 1.4: JSON as others write it."""
+    _, secret = live.issue()
+    content = json.dumps({"signals": report(), "sdk": {}, "tag": "a"}, indent=4).replace(":", " \t:\r\n ")
+    assert (await post(live, secret, f"\n {content} \n".encode())).status_code == 200
+
+
+@pytest.mark.parametrize("value", ["1e999", "-1e999", "1" + "0" * 500, '"\\ud800"', '"\\u0000"', '""', "1e-999", "-0"])
+async def test_a_strange_value_in_a_report_is_never_an_error_of_the_service(live: Live, value: str):
+    """Decisions 1.4: never `400`, never `500`."""
+    _, secret = live.issue()
+    content = '{"sdk": {}, "signals": {"userAgent": %s, "screen": {"width": %s}, "fonts": [%s]}}'
+    response = await post(live, secret, (content % (value, value, value)).encode())
+    assert response.status_code in (200, 422)
+    assert response.headers["x-request-id"]
+
+
+async def test_unknown_query_parameters_are_refused(live: Live):
+    """Decisions 1.6: a mistyped filter must not silently do nothing."""
+    _, secret = live.issue()
+    headers = {"x-api-key": secret, "origin": ORIGIN, "content-type": "application/json", **BROWSER}
+    with nothing_stored(live):
+        for query in ("a=1", "a", "a=", "a=1&b=2"):
+            response = await live.client.post(f"{IDENTIFY}?{query}", content=body_of(), headers=headers)
+            assert_invalid(response, "a", "unknown_field", "query")
+    for path in ("/healthz", "/readyz", "/api/v1/healthz"):
+        assert_invalid(await live.client.get(f"{path}?verbose=1"), "verbose", "unknown_field", "query")
+    assert (await live.client.post(f"{IDENTIFY}?", content=body_of(), headers=headers)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/identify",
+        "/api/v1",
+        "/api/v1/",
+        "/api/v2/identify",
+        "/api/v1/identify/",
+        "/api/v1//identify",
+        "/docs.php",
+    ],
+)
+async def test_an_unknown_path_is_not_found(live: Live, path: str):
+    """Decisions 1.7; interface 9.1: the version is in the path."""
+    for method in ("GET", "POST", "DELETE"):
+        assert_error(await live.client.request(method, path), 404, "not_found")
+
+
+async def test_a_wrong_method_is_told_which_ones_there_are(live: Live):
+    """Decisions 1.7."""
+    for method in ("GET", "HEAD", "PUT", "PATCH", "DELETE"):
+        response = await live.client.request(method, IDENTIFY)
+        assert response.status_code == 405
+        assert response.headers["allow"] == "OPTIONS, POST"
+        if method != "HEAD":
+            assert_error(response, 405, "method_not_allowed")
+    lower = await live.raw(f"post {IDENTIFY} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n".encode())
+    assert_error(lower, 405, "method_not_allowed")
+    for path in ("/healthz", "/readyz", "/api/v1/healthz", "/api/v1/readyz"):
+        for method in ("POST", "OPTIONS", "DELETE"):
+            response = await live.client.request(method, path)
+            assert_error(response, 405, "method_not_allowed")
+            assert "GET" in response.headers["allow"].split(", ")
+
+
+async def test_a_body_that_does_not_arrive_in_time_is_answered(tmp_path: Path):
+    """Decisions 1.7: `408 request_timeout`, with the CORS headers of the client API (3.11)."""
+    async with live_service(tmp_path, request_timeout_s=0.05) as live:
+        _, secret = live.issue()
+        head = f"POST {IDENTIFY} HTTP/1.1\r\nhost: x\r\norigin: {ORIGIN}\r\nx-api-key: {secret}\r\n"
+        more = "content-type: application/json\r\ncontent-length: 100\r\n\r\n{"
+        with nothing_stored(live):
+            response = await live.raw((head + more).encode())
+            assert_error(response, 408, "request_timeout")
+            assert response.headers["access-control-allow-origin"] == ORIGIN
+
+
+async def test_what_is_not_http_gets_the_error_body_too(live: Live):
+    """Interface 2.12, decisions 1.7: all errors, those of the edge included."""
+    assert_error(await live.raw(b"nonsense\r\n\r\n"), 400, "bad_request")
+    large = b"GET /healthz HTTP/1.1\r\nhost: x\r\nfiller: " + b"x" * 20_000 + b"\r\n\r\n"
+    assert_error(await live.raw(large), 431, "header_fields_too_large")
+
+
+async def test_a_fault_of_the_service_tells_nothing_of_its_inside(live: Live):
+    """Decisions 1.7: `500 internal_error`. Here the organization of a valid key is gone from the store."""
+    _, secret = live.issue()
+    number = live.organization.number
+    with live.found.store.read() as snapshot:
+        kept = organization(snapshot, number)
+    live.found.store.write_now([lambda transaction: transaction.delete(ORGANIZATIONS, number)])
+    response = await visit(live, secret)
+    live.found.store.write_now([lambda transaction: transaction.put(ORGANIZATIONS, (number,), kept)])
+    message = assert_error(response, 500, "internal_error")
+    for inside in ("Traceback", "LookupError", "organization", str(number), secret):
+        assert inside not in message
+    assert response.headers["access-control-allow-origin"] == ORIGIN
+    assert (await visit(live, secret)).status_code == 200
+
+
+async def test_nobody_learns_anything_about_a_body_without_a_valid_key(live: Live):
+    """Decisions 1.8: the key comes before body size, encoding, JSON, fields and query."""
+    key, revoked = live.issue()
+    live.revoke(key)
+    _, native = live.issue(platforms=("ios",))
+    _, foreign = live.issue(allowed_origins=("https://other.example",))
+    large = b" " * ((1 << 20) + 8192)
+    with nothing_stored(live):
+        for secret in (None, revoked, foreign, "svc_pk_nonsense"):
+            for content, headers in (
+                (b"nonsense", {}),
+                (b"{}", {}),
+                (large, {}),
+                (body_of(), {"content_type": "text/plain"}),
+                (body_of(), {"content_encoding": "br"}),
+                (b"no gzip", {"content_encoding": "gzip"}),
+                (body_of(), {"idempotency_key": "x" * 256}),
+                (body_of(), {"x_svc_visitor_ip": "nonsense"}),
+            ):
+                assert_error(await post(live, secret, content, **headers), 401, "unauthorized")
+        send = partial(live.client.post, headers={"x-api-key": native, "content-type": "application/json"})
+        assert_error(await send(IDENTIFY, content=b"nonsense"), 401, "unauthorized")
+        assert_error(await send(f"{IDENTIFY}?a=1", content=body_of()), 401, "unauthorized")
+
+
+async def test_a_refused_key_is_answered_before_its_body_has_come(live: Live):
+    """Decisions 1.8."""
+    head = f"POST {IDENTIFY} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 900\r\n\r\n"
+    with trio.fail_after(60):
+        assert_error(await live.raw(head.encode()), 401, "unauthorized")
+
+
+async def test_size_comes_before_encoding_and_encoding_before_json_and_json_before_fields(live: Live):
+    """Decisions 1.8."""
+    _, secret = live.issue()
+    large = b"x" * ((1 << 20) + 8192)
+    with nothing_stored(live):
+        response = await post(live, secret, large, content_encoding="br", idempotency_key="")
+        assert_error(response, 413, "payload_too_large")
+        response = await post(live, secret, b"nonsense", content_encoding="br", idempotency_key="")
+        assert_error(response, 415, "unsupported_media_type")
+        response = await post(live, secret, b"nonsense", idempotency_key="")
+        assert_invalid(response, "", "malformed_json")
+        response = await post(live, secret, b'{"sdk": {}, "sdk": 5, "signals": {"a": NaN}}')
+        assert_invalid(response, "", "malformed_json")

@@ -1,0 +1,242 @@
+"""Decisions 2.9 and 2.10: visitors whom a proxy or a customer's server speaks for, and whose address counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.spec.answers import BROWSER, assert_error, forward, nothing_stored, visit
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, USER_AGENT, Live, live_service
+
+VISITOR = {"x-svc-visitor-ip": PUBLIC_ADDRESS}
+EVERYTHING = {**VISITOR, "x-svc-visitor-origin": ORIGIN, "x-svc-visitor-user-agent": USER_AGENT}
+
+
+@pytest.mark.parametrize("kind", ["proxy", "secret"])
+async def test_forwarded_details_are_the_visitors(live: Live, kind: str):
+    """Decisions 2.9: address, origin and user agent are those of the headers, not of whoever sent the request."""
+    _, secret = live.issue(kind, "production")
+    headers = {**EVERYTHING, "user-agent": "proxy/1.0", "x-forwarded-for": "9.9.9.9"}
+    answer = (await forward(live, secret, headers, signals={"timezone": "UTC"})).json()
+    assert (answer["state"], answer["suspect_score"]) == ("enriched", 0)
+    ((_, event),) = live.events()
+    assert (event.ip_address, event.origin, event.agent) == (PUBLIC_ADDRESS, ORIGIN, "Chrome")
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ("81.2.69.160", "81.2.69.160"),
+        ("2a02:0C7C:0000::0001", "2a02:c7c::1"),
+        ("::ffff:81.2.69.160", "81.2.69.160"),
+        ("192.168.1.1", "192.168.1.1"),
+    ],
+)
+async def test_a_forwarded_address_is_one_literal_in_any_spelling(live: Live, sent: str, kept: str):
+    """Decisions 2.9: IPv4 or IPv6; an IPv4 address in IPv6 clothes is the IPv4 address."""
+    _, secret = live.issue("proxy")
+    assert (await forward(live, secret, {"x-svc-visitor-ip": sent})).status_code == 200
+    ((_, event),) = live.events()
+    assert event.ip_address == kept
+
+
+@pytest.mark.parametrize("kind", ["proxy", "secret"])
+async def test_without_the_visitors_address_forwarding_is_refused(live: Live, kind: str):
+    """Decisions 2.9: `x-svc-visitor-ip` is required, of a server as soon as it forwards anything."""
+    _, secret = live.issue(kind)
+    missing = ("x-svc-visitor-ip", "required", "header")
+    with nothing_stored(live):
+        for name in ("x-svc-visitor-origin", "x-svc-visitor-user-agent"):
+            response = await forward(live, secret, {**BROWSER, name: EVERYTHING[name]})
+            assert_error(response, 422, "invalid_visitor_metadata", missing)
+        if kind == "proxy":
+            assert_error(await forward(live, secret, BROWSER), 422, "invalid_visitor_metadata", missing)
+
+
+@pytest.mark.parametrize("kind", ["proxy", "secret"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "", "nonsense", "81.2.69", "81.2.69.256", "081.2.69.160", "81.2.69.160:443", "[2a02:c7c::1]", "81.2.69.160/32",
+        "fe80::1%eth0", "81.2.69.160, 81.2.69.161", "81.2.69.160 81.2.69.161", "1360152992", "0x51.2.69.160", "::g",
+        "localhost",
+    ],
+)  # fmt: skip
+async def test_a_malformed_address_is_refused(live: Live, kind: str, address: str):
+    """Interface 7, decisions 2.9."""
+    _, secret = live.issue(kind)
+    with nothing_stored(live):
+        response = await forward(live, secret, {"x-svc-visitor-ip": address})
+        assert_error(response, 422, "invalid_visitor_metadata", ("x-svc-visitor-ip", "invalid_value", "header"))
+
+
+async def test_an_address_that_comes_twice_is_refused(live: Live):
+    """Decisions 2.9: one literal."""
+    _, secret = live.issue("proxy")
+    headers = [("x-api-key", secret), ("x-svc-visitor-ip", PUBLIC_ADDRESS), ("x-svc-visitor-ip", PUBLIC_ADDRESS)]
+    with nothing_stored(live):
+        response = await live.client.post("/api/v1/identify", json={"sdk": {}, "signals": {}}, headers=headers)
+        assert_error(response, 422, "invalid_visitor_metadata", ("x-svc-visitor-ip", "invalid_value", "header"))
+
+
+@pytest.mark.parametrize("kind", ["proxy", "secret"])
+async def test_a_malformed_origin_is_refused(live: Live, kind: str):
+    """Decisions 2.9."""
+    _, secret = live.issue(kind)
+    with nothing_stored(live):
+        for origin in ("", "shop.example", "https://shop.example/path", "*", "https://*.shop.example"):
+            response = await forward(live, secret, {**VISITOR, "x-svc-visitor-origin": origin})
+            assert_error(
+                response, 422, "invalid_visitor_metadata", ("x-svc-visitor-origin", "invalid_origin", "header")
+            )
+
+
+@pytest.mark.parametrize("kind", ["proxy", "secret"])
+async def test_a_user_agent_has_at_most_1024_bytes(live: Live, kind: str):
+    """Decisions 2.9."""
+    _, secret = live.issue(kind)
+    assert (await forward(live, secret, {**VISITOR, "x-svc-visitor-user-agent": "x" * 1024})).status_code == 200
+    with nothing_stored(live):
+        response = await forward(live, secret, {**VISITOR, "x-svc-visitor-user-agent": "x" * 1025})
+        assert_error(response, 422, "invalid_visitor_metadata", ("x-svc-visitor-user-agent", "too_long", "header"))
+
+
+async def test_visitor_headers_mean_nothing_beside_a_public_key(live: Live):
+    """Decisions 2.9: "from any other key these headers are ignored", malformed ones too."""
+    _, secret = live.issue()
+    wrong = {"x-svc-visitor-ip": "nonsense", "x-svc-visitor-origin": "nonsense", "x-svc-visitor-user-agent": "x" * 2000}
+    for headers in ({**EVERYTHING, "x-svc-visitor-ip": "9.9.9.9"}, wrong, {"x-svc-public-key": "nonsense"}):
+        assert (await visit(live, secret, headers=headers)).status_code == 200
+    for _, event in live.events():
+        assert (event.ip_address, event.origin, event.agent) == (PUBLIC_ADDRESS, ORIGIN, "Chrome")
+    with nothing_stored(live):
+        response = await visit(live, secret, origin="https://other.example", headers=EVERYTHING)
+        assert_error(response, 401, "unauthorized")
+
+
+async def test_a_server_that_forwards_nothing_is_itself_the_visitor(live: Live):
+    """Interface 5: a secret key is accepted on identify from a server."""
+    _, secret = live.issue("secret")
+    assert (await forward(live, secret, BROWSER)).status_code == 200
+    ((_, event),) = live.events()
+    assert (event.ip_address, event.origin, event.agent) == (PUBLIC_ADDRESS, None, "Chrome")
+
+
+async def test_a_forwarded_public_key_brings_its_origins(live: Live):
+    """Decisions 2.9: that key's origins apply, to the visitor's origin, and the event is that key's."""
+    _, proxy = live.issue("proxy", "production")
+    key, public = live.issue("public", "production")
+    headers = {**EVERYTHING, "x-svc-public-key": public}
+    assert (await forward(live, proxy, headers)).status_code == 200
+    ((_, event),) = live.events()
+    assert (event.key_id, event.origin) == (key.id, ORIGIN)
+    with nothing_stored(live):
+        response = await forward(live, proxy, {**headers, "x-svc-visitor-origin": "https://other.example"})
+        assert_error(response, 401, "unauthorized")
+        response = await forward(live, proxy, {**VISITOR, "x-svc-public-key": public})
+        assert_error(response, 401, "unauthorized")
+
+
+async def test_a_forwarded_public_key_brings_its_platforms(live: Live):
+    """Decisions 2.9."""
+    _, proxy = live.issue("proxy", "production")
+    _, public = live.issue("public", "production", platforms=("ios",), allowed_origins=())
+    headers = {**VISITOR, "x-svc-public-key": public}
+    assert (await forward(live, proxy, headers, sdk={"platform": "ios"})).status_code == 200
+    assert (await forward(live, proxy, {**headers, "x-svc-sdk-platform": "ios"}, sdk={})).status_code == 200
+    with nothing_stored(live):
+        for platform in ("web", "android"):
+            response = await forward(live, proxy, headers, sdk={"platform": platform})
+            assert_error(response, 401, "unauthorized")
+
+
+async def test_a_forwarded_public_key_must_belong_together_with_the_proxys(live: Live):
+    """Decisions 2.9: same organization, region and environment, else `401`; and it must be a usable public key."""
+    _, proxy = live.issue("proxy", "production")
+    other = live.new_organization()
+    revoked, revoked_secret = live.issue("public", "production")
+    live.revoke(revoked)
+    refused = {
+        "another organization": live.issue("public", "production", organization=other.number)[1],
+        "another environment": live.issue("public", "staging")[1],
+        "another region": live.issue("public", "production", region="eu")[1],
+        "expired": live.issue("public", "production", expires_at_ms=live.clock.now_ms)[1],
+        "revoked": revoked_secret,
+        "a secret key": live.issue("secret", "production")[1],
+        "a proxy key": proxy,
+        "nonsense": "nonsense",
+        "empty": "",
+    }
+    with nothing_stored(live):
+        for why, public in refused.items():
+            response = await forward(live, proxy, {**EVERYTHING, "x-svc-public-key": public})
+            assert response.status_code == 401, why
+            assert_error(response, 401, "unauthorized")
+
+
+async def test_a_public_key_is_no_proxy_key(live: Live):
+    """Decisions 2.9: the proxy key stands in `x-api-key`, the public key beside it; never the other way round."""
+    _, proxy = live.issue("proxy")
+    _, public = live.issue()
+    with nothing_stored(live):
+        response = await forward(live, public, {**EVERYTHING, "x-svc-public-key": proxy})
+        assert_error(response, 401, "unauthorized")
+
+
+async def test_the_address_is_the_peers_unless_the_peer_is_trusted(tmp_path: Path):
+    """Decisions 2.10: `trusted_proxies` is empty by default, and then nobody is believed."""
+    async with live_service(tmp_path, trusted_proxies=()) as live:
+        _, secret = live.issue()
+        answer = (await visit(live, secret)).json()
+        assert (answer["state"], answer["reason"]) == ("unavailable", "private_address")
+        ((_, event),) = live.events()
+        assert event.ip_address == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("forwarded_for", "address"),
+    [
+        ("81.2.69.160", "81.2.69.160"),
+        ("9.9.9.9, 81.2.69.160", "81.2.69.160"),
+        ("9.9.9.9,81.2.69.160", "81.2.69.160"),
+        ("9.9.9.9, 81.2.69.160, 10.0.0.7", "81.2.69.160"),
+        ("9.9.9.9, 81.2.69.160, 10.0.0.7, 10.1.2.3, 127.0.0.1", "81.2.69.160"),
+        ("10.0.0.7, 81.2.69.160, 127.0.0.1", "81.2.69.160"),
+        ("nonsense, 81.2.69.160", "81.2.69.160"),
+        ("2a02:c7c::1", "2a02:c7c::1"),
+        ("::ffff:81.2.69.160", "81.2.69.160"),
+        ("81.2.69.160, ::ffff:10.0.0.7", "81.2.69.160"),
+    ],
+)
+async def test_the_right_most_address_that_is_not_trusted_is_the_visitors(
+    tmp_path: Path, forwarded_for: str, address: str
+):
+    """Decisions 2.10: "never the left-most", which anybody can write."""
+    async with live_service(tmp_path, trusted_proxies=("127.0.0.1/32", "10.0.0.0/8")) as live:
+        _, secret = live.issue()
+        await visit(live, secret, headers={"x-forwarded-for": forwarded_for})
+        ((_, event),) = live.events()
+        assert event.ip_address == address
+
+
+async def test_several_forwarding_headers_are_one_list(live: Live):
+    """Decisions 2.10: each proxy may have added a header of its own."""
+    _, secret = live.issue()
+    lines = [
+        ("x-api-key", secret),
+        ("origin", ORIGIN),
+        ("x-forwarded-for", "9.9.9.9"),
+        ("x-forwarded-for", "81.2.69.160"),
+    ]
+    assert (await live.client.post("/api/v1/identify", json={"sdk": {}, "signals": {}}, headers=lines)).is_success
+    ((_, event),) = live.events()
+    assert event.ip_address == "81.2.69.160"
+
+
+async def test_what_is_no_address_is_not_believed(live: Live):
+    """Decisions 2.10: the nearest address that is known counts, and nothing left of the nonsense."""
+    _, secret = live.issue()
+    for forwarded_for in ("81.2.69.160, nonsense", "", "unknown", "81.2.69.160,"):
+        assert (await visit(live, secret, headers={"x-forwarded-for": forwarded_for})).status_code == 200
+    assert [event.ip_address for _, event in live.events()] == ["127.0.0.1"] * 4

@@ -1,0 +1,91 @@
+"""Interface 4.3 and decisions 9.1: is the process up, and can it serve."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, time, timedelta
+from pathlib import Path
+
+import pytest
+
+import svc
+from svc.ranges import BuiltInRanges
+from tests.spec.answers import assert_error, visit
+from tests.support.live import Live, live_service
+
+PLACES = ("", "/api/v1")
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_health_is_open_to_all_and_says_the_version(live: Live, place: str):
+    """Decisions 9.1: under `/api/v1` and at the root, without a key, never cached."""
+    for headers in ({}, {"x-api-key": "nonsense"}, {"origin": "https://other.example"}):
+        response = await live.client.get(f"{place}/healthz", headers=headers)
+        assert response.status_code == 200
+        assert response.json() == {"status": "ok", "version": svc.__version__}
+        assert response.headers["cache-control"] == "no-store"
+        assert response.headers["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_readiness_names_its_checks(live: Live, place: str):
+    """Decisions 9.1."""
+    response = await live.client.get(f"{place}/readyz")
+    answer = response.json()
+    assert (response.status_code, answer["status"]) == (200, "ready")
+    assert set(answer) == {"status", "checks"}
+    assert set(answer["checks"]) == {"store", "webhooks", "network_data"}
+    assert answer["checks"]["store"] == "ok"
+    assert answer["checks"]["network_data"] in ("ok", "stale")
+    assert response.headers["cache-control"] == "no-store"
+
+
+async def test_a_head_request_gets_the_same_headers_without_a_body(live: Live):
+    """Decisions 1.7: HEAD is GET without its body (RFC 9110, 9.3.2)."""
+    for path in ("/healthz", "/readyz", "/api/v1/healthz"):
+        whole, head = await live.client.get(path), await live.client.head(path)
+        assert (head.status_code, head.content) == (200, b"")
+        for name in ("content-type", "content-length", "cache-control"):
+            assert head.headers[name] == whole.headers[name]
+
+
+async def test_missing_network_data_does_not_fail_readiness(tmp_path: Path):
+    """Decisions 9.1."""
+    async with live_service(tmp_path, network_builtin=False) as live:
+        response = await live.client.get("/readyz")
+        assert (response.status_code, response.json()["status"]) == (200, "ready")
+        assert response.json()["checks"]["network_data"] == "missing"
+
+
+async def test_old_network_data_is_stale_and_does_not_fail_readiness(tmp_path: Path):
+    """Decisions 9.1: older than the setting says."""
+    built_at = datetime.combine(BuiltInRanges().built_at, time(), UTC)
+    for days, expected in ((30, "ok"), (31, "stale")):
+        now_ms = round((built_at + timedelta(days=days)).timestamp() * 1000)
+        async with live_service(tmp_path, now_ms=now_ms, network_stale_days=30) as live:
+            response = await live.client.get("/readyz")
+            assert (response.status_code, response.json()["status"]) == (200, "ready")
+            assert response.json()["checks"]["network_data"] == expected
+
+
+async def test_a_store_that_cannot_take_writes_is_unavailable_until_one_fits(tmp_path: Path):
+    """Interface 7, decisions 9.1: `503` with `status` `unavailable`; identify is `503 service_unavailable`."""
+    async with live_service(tmp_path, map_bytes=512 << 10) as live:
+        _, secret = live.issue()
+        full = {"noise": os.urandom(300_000).hex()}
+        with_key = {"idempotency-key": "a"}
+        while (response := await visit(live, secret, full, headers=with_key)).status_code == 200:
+            with_key = {"idempotency-key": with_key["idempotency-key"] + "a"}
+        before = live.contents()
+        assert_error(response, 503, "service_unavailable")
+        assert {"ratelimit-limit", "ratelimit-remaining", "svc-balance-micros"} <= set(response.headers)
+        for place in PLACES:
+            ready = await live.client.get(f"{place}/readyz")
+            assert (ready.status_code, ready.json()["status"]) == (503, "unavailable")
+            assert ready.json()["checks"]["store"] != "ok"
+            assert ready.headers["cache-control"] == "no-store"
+        assert (await live.client.get("/healthz")).status_code == 200
+        assert live.contents() == before
+        answer = (await visit(live, secret, {"timezone": "UTC"}, headers=with_key)).json()
+        assert "duplicate" not in answer
+        assert (await live.client.get("/readyz")).status_code == 200

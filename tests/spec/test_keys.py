@@ -1,0 +1,397 @@
+"""Interface 5 and decisions 2: the form of keys, and whom they let in."""
+
+from __future__ import annotations
+
+import hmac
+import re
+import zlib
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import trio
+
+from svc.cli.keys import read_origins
+from svc.cli.output import Refused
+from svc.domain.credentials import KEY_KINDS
+from svc.store.tables import KEYS
+from svc.store.views import keys_of
+from tests.spec.answers import BROWSER, assert_error, forward, nothing_stored, post, visit
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
+from tests.support.worlds import HeldThreads
+
+BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+VISITOR = {"x-svc-visitor-ip": PUBLIC_ADDRESS}
+
+
+def assert_unauthorized(response: httpx.Response) -> dict[str, Any]:
+    """`401 unauthorized`; the body but for its request id."""
+    assert_error(response, 401, "unauthorized")
+    return response.json()["error"]
+
+
+def stored(live: Live, key_id: str) -> Any:
+    with live.found.store.read() as snapshot:
+        return next(key for key in keys_of(snapshot, live.organization.number) if key.id == key_id)
+
+
+def mistyped(secret: str) -> str:
+    return secret[:-10] + ("0" if secret[-10] != "0" else "1") + secret[-9:]
+
+
+@pytest.mark.parametrize("kind", KEY_KINDS)
+async def test_a_key_is_its_prefix_and_256_random_bits_and_a_checksum(live: Live, kind: str):
+    """Interface 5, decisions 2.1."""
+    marks = {"public": "pk", "secret": "sk", "proxy": "px", "management": "mk"}
+    for environment in ("production", "staging", "development"):
+        key, secret = live.issue(kind, environment)
+        prefix = f"svc_{marks[kind]}_us" + ("" if kind == "management" else f"_{environment}")
+        assert re.fullmatch(re.escape(prefix) + "_[0-9A-Za-z]{49}", secret)
+        number, check = zlib.crc32(secret[:-6].encode()), ""
+        for _ in range(6):
+            number, digit = divmod(number, 62)
+            check = BASE62[digit] + check
+        assert secret[-6:] == check
+        assert (key.prefix, key.last4) == (prefix, secret[-4:])
+
+
+async def test_only_a_keyed_hash_of_a_secret_is_stored(live: Live, tmp_path: Path):
+    """Interface 5 rule 4, decisions 2.2: HMAC-SHA256(pepper, secret), prefix and last four; nothing else of it."""
+    key, secret = live.issue()
+    await visit(live, secret)
+    digest = hmac.digest((tmp_path / "pepper").read_bytes(), secret.encode(), "sha256")
+    with live.found.store.read() as snapshot:
+        found = snapshot.get(KEYS, digest)
+    assert found is not None
+    assert found.id == key.id
+    everything = b"".join(path.read_bytes() for path in (tmp_path / "store").iterdir())
+    assert secret.encode() not in everything
+    assert secret.rpartition("_")[2].encode() not in everything
+
+
+async def test_the_pepper_is_a_random_file_that_only_its_owner_reads(live: Live, tmp_path: Path):
+    """Decisions 2.2."""
+    pepper = tmp_path / "pepper"
+    assert pepper.stat().st_mode & 0o777 == 0o600
+    assert len(pepper.read_bytes()) >= 32
+    assert pepper.read_bytes() == live.found.pepper
+
+
+async def test_a_refused_key_hears_the_same_for_every_reason(live: Live):
+    """Interface 7, decisions 2.7: missing, malformed, mistyped, unknown, revoked, expired, foreign, wrong kind, ..."""
+    now = live.clock.now_ms
+    revoked, revoked_secret = live.issue()
+    live.revoke(revoked)
+    _, valid = live.issue()
+    _, expired = live.issue(expires_at_ms=now)
+    _, abroad = live.issue(region="eu")
+    _, management = live.issue("management")
+    _, elsewhere = live.issue(allowed_origins=("https://other.example",))
+    _, native = live.issue(platforms=("ios",))
+    _, server = live.issue("secret")
+    unknown = valid[: -len("x" * 49)] + "A" * 43
+    number, check = zlib.crc32(unknown.encode()), ""
+    for _ in range(6):
+        number, digit = divmod(number, 62)
+        check = BASE62[digit] + check
+    with nothing_stored(live):
+        heard = [
+            assert_unauthorized(await visit(live, secret))
+            for secret in (
+                "", "x", "svc_pk_us_development_", mistyped(valid), valid.lower(), valid + "A", valid[:-1],
+                unknown + check, revoked_secret, expired, abroad, management, elsewhere, server, f"Bearer {valid}",
+                valid.replace("_us_", "_eu_"), valid.replace("_pk_", "_sk_"), valid.replace("develop", "product"),
+            )
+        ]  # fmt: skip
+        heard.append(assert_unauthorized(await visit(live, native, origin=None)))
+        heard.append(assert_unauthorized(await visit(live, valid, origin=None)))
+        heard.append(assert_unauthorized(await visit(live, valid, origin="null")))
+        heard.append(assert_unauthorized(await post(live, None, b"{}")))
+    assert all(error == heard[0] for error in heard)
+
+
+async def test_a_key_is_read_from_x_api_key_alone(live: Live):
+    """Interface 5: all keys go in `x-api-key`; two of them are none."""
+    _, secret = live.issue()
+    with nothing_stored(live):
+        assert_unauthorized(await post(live, None, b"{}", authorization=f"Bearer {secret}"))
+        assert_unauthorized(await visit(live, f"{secret}, {secret}"))
+        headers = [("x-api-key", secret), ("x-api-key", secret), ("origin", ORIGIN)]
+        response = await live.client.post("/api/v1/identify", json={"sdk": {}, "signals": {}}, headers=headers)
+        assert_unauthorized(response)
+
+
+async def test_a_mistyped_key_is_refused_before_any_look_up(live: Live):
+    """Decisions 2.1: the same key is found when it is spelt right, so its checksum is what refuses it."""
+    _, secret = live.issue()
+    with nothing_stored(live):
+        for position in (25, len(secret) - 7, len(secret) - 1):
+            other = "0" if secret[position] != "0" else "1"
+            assert_unauthorized(await visit(live, secret[:position] + other + secret[position + 1 :]))
+    assert (await visit(live, secret)).status_code == 200
+
+
+@pytest.mark.parametrize("kind", ["public", "secret", "proxy"])
+async def test_a_revoked_key_is_refused_from_the_very_next_request(live: Live, kind: str):
+    """Decisions 2.3."""
+    key, secret = live.issue(kind)
+    origin, headers = (ORIGIN, BROWSER) if kind == "public" else (None, VISITOR)
+    assert (await live.identify(secret, origin=origin, headers=headers)).status_code == 200
+    live.revoke(key)
+    with nothing_stored(live):
+        assert_unauthorized(await live.identify(secret, origin=origin, headers=headers))
+        live.clock.advance(hours=1000)
+        assert_unauthorized(await live.identify(secret, origin=origin, headers=headers))
+
+
+async def test_a_key_expires_at_its_moment(live: Live):
+    """Interface 2.7, decisions 2.3: `expires_at` is when it stops working."""
+    _, secret = live.issue(expires_at_ms=live.clock.now_ms + 60_000)
+    live.clock.advance(seconds=59.999)
+    assert (await visit(live, secret)).status_code == 200
+    live.clock.advance(seconds=0.001)
+    with nothing_stored(live):
+        assert_unauthorized(await visit(live, secret))
+
+
+async def test_the_last_use_is_written_at_most_once_a_minute(live: Live):
+    """Decisions 2.3."""
+    key, secret = live.issue()
+    assert stored(live, key.id).last_used_at_ms is None
+    await visit(live, secret)
+    first = live.clock.now_ms
+    assert stored(live, key.id).last_used_at_ms == first
+    live.clock.advance(seconds=59.999)
+    await visit(live, secret)
+    assert stored(live, key.id).last_used_at_ms == first
+    live.clock.advance(seconds=0.001)
+    await visit(live, secret)
+    assert stored(live, key.id).last_used_at_ms == first + 60_000
+
+
+async def test_the_last_use_is_written_once_by_requests_that_overlap(tmp_path: Path):
+    """Decisions 2.3, with a commit that takes half a minute."""
+    threads = HeldThreads()
+    async with live_service(tmp_path, run_sync=threads) as live:
+        key, secret = live.issue()
+        first = live.clock.now_ms
+        threads.hold()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(visit, live, secret)
+            with trio.fail_after(60):
+                while not threads.waiting:
+                    await trio.lowlevel.checkpoint()
+                live.clock.advance(seconds=30)
+                nursery.start_soon(visit, live, secret)
+                while live.service.pipeline.statistics()["visitor_index"].accepted < 2:
+                    await trio.lowlevel.checkpoint()
+            threads.release()
+        assert len(live.events()) == 2
+        assert stored(live, key.id).last_used_at_ms == first
+
+
+@pytest.mark.parametrize(
+    ("pattern", "origin"),
+    [
+        ("https://shop.example", "https://shop.example"),
+        ("https://shop.example", "https://shop.example:443"),
+        ("https://shop.example:443", "https://shop.example"),
+        ("http://shop.example:80", "http://shop.example"),
+        ("HTTPS://Shop.Example", "https://shop.example"),
+        ("https://shop.example", "HTTPS://SHOP.EXAMPLE"),
+        ("https://shop.example:8443", "https://shop.example:8443"),
+        ("https://bücher.example", "https://xn--bcher-kva.example"),
+        ("https://*.shop.example", "https://a.shop.example"),
+        ("https://*.shop.example", "https://a.b.c.shop.example"),
+        ("https://*.shop.example:8443", "https://a.shop.example:8443"),
+        ("capacitor://localhost", "capacitor://localhost"),
+        ("https://[2001:db8::1]", "https://[2001:DB8:0::1]"),
+    ],
+)
+async def test_an_origin_is_matched_in_its_one_spelling(live: Live, pattern: str, origin: str):
+    """Decisions 2.6, 2.7; in production, where nothing else is let in."""
+    _, secret = live.issue(environment="production", allowed_origins=read_origins((pattern,)))
+    assert (await visit(live, secret, origin=origin)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("pattern", "origin"),
+    [
+        ("https://shop.example", "http://shop.example"),
+        ("https://shop.example", "https://shop.example:8443"),
+        ("https://shop.example", "https://a.shop.example"),
+        ("https://shop.example", "https://shop.example.evil.example"),
+        ("https://shop.example", "https://evilshop.example"),
+        ("https://shop.example", "https://shop.example/"),
+        ("https://shop.example", "https://shop.example/path"),
+        ("https://shop.example", "https://user@shop.example"),
+        ("https://shop.example", "shop.example"),
+        ("https://shop.example", "null"),
+        ("https://shop.example", "*"),
+        ("https://shop.example", ""),
+        ("https://shop.example", "https://shop.example, https://shop.example"),
+        ("https://*.shop.example", "https://shop.example"),
+        ("https://*.shop.example", "https://.shop.example"),
+        ("https://*.shop.example", "https://*.shop.example"),
+        ("https://*.shop.example", "https://evilshop.example"),
+        ("https://*.shop.example", "http://a.shop.example"),
+        ("https://*.shop.example", "https://a.shop.example:8443"),
+        ("https://*.shop.example", "https://a.shop.example.evil.example"),
+        ("capacitor://localhost", "ionic://localhost"),
+    ],
+)
+async def test_another_origin_is_refused(live: Live, pattern: str, origin: str):
+    """Decisions 2.6, 2.7; `Origin: null` too."""
+    _, secret = live.issue(environment="production", allowed_origins=read_origins((pattern,)))
+    with nothing_stored(live):
+        assert_unauthorized(await visit(live, secret, origin=origin))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["https://shop.example/", "https://shop.example/a", "shop.example", "*", "null", "", "https://*", "https://"],
+)
+async def test_what_is_no_origin_is_not_taken_for_a_key(text: str):
+    """Decisions 2.6: a path, a bare host or `*`."""
+    with pytest.raises(Refused):
+        read_origins((text,))
+
+
+async def test_a_key_takes_a_hundred_origins_and_no_more():
+    """Decisions 2.6."""
+    origins = tuple(f"https://{number}.example" for number in range(101))
+    assert len(read_origins(origins[:100])) == 100
+    with pytest.raises(Refused):
+        read_origins(origins)
+
+
+async def test_only_development_keys_take_loopback_origins_unasked(live: Live):
+    """Decisions 2.7: `http(s)://localhost`, `127.0.0.1` and `[::1]` on any port; an empty list accepts nothing else."""
+    _, development = live.issue(allowed_origins=())
+    strict = [live.issue(environment=name, allowed_origins=())[1] for name in ("production", "staging")]
+    for host in ("localhost", "127.0.0.1", "[::1]"):
+        for origin in (f"http://{host}", f"https://{host}", f"http://{host}:3000", f"https://{host}:65535"):
+            assert (await visit(live, development, origin=origin)).status_code == 200
+            with nothing_stored(live):
+                for secret in strict:
+                    assert_unauthorized(await visit(live, secret, origin=origin))
+    with nothing_stored(live):
+        for origin in (ORIGIN, "http://localhost.example", "http://a.localhost", "ftp://localhost", "http://127.0.0.2"):
+            for secret in (development, *strict):
+                assert_unauthorized(await visit(live, secret, origin=origin))
+
+
+@pytest.mark.parametrize("platform", ["ios", "react-native-ios", "flutter-ios"])
+async def test_without_an_origin_a_native_platform_of_the_key_lets_in(live: Live, platform: str):
+    """Decisions 2.7: `sdk.platform`, else the header `x-svc-sdk-platform`."""
+    _, secret = live.issue(environment="production", platforms=("web", "ios"), allowed_origins=())
+    assert (await visit(live, secret, origin=None, sdk={"platform": platform})).status_code == 200
+    by_header = {"x-svc-sdk-platform": platform}
+    assert (await visit(live, secret, origin=None, sdk={"version": "1"}, headers=by_header)).status_code == 200
+    assert [event.platform for _, event in live.events()] == ["ios", "ios"]
+    assert [event.origin for _, event in live.events()] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("platforms", "sdk", "header"),
+    [
+        (("web", "ios"), {}, None),
+        (("web", "ios"), {"platform": "web"}, None),
+        (("web", "ios"), {"platform": "android"}, None),
+        (("web", "ios"), {"platform": "react-native-android"}, None),
+        (("web", "ios"), {"platform": "iOS"}, None),
+        (("web", "ios"), {}, "web"),
+        (("web", "ios"), {}, "android"),
+        (("web", "ios"), {"platform": "web"}, "ios"),
+        (("ios",), {"platform": "android"}, "ios"),
+        (("web",), {"platform": "ios"}, None),
+        (("web",), {"platform": "web"}, None),
+        (("web",), {}, "ios"),
+    ],
+)
+async def test_without_an_origin_the_web_and_foreign_platforms_are_refused(
+    live: Live, platforms: tuple[str, ...], sdk: dict[str, str], header: str | None
+):
+    """Decisions 2.7; the body's platform goes before the header's."""
+    _, secret = live.issue(platforms=platforms)
+    headers = {} if header is None else {"x-svc-sdk-platform": header}
+    with nothing_stored(live):
+        assert_unauthorized(await visit(live, secret, origin=None, sdk=sdk, headers=headers))
+
+
+async def test_a_native_platform_is_no_way_around_a_foreign_origin(live: Live):
+    """Decisions 2.7: with an `Origin` the origin decides."""
+    _, secret = live.issue(platforms=("web", "ios"))
+    with nothing_stored(live):
+        for origin in ("https://other.example", "null", ""):
+            assert_unauthorized(await visit(live, secret, origin=origin, sdk={"platform": "ios"}))
+
+
+async def test_a_native_key_hears_what_is_wrong_with_its_body_once_its_platform_is_known(live: Live):
+    """Decisions 1.8, 2.7: the effective platform authenticates; only then are the fields looked at."""
+    _, secret = live.issue(platforms=("ios",))
+    headers = {"x-svc-sdk-platform": "ios"}
+    with nothing_stored(live):
+        response = await visit(live, secret, origin=None, sdk={"more": 1}, headers=headers)
+        assert_error(response, 422, "validation_error", ("sdk.more", "unknown_field", "body"))
+
+
+async def test_a_body_that_is_wrong_elsewhere_still_says_its_platform(live: Live):
+    """Decisions 1.8, 2.7: as above, where only `sdk.platform` says it, which goes before the header."""
+    _, secret = live.issue(platforms=("ios",))
+    with nothing_stored(live):
+        response = await visit(live, secret, origin=None, sdk={"platform": "ios"}, more=1)
+        assert_error(response, 422, "validation_error", ("more", "unknown_field", "body"))
+
+
+async def test_a_secret_key_with_an_origin_is_refused(live: Live):
+    """Interface 5, decisions 2.8. The documentation page, whose development keys are excepted, does not exist yet."""
+    for environment in ("production", "staging", "development"):
+        _, secret = live.issue("secret", environment)
+        assert (await visit(live, secret, origin=None)).status_code == 200
+        with nothing_stored(live):
+            for origin in (ORIGIN, "http://localhost", "null", ""):
+                assert_unauthorized(await visit(live, secret, origin=origin))
+                assert_unauthorized(await live.identify(secret, origin=origin, headers=VISITOR))
+
+
+async def test_management_keys_identify_nobody(live: Live):
+    """Interface 5: they are for the management routes."""
+    for role in ("admin", "developer"):
+        _, secret = live.issue("management", role=role)
+        with nothing_stored(live):
+            for origin in (None, ORIGIN):
+                assert_unauthorized(await visit(live, secret, origin=origin, headers=VISITOR))
+
+
+async def test_a_key_of_another_region_is_refused(tmp_path: Path):
+    """Interface 5 rule 1, decisions 2.11."""
+    async with live_service(tmp_path, region="eu") as live:
+        for kind, origin, headers in (("public", ORIGIN, BROWSER), ("secret", None, {}), ("proxy", None, VISITOR)):
+            _, at_home = live.issue(kind, region="eu")
+            _, abroad = live.issue(kind, region="us")
+            assert (await live.identify(at_home, report(), origin=origin, headers=headers)).status_code == 200
+            with nothing_stored(live):
+                assert_unauthorized(await live.identify(abroad, report(), origin=origin, headers=headers))
+
+
+async def test_a_key_works_for_its_own_organization_only(live: Live):
+    """Interface 5: what one organization's key identifies is nobody else's."""
+    _, mine = live.issue()
+    other = live.new_organization()
+    _, theirs = live.issue(organization=other.number)
+    first = (await visit(live, mine)).json()
+    second = (await visit(live, theirs)).json()
+    assert first["visitor_id"] != second["visitor_id"]
+    assert second["visitor_is_new"] is True
+    assert len(live.events()) == 1
+
+
+async def test_a_proxy_key_speaks_for_a_visitor_of_any_platform(live: Live):
+    """Interface 5, decisions 2.9: alone in `x-api-key`."""
+    _, secret = live.issue("proxy", "production")
+    for platform in ("web", "ios", "flutter-android"):
+        response = await forward(live, secret, VISITOR, sdk={"platform": platform})
+        assert response.status_code == 200
+    assert [event.ip_address for _, event in live.events()] == [PUBLIC_ADDRESS] * 3

@@ -1,0 +1,147 @@
+"""Interface 2.2, 7, 8 and decisions 3.10, 4: the rate limit of an organization."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import httpx
+import pytest
+
+from svc.cli.organizations import create_organization
+from svc.store.transactions import accounts
+from tests.spec.answers import BROWSER, assert_error, forward, nothing_stored, post, visit
+from tests.support.live import PUBLIC_ADDRESS, Live, live_service
+
+
+def rate(response: httpx.Response) -> tuple[int, int]:
+    return int(response.headers["ratelimit-limit"]), int(response.headers["ratelimit-remaining"])
+
+
+def limited(live: Live, limit: int) -> partial[tuple[object, str]]:
+    """Issues keys of a new organization with this limit."""
+    return partial(live.issue, organization=live.new_organization(rate_limit=limit).number)
+
+
+async def test_a_new_organization_has_100_per_second(live: Live):
+    """Decisions 4: the default."""
+    created = create_organization(live.found, live.world, "default", credit=0)
+    _, secret = live.issue(organization=created.number)
+    assert rate(await visit(live, secret)) == (100, 99)
+
+
+async def test_the_burst_is_the_limit_and_then_it_is_429(live: Live):
+    """Interface 2.2, 7; decisions 3.10, 4: whole tokens left, and `Retry-After` of at least one second."""
+    _, secret = limited(live, 3)()
+    for remaining in (2, 1, 0):
+        response = await visit(live, secret)
+        assert response.status_code == 200
+        assert rate(response) == (3, remaining)
+        assert "retry-after" not in response.headers
+    with nothing_stored(live):
+        response = await visit(live, secret)
+    assert_error(response, 429, "rate_limited")
+    assert rate(response) == (3, 0)
+    assert response.headers["retry-after"] == "1"
+    assert response.headers["svc-balance-micros"] == "10000000"
+
+
+async def test_tokens_come_back_with_time_up_to_the_limit(live: Live):
+    """Decisions 4: a token bucket; `RateLimit-Remaining` counts whole tokens."""
+    _, secret = limited(live, 2)()
+    assert [rate(await visit(live, secret))[1] for _ in range(2)] == [1, 0]
+    live.clock.advance(seconds=0.499)
+    assert (await visit(live, secret)).status_code == 429
+    live.clock.advance(seconds=0.001)
+    assert rate(await visit(live, secret)) == (2, 0)
+    live.clock.advance(hours=1)
+    assert [(await visit(live, secret)).status_code for _ in range(3)] == [200, 200, 429]
+
+
+async def test_after_the_seconds_of_retry_after_there_is_a_token(live: Live):
+    """Interface 2.2: seconds to wait."""
+    _, secret = limited(live, 1)()
+    await visit(live, secret)
+    seconds = int((await visit(live, secret)).headers["retry-after"])
+    live.clock.advance(seconds=seconds)
+    assert (await visit(live, secret)).status_code == 200
+
+
+async def test_all_keys_and_environments_of_an_organization_share_one_limit(live: Live):
+    """Decisions 4."""
+    issue = limited(live, 4)
+    remaining: list[int] = []
+    for environment in ("production", "staging", "development"):
+        _, secret = issue(environment=environment)
+        remaining.append(rate(await visit(live, secret))[1])
+    _, proxy = issue("proxy")
+    headers = {**BROWSER, "x-svc-visitor-ip": PUBLIC_ADDRESS}
+    remaining.append(rate(await forward(live, proxy, headers))[1])
+    assert remaining == [3, 2, 1, 0]
+    _, server = issue("secret")
+    assert_error(await forward(live, server, BROWSER), 429, "rate_limited")
+
+
+async def test_one_organization_does_not_use_up_the_limit_of_another(live: Live):
+    """Interface 8: per organization."""
+    _, loud = limited(live, 1)()
+    _, quiet = limited(live, 1)()
+    assert [(await visit(live, loud)).status_code for _ in range(3)] == [200, 429, 429]
+    assert (await visit(live, quiet)).status_code == 200
+
+
+async def test_zero_is_no_limit(live: Live):
+    """Decisions 4; the headers are there all the same."""
+    _, secret = limited(live, 0)()
+    for _ in range(3):
+        response = await visit(live, secret)
+        assert response.status_code == 200
+        assert rate(response)[0] == 0
+
+
+async def test_what_is_refused_before_admission_takes_no_token_and_has_no_such_headers(live: Live):
+    """Decisions 3.10: "every identify answer that reached admission"."""
+    _, secret = limited(live, 2)()
+    refused = [
+        await visit(live, secret, origin="https://other.example"),
+        await visit(live, secret, sdk=5),
+        await visit(live, secret, headers={"idempotency-key": "x" * 256}),
+        await post(live, secret, b"nonsense"),
+        await post(live, secret, b" " * (2 << 20)),
+        await post(live, secret, b"{}", content_type="text/plain"),
+    ]
+    for response in refused:
+        assert response.is_client_error
+        for name in ("ratelimit-limit", "ratelimit-remaining", "svc-balance-micros"):
+            assert name not in response.headers
+    assert rate(await visit(live, secret)) == (2, 1)
+
+
+async def test_a_402_carries_the_headers_too(live: Live):
+    """Decisions 3.10."""
+    organization = live.new_organization(credit_usd=0.002, rate_limit=5)
+    _, secret = live.issue(environment="production", organization=organization.number)
+    response = await visit(live, secret)
+    assert_error(response, 402, "no_credit")
+    assert rate(response) == (5, 4)
+    assert response.headers["svc-balance-micros"] == "2000"
+
+
+@pytest.mark.parametrize("limit", [1, 5])
+async def test_a_changed_limit_holds_at_the_next_request(live: Live, limit: int):
+    """Decisions 4, 10: set by the operator while the service runs."""
+    organization = live.new_organization(rate_limit=3)
+    _, secret = live.issue(organization=organization.number)
+    assert rate(await visit(live, secret)) == (3, 2)
+    live.found.store.write_now([partial(accounts.set_rate_limit, number=organization.number, per_s=limit)])
+    live.clock.advance(seconds=1)
+    assert rate(await visit(live, secret)) == (limit, limit - 1)
+
+
+async def test_a_restart_refills(tmp_path: Path):
+    """Decisions 4."""
+    async with live_service(tmp_path) as live:
+        _, secret = limited(live, 1)()
+        assert [(await visit(live, secret)).status_code for _ in range(2)] == [200, 429]
+    async with live_service(tmp_path) as live:
+        assert (await visit(live, secret)).status_code == 200

@@ -8,12 +8,7 @@ from typing import Any
 ZONES = ("Europe/London", "Europe/Berlin", "America/New_York", "America/Los_Angeles", "Asia/Tokyo", "Australia/Sydney")
 LANGUAGES = (["en-GB", "en"], ["de-DE", "de", "en"], ["en-US", "en"], ["es"], ["ja", "en-US"], ["en-AU", "en"])
 SCREENS = ((1920, 1080), (1536, 864), (2560, 1440), (1366, 768), (1440, 900), (3840, 2160))
-CARDS = (
-    "Intel(R) UHD Graphics 620",
-    "Intel(R) Iris(R) Xe Graphics",
-    "NVIDIA GeForce RTX 3060",
-    "AMD Radeon(TM) Graphics",
-)
+CARDS = ("Intel(R) UHD Graphics 620", "Intel(R) Iris(R) Xe Graphics", "NVIDIA GeForce RTX 3060", "AMD Radeon RX 66")
 FONTS = (
     "Agency FB", "Arial Unicode MS", "Calibri", "Century", "Century Gothic", "Franklin Gothic", "Futura", "Gill Sans",
     "Haettenschweiler", "Helvetica Neue", "Leelawadee", "Lucida Bright", "Lucida Sans", "MS Outlook", "MS UI Gothic",
@@ -26,9 +21,10 @@ def device_report(number: int) -> dict[str, Any]:
     chance = random.Random(number)
     zone = chance.randrange(len(ZONES))
     width, height = chance.choice(SCREENS)
+    card = chance.choice(CARDS)
     return {
-        "userAgent": "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/137.0.0.0 "
-        "Safari/537.36",
+        "userAgent": "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) "
+        "Chrome/137.0.0.0 Safari/537.36",
         "uaData": {
             "brands": [
                 {"brand": "Google Chrome", "version": "137"},
@@ -56,7 +52,7 @@ def device_report(number: int) -> dict[str, Any]:
         "maxTouchPoints": 0,
         "webgl": {
             "vendor": "Google Inc. (Intel)",
-            "renderer": f"ANGLE ({chance.choice(CARDS)} (0x{chance.randrange(4096):08X}) Direct3D11 vs_5_0 ps_5_0, D3D11)",
+            "renderer": f"ANGLE ({card} (0x{chance.randrange(4096):08X}) Direct3D11 vs_5_0 ps_5_0, D3D11)",
         },
         "fonts": sorted(chance.sample(FONTS, 16)),
         "plugins": ["PDF Viewer", "Chrome PDF Viewer", "Chromium PDF Viewer", "Microsoft Edge PDF Viewer"],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from functools import cache
 from typing import Any, TypeGuard, TypeVar
 
 import msgspec
@@ -172,8 +173,7 @@ def _wrong_names(body: bytes, kind: type[msgspec.Struct]) -> Refusal | None:
     The decoder keeps the last of two silently. Unknown names are refused already, so two members of one name spell it
     out twice, or hide it behind an escape; when neither can be, the careful scan is not needed.
     """
-    names = kind.__struct_encode_fields__
-    if b"\\u" not in body and all(body.count(b'"%b"' % name.encode()) <= 1 for name in names):
+    if b"\\u" not in body and all(body.count(name) <= 1 for name in _quoted_names(kind)):
         return None
     seen: set[str] = set()
     depth = 0
@@ -191,6 +191,11 @@ def _wrong_names(body: bytes, kind: type[msgspec.Struct]) -> Refusal | None:
             seen.add(name)
         previous = text
     return None
+
+
+@cache
+def _quoted_names(kind: type[msgspec.Struct]) -> list[bytes]:
+    return [b'"%b"' % name.encode() for name in kind.__struct_encode_fields__]
 
 
 _TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:]')

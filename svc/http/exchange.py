@@ -19,7 +19,7 @@ from svc.domain.refusals import CATALOGUE, Refusal, invalid
 from svc.http.authentication import Caller, authenticate, claimed_platform, platform_refusal
 from svc.http.body import MAX_WIRE_BYTES, acceptable, decode, sdk_platform, unpack
 from svc.http.endpoint import Call, Outcome, Services
-from svc.http.routes import Route, by_path
+from svc.http.routes import Place, Route, by_path
 from svc.http.schema import error_body
 from svc.world import World
 
@@ -48,24 +48,23 @@ class Exchange:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._routes = by_path()
+        self._places = by_path()
 
     def knows(self, path: str) -> bool:
-        return path in self._routes
+        return path in self._places
 
     async def answer(self, scope: HTTPScope, receive: ASGIReceiveCallable) -> Answer:
         """Every request for a known path gets exactly one answer, a fault of this program included."""
         at_ms = self._services.world.now_ms()
         request_id = self._services.world.request_id(at_ms)
         headers = _read_headers(scope)
-        methods, method = self._routes[scope["path"]], scope["method"]
-        route = methods.get("GET" if method == "HEAD" else method)
-        browsers = any(known.from_browsers for known in methods.values())
-        origin = headers.get("origin") if browsers else None
-        if method == "OPTIONS" and browsers:
-            return _preflight(request_id, origin, methods)
+        place, method = self._places[scope["path"]], scope["method"]
+        route = place.routes.get("GET" if method == "HEAD" else method)
+        origin = headers.get("origin") if place.from_browsers else None
+        if method == "OPTIONS" and place.from_browsers:
+            return _preflight(request_id, origin, place)
         if route is None:
-            return render(request_id, Outcome(Refusal("method_not_allowed"), headers=_allow(methods)), origin)
+            return render(request_id, Outcome(Refusal("method_not_allowed"), headers={"Allow": place.allow}), origin)
         try:
             outcome = await self._run(route, scope, receive, request_id, at_ms, headers)
         except Exception:
@@ -128,7 +127,7 @@ async def _receive_body(receive: ASGIReceiveCallable, timeout_s: float) -> bytes
     """All of the body, within its time and its size on the wire."""
     parts: list[bytes] = []
     size = 0
-    with trio.move_on_after(timeout_s):
+    with trio.CancelScope(deadline=trio.current_time() + timeout_s):
         while True:
             message = await receive()
             if message["type"] != "http.request":
@@ -170,19 +169,9 @@ def _unknown_query(query_string: bytes) -> Refusal:
     return invalid(names[0] if names else "", "unknown_field", "query")
 
 
-def _allow(methods: dict[str, Route]) -> dict[str, str]:
-    """Every method that the path takes (RFC 9110, 10.2.1)."""
-    taken = {*methods}
-    if "GET" in methods:
-        taken.add("HEAD")
-    if any(route.from_browsers for route in methods.values()):
-        taken.add("OPTIONS")
-    return {"Allow": ", ".join(sorted(taken))}
-
-
-def _preflight(request_id: UUID, origin: str | None, methods: dict[str, Route]) -> Answer:
+def _preflight(request_id: UUID, origin: str | None, place: Place) -> Answer:
     """Answered for any origin, without a key (decisions 3.11)."""
-    headers = {"X-Request-Id": str(request_id), "Vary": "Origin", **_allow(methods)}
+    headers = {"X-Request-Id": str(request_id), "Vary": "Origin", "Allow": place.allow}
     if origin is not None:
         headers |= {"Access-Control-Allow-Origin": origin, **PREFLIGHT_HEADERS}
     return Answer(204, _encode(headers), b"")

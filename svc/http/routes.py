@@ -73,10 +73,31 @@ ROUTES: tuple[Route, ...] = (
 )
 
 
-def by_path(routes: tuple[Route, ...] = ROUTES) -> dict[str, dict[str, Route]]:
-    """Path -> method -> route, as served."""
+class Place(msgspec.Struct, frozen=True):
+    """One path as it is served."""
+
+    routes: dict[str, Route]
+    """By method."""
+    from_browsers: bool
+    """CORS is answered here."""
+    allow: str
+    """Every method that the path takes, as the `Allow` header says it (RFC 9110, 10.2.1)."""
+
+
+def by_path(routes: tuple[Route, ...] = ROUTES) -> dict[str, Place]:
+    """Path -> what is there."""
     table: dict[str, dict[str, Route]] = {}
     for route in routes:
         for path in (BASE + route.path, route.path) if route.at_root else (BASE + route.path,):
             table.setdefault(path, {})[route.method] = route
-    return table
+    return {path: _place(found) for path, found in table.items()}
+
+
+def _place(routes: dict[str, Route]) -> Place:
+    from_browsers = any(route.from_browsers for route in routes.values())
+    taken: list[str] = [*routes]
+    if "GET" in routes:
+        taken.append("HEAD")
+    if from_browsers:
+        taken.append("OPTIONS")
+    return Place(routes, from_browsers, ", ".join(sorted(taken)))

@@ -54,7 +54,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """For the client to take each part of an answer."""
     keep_alive_timeout_s: Seconds = 60
     """For the next request on a connection."""
-    drain_limit_s: Seconds = 10
+    drain_limit_s: Seconds = 8
     """For running requests to finish after SIGTERM."""
     admission_capacity: Count = 1024
     """Requests that may wait to be admitted; over it is 503 at once."""

@@ -17,7 +17,8 @@ import trio
 from svc.actors.mailbox import Mailbox
 from svc.actors.messages import Assessed, Failed
 from svc.domain.matching import Statistics
-from svc.store.store import Store, StoreFull, Transaction
+from svc.store.snapshot import Transaction
+from svc.store.store import Store, StoreFull
 from svc.store.tables import STATISTICS
 from svc.store.transactions.identification import Recorded, identify
 

@@ -17,6 +17,7 @@ from svc.domain.records import Organization
 from svc.http.schema import timestamp
 from svc.store import views
 from svc.store.directory import Opened
+from svc.store.snapshot import Transaction
 from svc.store.transactions import accounts
 from svc.world import World, twenty_characters
 
@@ -74,7 +75,7 @@ def create_organization(
     organization_id = "org_" + twenty_characters(world.entropy)
     entry_id = world.request_id(now_ms) if credit else None
 
-    def job(transaction: accounts.Transaction) -> Organization:
+    def job(transaction: Transaction) -> Organization:
         created = accounts.create_organization(
             transaction, organization_id=organization_id, name=name, now_ms=now_ms, rate_limit_per_s=rate_limit
         )

@@ -16,7 +16,7 @@ from svc.http.schema import timestamp
 from svc.service import opened_directory
 from svc.store import views
 from svc.store.directory import Opened
-from svc.store.store import Transaction
+from svc.store.snapshot import Transaction
 from svc.store.views import Account
 from svc.world import World
 

@@ -19,7 +19,7 @@ from svc.domain.records import Organization
 from svc.domain.refusals import Detail, Issue, Refusal
 from svc.domain.useragent import read_hints
 from svc.store import views
-from svc.store.store import Snapshot
+from svc.store.snapshot import Snapshot
 
 MAX_USER_AGENT_BYTES = 1024
 MAX_PLATFORM_LENGTH = 64

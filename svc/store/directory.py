@@ -12,7 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from svc.store.store import DEFAULT_MAP_BYTES, Store, Transaction
+from svc.store.snapshot import Transaction
+from svc.store.store import DEFAULT_MAP_BYTES, Store
 from svc.store.tables import META
 from svc.world import RunSync
 

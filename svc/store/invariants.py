@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from uuid import UUID
 
 from svc.store.codec import Corrupted
-from svc.store.store import Snapshot
+from svc.store.snapshot import Snapshot
 from svc.store.tables import (
     BALANCES,
     BLOCKS,

@@ -6,14 +6,11 @@ A migration is a function of the transaction, in order, never changed once relea
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
+from svc.store.snapshot import Transaction
 from svc.store.tables import META
 
-if TYPE_CHECKING:
-    from svc.store.store import Transaction
-
-Migration = Callable[["Transaction"], None]
+Migration = Callable[[Transaction], None]
 
 
 def _first_version(_: Transaction) -> None:

@@ -13,7 +13,7 @@ happen inside one call. What leaves this package is ordered keys, ranges and tra
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,11 +22,11 @@ import msgspec
 import trio
 
 from svc.store.migrations import MIGRATIONS, Migration, migrate
-from svc.store.tables import TABLES, Table
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.tables import TABLES
 from svc.world import RunSync
 
 T = TypeVar("T")
-V = TypeVar("V")
 
 DEFAULT_MAP_BYTES = 64 << 30
 _MAX_TABLES = 64
@@ -35,49 +35,6 @@ _MAX_READERS = 126
 
 class StoreFull(Exception):  # noqa: N818  a state of the disk rather than a mistake of the caller
     """The map or the disk is full; nothing of the batch was stored. Deletes still work once there is room for them."""
-
-
-class Snapshot:
-    """One consistent state of the store. Keys go in and come out as tuples of their parts."""
-
-    def __init__(self, handle: lmdb.Transaction, tables: dict[str, Any]) -> None:
-        self._handle: Any = handle  # its stubs say bytes | memoryview; opened without `buffers`, it gives bytes
-        self._tables = tables
-
-    def get(self, table: Table[V], *key: Any) -> V | None:
-        raw = self._handle.get(table.key.pack(*key), db=self._tables[table.name])
-        return None if raw is None else table.value.decode(raw)
-
-    def has(self, table: Table[Any], *key: Any) -> bool:
-        return self._handle.get(table.key.pack(*key), db=self._tables[table.name]) is not None
-
-    def scan(
-        self, table: Table[V], *prefix: Any, start: tuple[Any, ...] | None = None
-    ) -> Iterator[tuple[tuple[Any, ...], V]]:
-        """Rows whose key starts with `prefix`, in key order, from the key `start` on if given."""
-        stem = table.key.prefix(*prefix)
-        with self._handle.cursor(db=self._tables[table.name]) as cursor:
-            found = cursor.set_range(stem if start is None else table.key.prefix(*start))
-            while found:
-                raw = cursor.key()
-                if not raw.startswith(stem):
-                    return
-                yield table.key.unpack(raw), table.value.decode(cursor.value())
-                found = cursor.next()
-
-    def count(self, table: Table[Any]) -> int:
-        return self._handle.stat(self._tables[table.name])["entries"]
-
-
-class Transaction(Snapshot):
-    """A snapshot that may be changed. Lives on the writer's thread only."""
-
-    def put(self, table: Table[V], key: tuple[Any, ...], value: V) -> None:
-        self._handle.put(table.key.pack(*key), table.value.encode(value), db=self._tables[table.name])
-
-    def delete(self, table: Table[Any], *key: Any) -> bool:
-        """Whether there was such a row."""
-        return self._handle.delete(table.key.pack(*key), db=self._tables[table.name])
 
 
 class Reading:

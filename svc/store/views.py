@@ -7,7 +7,7 @@ from uuid import UUID
 
 from svc.domain.credentials import Key
 from svc.domain.records import Document, Event, Organization
-from svc.store.store import Snapshot
+from svc.store.snapshot import Snapshot
 from svc.store.tables import BALANCES, DOCUMENTS, EVENTS, KEYS, ORGANIZATION_IDS, ORGANIZATION_KEYS, ORGANIZATIONS
 
 

@@ -5,7 +5,8 @@ import pytest
 import trio
 
 from svc.store.migrations import MIGRATIONS, NewerStore
-from svc.store.store import Store, StoreFull, Transaction
+from svc.store.snapshot import Transaction
+from svc.store.store import Store, StoreFull
 from svc.store.tables import BALANCES, META, STATISTICS
 from tests.support.worlds import HeldThreads
 

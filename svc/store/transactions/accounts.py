@@ -9,7 +9,7 @@ import msgspec
 
 from svc.domain.billing import TRANSITIONS, BillingStatus, LedgerEntry
 from svc.domain.records import Organization
-from svc.store.store import Transaction
+from svc.store.snapshot import Transaction
 from svc.store.tables import BALANCES, LEDGER, META, ORGANIZATION_IDS, ORGANIZATIONS
 
 

@@ -30,7 +30,7 @@ from svc.domain.records import (
 )
 from svc.domain.refusals import Refusal
 from svc.domain.scoring import Score, Weights, default_profile, group_triggers, score
-from svc.store.store import Transaction
+from svc.store.snapshot import Transaction
 from svc.store.tables import (
     BALANCES,
     BLOCKS,

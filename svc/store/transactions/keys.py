@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from svc.domain.credentials import Key
-from svc.store.store import Transaction
+from svc.store.snapshot import Transaction
 from svc.store.tables import KEY_IDS, KEYS, ORGANIZATION_KEYS
 
 LAST_USED_STEP_MS = 60_000

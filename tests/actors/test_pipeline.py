@@ -1,0 +1,168 @@
+"""What the pipeline does when a part of it fails, and how it ends."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+from typing import Any
+
+import lmdb
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from svc.actors.mailbox import Reply
+from svc.actors.messages import Answer, Failed, Identify
+from svc.actors.pipeline import Pipeline
+from svc.domain.addresses import Address
+from svc.domain.identification import Identified, Submission
+from svc.domain.model import RequestFacts
+from svc.domain.network import Range
+from svc.store.directory import Opened, open_directory
+from svc.store.tables import EVENTS
+from svc.world import World
+from tests.support.live import PUBLIC_ADDRESS, report
+from tests.support.worlds import HeldThreads
+
+HOSTILE = "9.9.9.9"
+
+
+class Fragile:
+    """Ranges that break on one address in a way nobody foresaw."""
+
+    def find(self, address: Address, /) -> Range | None:
+        if str(address) == HOSTILE:
+            raise RuntimeError("nobody foresaw this")
+        return None
+
+
+def open_store(directory: Path, run_sync: Any) -> Opened:
+    return open_directory(directory, run_sync, World.real().entropy, durable=False, map_bytes=16 << 20)
+
+
+def pipeline_over(found: Opened, **capacities: int) -> Pipeline:
+    given = {"admission_capacity": 64, "stage_capacity": 8, "batch_limit": 8, **capacities}
+    return Pipeline(found.store, Fragile(), **given)
+
+
+def submission(device: int, ip: str = PUBLIC_ADDRESS) -> Submission:
+    world = World.real()
+    return Submission(
+        request_id=world.request_id(world.now_ms()),
+        spare_visitor_id=f"{device:020}",
+        at_ms=world.now_ms(),
+        organization=1,
+        key_id="key_test",
+        touched_key=None,
+        environment="development",
+        sdk_platform="web",
+        sdk_version=None,
+        origin=None,
+        tag=None,
+        idempotency=None,
+        facts=RequestFacts(ip=ip),
+        signals=report(device),
+        signals_json=b"{}",
+    )
+
+
+def offer(pipeline: Pipeline, sent: Submission) -> Reply[Answer]:
+    reply: Reply[Answer] = Reply()
+    pipeline.admission.offer(Identify(sent, 0, reply))
+    return reply
+
+
+async def test_a_report_that_breaks_an_adapter_fails_alone(tmp_path: Path):
+    found = open_store(tmp_path, HeldThreads())
+    pipeline = pipeline_over(found)
+    replies = [offer(pipeline, submission(n, HOSTILE if n == 3 else PUBLIC_ADDRESS)) for n in range(6)]
+    pipeline.admission.close()
+    await pipeline.run()
+    outcomes = [(await reply.wait()).outcome for reply in replies]
+    assert outcomes[3] == Failed("internal_error")
+    assert all(isinstance(outcome, Identified) for outcome in outcomes[:3] + outcomes[4:])
+    with found.store.read() as snapshot:
+        assert snapshot.count(EVENTS) == 5
+    found.store.close()
+
+
+async def test_what_was_admitted_before_the_end_is_answered(tmp_path: Path):
+    threads = HeldThreads()
+    found = open_store(tmp_path, threads)
+    pipeline = pipeline_over(found, stage_capacity=1, batch_limit=2)
+    replies = [offer(pipeline, submission(n)) for n in range(20)]
+    threads.hold()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(pipeline.run)
+        await wait_all_tasks_blocked()
+        pipeline.admission.close()
+        threads.release()
+    for reply in replies:
+        assert isinstance((await reply.wait()).outcome, Identified)
+    found.store.close()
+
+
+async def test_requests_that_gather_while_a_commit_is_on_the_disk_share_the_next(tmp_path: Path):
+    threads = HeldThreads()
+    found = open_store(tmp_path, threads)
+    pipeline = pipeline_over(found, batch_limit=64, stage_capacity=64)
+    before = found.store.statistics().commits
+    threads.hold()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(pipeline.run)
+        first = offer(pipeline, submission(0))
+        await wait_all_tasks_blocked()
+        rest = [offer(pipeline, submission(n)) for n in range(1, 31)]
+        await wait_all_tasks_blocked()
+        pipeline.admission.close()
+        threads.release()
+    for reply in (first, *rest):
+        await reply.wait()
+    at_the_end = 1  # for what the statistics have learned
+    assert found.store.statistics().commits == before + 2 + at_the_end
+    found.store.close()
+
+
+class BrokenDisk:
+    """A `run_sync` under which commits fail as a broken disk makes them fail."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+        self.broken = True
+
+    async def __call__(self, function: Any, /) -> Any:
+        if self.broken:
+            error = lmdb.Error("mdb_txn_commit")
+            error.code = self.code
+            raise error
+        return function()
+
+
+async def test_a_commit_that_fails_ends_the_pipeline_and_acknowledges_nothing(tmp_path: Path):
+    found = open_store(tmp_path, BrokenDisk(errno.EIO))
+    pipeline = pipeline_over(found)
+    reply = offer(pipeline, submission(1))
+    with pytest.RaisesGroup(pytest.RaisesExc(lmdb.Error)):
+        await pipeline.run()
+    with trio.move_on_after(0):
+        await reply.wait()
+        pytest.fail("nothing may be answered when the commit failed")
+    found.store.close()
+
+
+async def test_the_statistics_say_how_full_each_mailbox_is(tmp_path: Path):
+    threads = HeldThreads()
+    found = open_store(tmp_path, threads)
+    pipeline = pipeline_over(found, stage_capacity=2, batch_limit=1)
+    threads.hold()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(pipeline.run)
+        for number in range(10):
+            offer(pipeline, submission(number))
+        await wait_all_tasks_blocked()
+        waiting = {name: box.waiting for name, box in pipeline.statistics().items()}
+        assert waiting["visitor_index"] == waiting["scorer"] == 2, "pressure travels back stage by stage"
+        assert waiting["admission"] > 0
+        threads.release()
+        pipeline.admission.close()
+    found.store.close()

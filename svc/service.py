@@ -21,6 +21,8 @@ from svc.actors.pipeline import Pipeline
 from svc.actors.supervisor import supervise
 from svc.config import Config, ConfigError
 from svc.domain import deferred
+from svc.domain.model import Report, RequestFacts
+from svc.domain.useragent import read_agent
 from svc.http.app import App
 from svc.http.authentication import Gate
 from svc.http.edge import Edge, EdgeLimits, open_listeners, serve
@@ -33,6 +35,7 @@ from svc.world import World
 
 log = structlog.get_logger()
 
+_ANYBODY = RequestFacts(ip="127.0.0.1", user_agent="Mozilla/5.0")
 DRAIN_MARGIN_S = 2.0
 """Beyond `drain_limit_s`, for the stages behind the edge to end and the last commit to be made."""
 
@@ -138,6 +141,7 @@ async def run_until_signalled(
 ) -> None:
     """Serve on `bind` until SIGTERM or SIGINT, then drain and return. `once_serving` runs beside it when it is up."""
     shutdown = trio.Event()
+    read_agent(_ANYBODY, Report())  # loads the patterns: half a second that no visitor should wait for
     listeners = await listen(bind)
     async with trio.open_nursery() as nursery:
         await nursery.start(_watch_signals, shutdown)

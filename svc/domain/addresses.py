@@ -13,6 +13,9 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 Address = IPv4Address | IPv6Address
 
+LONGEST_LITERAL = 45
+"""Characters of an IPv6 address that ends in a dotted IPv4 one."""
+
 _SPECIAL_V4 = (
     "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "168.63.129.16/32", "169.254.0.0/16", "172.16.0.0/12",
     "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16",
@@ -30,9 +33,13 @@ def parse_ip(text: str) -> str | None:
     return None if address is None else str(address)
 
 
-@lru_cache(maxsize=4096)
 def read_address(text: str) -> Address | None:
     """The address that the text spells; an IPv4 address mapped into IPv6 is the IPv4 address."""
+    return _read(text) if len(text) <= LONGEST_LITERAL else None
+
+
+@lru_cache(maxsize=4096)
+def _read(text: str) -> Address | None:
     try:
         address = ip_address(text)
     except ValueError:

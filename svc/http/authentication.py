@@ -13,7 +13,7 @@ import msgspec
 
 from svc.domain.addresses import client_address, parse_ip
 from svc.domain.credentials import Credential, Key, KeyKind, digest, parse
-from svc.domain.model import ClientHints, RequestFacts, scoring_platform
+from svc.domain.model import RequestFacts, scoring_platform
 from svc.domain.origins import normalise_origin, origin_allowed
 from svc.domain.records import Organization
 from svc.domain.refusals import Detail, Issue, Refusal
@@ -185,7 +185,7 @@ def _own_facts(gate: Gate, headers: Headers, peer: str) -> RequestFacts:
         ip=client_address(peer, headers.get("x-forwarded-for"), gate.trusted_proxies),
         user_agent=headers.get("user-agent"),
         accept_language=headers.get("accept-language"),
-        hints=read_hints(headers) if "sec-ch-ua" in headers else _NO_HINTS,
+        hints=read_hints(headers),
     )
 
 
@@ -208,6 +208,3 @@ def _unauthorized(reason: str, key: Key | None = None) -> Refusal:
 
 def _metadata(header: str, issue: Issue) -> Refusal:
     return Refusal("invalid_visitor_metadata", (Detail(header, issue, "header"),))
-
-
-_NO_HINTS = ClientHints()

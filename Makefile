@@ -5,7 +5,7 @@
 PYTHON ?= python3.11
 BIN := .venv/bin
 
-.PHONY: run test venv check format bench lock clean
+.PHONY: run test venv check format bench accuracy lock clean
 
 run: venv
 	$(BIN)/svc dev
@@ -34,6 +34,12 @@ format: venv
 
 bench: venv
 	$(BIN)/python -m bench.identify
+
+# Replays the streams of the shared data beside the project, and rewrites the figures in docs. STREAMS="dev hard" for
+# others; MILLION=1 to measure among a million visitors, too; JSON=file for every figure.
+accuracy: venv
+	$(BIN)/python -m bench.linkage.accuracy $(if $(STREAMS),--streams $(STREAMS)) $(if $(MILLION),--million) \
+	  $(if $(JSON),--json $(JSON))
 
 # Raise the pinned versions within the bounds of pyproject.toml.
 lock: venv

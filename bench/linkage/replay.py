@@ -24,12 +24,11 @@ from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
-from svc.domain.useragent import read_agent
-
 from svc.domain.matching import Block, Features, Recognition, Statistics, Visitor, extract, recognise
 from svc.domain.matching.blocks import EMPTY_BLOCK, BlockKey
 from svc.domain.model import RequestFacts
 from svc.domain.report import read_report
+from svc.domain.useragent import read_agent
 
 DAY_MS = 86_400_000
 

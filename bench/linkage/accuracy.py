@@ -1,0 +1,209 @@
+"""How well a returning device is recognised, beside what others do, on the same visits; and what that costs.
+
+    python -m bench.linkage.accuracy [--streams small small-hard every-7-days] [--million] [--json FILE] [--no-docs]
+
+Replays every stream through `svc replay`, with and without client tokens; judges its answers and those of the
+baselines; climbs the ladder of real browser upgrades; measures time and room in a growing store. Prints tables, and
+writes them to docs/accuracy.md and docs/accuracy.png.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, wait
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bench.linkage.baselines import BASELINES, answers, look
+from bench.linkage.judge import judge
+from bench.linkage.ladder import Climbed, climb, ladder_lines, read_ladder
+from bench.linkage.service import replay
+from bench.linkage.speed import LARGEST, SIZES, Cost, measure
+from bench.linkage.streams import Stream, read_stream, replay_lines
+from bench.linkage.tables import (
+    Judged,
+    Table,
+    accuracy_table,
+    calibration_table,
+    cause_tables,
+    cost_table,
+    ladder_table,
+    tracking_table,
+)
+
+STREAMS = ("small", "small-hard", "every-7-days")
+WITHOUT_TOKEN, WITH_TOKEN = "this service, no token", "this service, token"
+METHODS = (*BASELINES, WITHOUT_TOKEN, WITH_TOKEN)
+NETWORKS = {"own": False, "one for all": True}
+BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
+WORKERS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    judged: list[Judged]
+    climbed: dict[str, Climbed]
+    costs: list[Cost]
+    repeated: str
+    """Which replay was run twice."""
+    identical: bool
+
+    def tables(self) -> list[Table]:
+        return [
+            accuracy_table(self.judged),
+            tracking_table(self.judged),
+            *cause_tables(self.judged),
+            calibration_table(self.judged),
+            ladder_table(self.climbed),
+            cost_table(self.costs),
+        ]
+
+    def repetition(self) -> str:
+        same = "byte for byte the same" if self.identical else "DIFFERENT"
+        return f"Two replays of {self.repeated} gave answers that are {same}."
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "streams": [
+                {"stream": one.stream, "method": one.method, **one.verdict.facts(), "answers_sha256": one.digest}
+                for one in self.judged
+            ],
+            "ladder": {where: asdict(result) for where, result in self.climbed.items()},
+            "costs": [
+                {
+                    "visitors": cost.visitors,
+                    "with_token_us": cost.with_token._asdict(),
+                    "without_token_us": cost.without_token._asdict(),
+                    "bytes_per_visitor": cost.bytes_per_visitor,
+                }
+                for cost in self.costs
+            ],
+            "repeated": self.repeated,
+            "repeated_identical": self.identical,
+        }
+
+
+class Progress:
+    """One line on a terminal; nothing elsewhere."""
+
+    def __init__(self) -> None:
+        self._shown = sys.stderr.isatty()
+        self._started = time.monotonic()
+
+    def say(self, text: str) -> None:
+        if self._shown:
+            sys.stderr.write(f"\r\033[K{time.monotonic() - self._started:4.0f} s  {text}")
+            sys.stderr.flush()
+
+    def end(self) -> None:
+        if self._shown:
+            sys.stderr.write("\r\033[K")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--streams", nargs="+", default=STREAMS, metavar="STREAM")
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder with linkage/ and browsers/")
+    parser.add_argument("--million", action="store_true", help="also measure among 1,000,000 visitors: minutes more")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure as JSON, too")
+    parser.add_argument("--no-docs", action="store_true", help="leave docs/accuracy.md and docs/accuracy.png alone")
+    options = parser.parse_args(arguments)
+    for stream in options.streams:
+        if not (options.data / "linkage" / stream / "events.csv.gz").is_file():
+            raise SystemExit(f"no stream {stream!r} in {options.data / 'linkage'}; name the folder with --data")
+    progress = Progress()
+    results = _run(options.streams, options.data, (*SIZES, LARGEST) if options.million else SIZES, progress)
+    progress.end()
+    print("\n\n".join(table.text() for table in results.tables()))
+    print(f"\n{results.repetition()}")
+    if options.json:
+        options.json.write_text(json.dumps(results.facts(), indent=1) + "\n")
+    if not options.no_docs:
+        _write_docs(Path("docs"), results)
+    if not results.identical:
+        raise SystemExit(1)
+
+
+def _run(streams: Sequence[str], data: Path, sizes: Sequence[int], progress: Progress) -> Results:
+    folders = [data / "linkage" / stream for stream in streams]
+    jobs: dict[str, Callable[[], Any]] = {}
+    for folder in folders:
+        jobs[f"{folder.name}, token"] = partial(judge_service, folder, with_tokens=True)
+        jobs[f"{folder.name}, no token"] = partial(judge_service, folder, with_tokens=False)
+        jobs[f"{folder.name}, baselines"] = partial(judge_baselines, folder)
+    repeated = f"{streams[0]}, token"
+    jobs[f"{repeated}, again"] = jobs[repeated]
+    for where, one_network in NETWORKS.items():
+        jobs[f"ladder, network: {where}"] = partial(_climb, data, one_network=one_network)
+    done = _in_processes(jobs, progress)
+    judged = [one for name, found in done.items() if isinstance(found, list) and "again" not in name for one in found]
+    order = [(stream, method) for stream in streams for method in METHODS]
+    judged.sort(key=lambda one: order.index((one.stream, one.method)))
+    identical = done[repeated][0].digest == done[f"{repeated}, again"][0].digest
+    climbed = {where: done[f"ladder, network: {where}"] for where in NETWORKS}
+    # Alone on the machine as far as this program goes: after the replays.
+    costs = measure(sizes, progress.say)
+    return Results(judged, climbed, costs, repeated, identical)
+
+
+def _in_processes(jobs: dict[str, Callable[[], Any]], progress: Progress) -> dict[str, Any]:
+    with ProcessPoolExecutor(WORKERS) as pool:
+        running: dict[str, Future[Any]] = {name: pool.submit(job) for name, job in jobs.items()}
+        waiting = set(running.values())
+        while waiting:
+            finished, waiting = wait(waiting, timeout=1)
+            for future in finished:
+                future.result()  # the first failure ends it all
+            unfinished = [name for name, future in running.items() if future.running()]
+            progress.say(f"{len(jobs) - len(waiting)} of {len(jobs)} done; now {'; '.join(unfinished[:WORKERS])}")
+        return {name: future.result() for name, future in running.items()}
+
+
+def judge_service(folder: Path, *, with_tokens: bool) -> list[Judged]:
+    stream = read_stream(folder)
+    replayed = replay(replay_lines(stream.requests, with_tokens=with_tokens))
+    verdict = judge(stream.visits, replayed.answers, stream.every_days)
+    method = WITH_TOKEN if with_tokens else WITHOUT_TOKEN
+    return [Judged(stream.name, method, is_ours=True, verdict=verdict, digest=replayed.digest)]
+
+
+def judge_baselines(folder: Path) -> list[Judged]:
+    stream: Stream = read_stream(folder)
+    seen = [look(request, visit.at_s) for request, visit in zip(stream.requests, stream.visits, strict=True)]
+    return [
+        Judged(
+            stream.name, name, is_ours=False, verdict=judge(stream.visits, answers(method(), seen), stream.every_days)
+        )
+        for name, method in BASELINES.items()
+    ]
+
+
+def _climb(data: Path, *, one_network: bool) -> Climbed:
+    steps = read_ladder(data / "browsers" / "ladder.jsonl.gz")
+    return climb(steps, replay(ladder_lines(steps, one_network=one_network)).answers)
+
+
+def _write_docs(folder: Path, results: Results) -> None:
+    page = folder / "accuracy.md"
+    before, begin, rest = page.read_text().partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"{page} has no {BEGIN} and {END} to write the tables between")
+    tables = "\n\n".join(table.markdown() for table in results.tables())
+    page.write_text(f"{before}{BEGIN}\n\n{tables}\n\n{results.repetition()}\n\n{END}{after}")
+    try:
+        from bench.linkage.picture import draw  # noqa: PLC0415  the tables do without matplotlib
+    except ModuleNotFoundError:
+        print("no picture: matplotlib is not installed; `make venv` installs it", file=sys.stderr)
+        return
+    draw(folder / "accuracy.png", results.judged, results.costs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,193 @@
+"""What one match costs in time and a visitor in room, while an organization grows.
+
+Made-up devices visit a real store (LMDB in a temporary directory, without fsync) for the first time until it holds so
+many visitors. Then known and unknown ones come, one after the other, each in a transaction of its own that is undone
+afterwards: every match finds exactly that many visitors. A match is hashing what the report says, reading what might
+fit, the judgement, and the writes that follow from it; in microseconds of CPU, user and system. Making sense of the
+report's shape, which all sizes have in common, and the commit are not in it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+import lmdb
+import trio
+
+from bench.linkage.devices import Reported, device
+from svc.domain.matching import Statistics, extract, recognise
+from svc.store.store import Store, Transaction
+from svc.store.tables import BLOCKS, VISITOR_COUNTS, VISITOR_IDS, VISITORS
+from svc.store.transactions.identification import VisitorIndex
+from svc.world import twenty_characters
+
+ORGANIZATION = 1
+START_MS = 1_790_000_000_000
+DAY_MS = 86_400_000
+SIZES = (1_000, 10_000, 100_000)
+LARGEST = 1_000_000
+MATCHES = 4_000
+"""Measured at each size and for each kind of visit."""
+ROUNDS = 10
+"""In which the sizes take turns, so that a busy moment of the machine strikes all of them alike."""
+ARRIVALS_IN_A_TRANSACTION = 256
+
+
+class Microseconds(NamedTuple):
+    p50: float
+    p99: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    visitors: int
+    with_token: Microseconds
+    """The visitor brings its token."""
+    without_token: Microseconds
+    """No token: half of them known and unchanged, a quarter after a browser upgrade, a quarter new."""
+    bytes_per_visitor: float
+    """Pages of the tables of visitors, blocks and visitor ids, over the visitors."""
+
+
+class _Undone(Exception):  # noqa: N818  the end of every measured match
+    pass
+
+
+class _Town:
+    """A growing organization in a store of its own."""
+
+    def __init__(self, directory: Path, statistics: Statistics | None = None, arrived: int = 0) -> None:
+        self._directory = directory
+        self._statistics = statistics or Statistics()
+        self._store = self._open()
+        self._entropy = Random(arrived)
+        self.arrived = arrived
+        """Devices that were here; some of them found themselves taken for another."""
+
+    def _open(self) -> Store:
+        return Store.open(self._directory, trio.to_thread.run_sync, durable=False)
+
+    def close(self) -> None:
+        self._store.close()
+
+    def copy(self, directory: Path) -> _Town:
+        self._store.close()
+        shutil.copytree(self._directory, directory)
+        self._store = self._open()
+        return _Town(directory, Statistics.from_bytes(self._statistics.to_bytes()), self.arrived)
+
+    def visitors(self) -> int:
+        with self._store.read() as snapshot:
+            return snapshot.get(VISITOR_COUNTS, ORGANIZATION) or 0
+
+    def grow(self, visitors: int, progress: Callable[[int], None]) -> None:
+        known = self.visitors()
+        while known < visitors:
+            self._arrive(min(ARRIVALS_IN_A_TRANSACTION, visitors - known))
+            known = self.visitors()
+            progress(known)
+
+    def _arrive(self, devices: int) -> None:
+        def job(transaction: Transaction) -> None:
+            for number in range(self.arrived, self.arrived + devices):
+                features = extract(*device(number, token=token_of(number), token_is_new=True))
+                # A fresh index per visit, as in the service; what was read before may have been written since.
+                index = VisitorIndex(transaction, ORGANIZATION)
+                recognition = recognise(index, self._statistics, features, START_MS + number * 1000)
+                index.apply(recognition, twenty_characters(self._entropy.randbytes))
+                self._statistics.learn(recognition.lesson)
+
+        outcome = self._store.write_now([job])[0]
+        if isinstance(outcome, Exception):
+            raise outcome
+        self.arrived += devices
+
+    def match(self, reported: Reported) -> float:
+        """Microseconds of CPU."""
+        taken_ns = 0
+        now_ms = START_MS + self.arrived * 1000 + DAY_MS
+        visitor_id = twenty_characters(self._entropy.randbytes)
+
+        def job(transaction: Transaction) -> None:
+            nonlocal taken_ns
+            started_ns = time.thread_time_ns()
+            index = VisitorIndex(transaction, ORGANIZATION)
+            index.apply(recognise(index, self._statistics, extract(*reported), now_ms), visitor_id)
+            taken_ns = time.thread_time_ns() - started_ns
+            raise _Undone
+
+        outcome = self._store.write_now([job])[0]
+        if not isinstance(outcome, _Undone):
+            raise SystemExit(f"a match failed: {outcome!r}")
+        return taken_ns / 1000
+
+    def bytes_on_disk(self) -> int:
+        """Of the three tables that grow with visitors. LMDB tells only in an environment opened for that."""
+        self._store.close()
+        with lmdb.open(str(self._directory), readonly=True, max_dbs=64) as environment:
+            pages = 0
+            for table in (VISITORS, BLOCKS, VISITOR_IDS):
+                with environment.begin() as transaction:
+                    handle = environment.open_db(table.name.encode(), transaction, create=False)
+                    stat = transaction.stat(handle)
+                pages += stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"]
+            page_bytes = environment.stat()["psize"]
+        self._store = self._open()
+        return pages * page_bytes
+
+
+def measure(sizes: Sequence[int], progress: Callable[[str], None], matches: int = MATCHES) -> list[Cost]:
+    with tempfile.TemporaryDirectory(prefix="svc-speed-") as directory:
+        towns = _grown(Path(directory), sizes, progress)
+        with_token: list[list[float]] = [[] for _ in towns]
+        without_token: list[list[float]] = [[] for _ in towns]
+        chance = Random(0)
+        for number in range(ROUNDS + 1):
+            progress(f"matching, round {number} of {ROUNDS}")
+            for place, town in enumerate(towns):
+                visits = [chance.randrange(town.arrived) for _ in range(max(matches // ROUNDS, 1))]
+                known = [town.match(device(visitor, token=token_of(visitor))) for visitor in visits]
+                judged = [town.match(_without_token(visitor, chance, town.arrived)) for visitor in visits]
+                if number:  # the first round warms caches up
+                    with_token[place] += known
+                    without_token[place] += judged
+        costs = [
+            Cost(size, _percentiles(known), _percentiles(judged), town.bytes_on_disk() / size)
+            for size, town, known, judged in zip(sizes, towns, with_token, without_token, strict=True)
+        ]
+        for town in towns:
+            town.close()
+    return costs
+
+
+def _grown(directory: Path, sizes: Sequence[int], progress: Callable[[str], None]) -> list[_Town]:
+    """A town of each size, each the one before as it grew on."""
+    towns: list[_Town] = []
+    for size in sizes:
+        town = towns[-1].copy(directory / str(size)) if towns else _Town(directory / str(size))
+        town.grow(size, lambda known, size=size: progress(f"growing to {size:,} visitors: {known:,}"))
+        towns.append(town)
+    return towns
+
+
+def token_of(number: int) -> str:
+    return f"{number:032x}"
+
+
+def _without_token(number: int, chance: Random, arrived: int) -> Reported:
+    draw = chance.random()
+    if draw < 0.5:
+        return device(number)
+    return device(number, releases=1) if draw < 0.75 else device(arrived + number)
+
+
+def _percentiles(taken_us: list[float]) -> Microseconds:
+    ordered = sorted(taken_us)
+    return Microseconds(ordered[len(ordered) // 2], ordered[len(ordered) * 99 // 100])

@@ -126,7 +126,7 @@ def assess(submission: Submission, ranges: Ranges | None) -> Assessment:
         agent=agent,
         network=network,
         features=extract(report, agent, submission.facts),
-        observations=detect(report, submission.facts, agent, network, platform),
+        observations=detect(report, submission.facts, agent, network, platform, submission.at_ms),
         scored=bool(report.collectors or submission.facts.user_agent or report.claims.user_agent),
         archive=deflate(submission.signals_json),
     )

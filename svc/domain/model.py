@@ -101,6 +101,17 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
     math: dict[str, float] | None = None
     cores: float | None = None
     memory_gb: float | None = None
+    driver_marks: tuple[str, ...] | None = None
+    """What a collector found of drivers beside the flag: `selenium`, `playwright`, `webdriver_writable`, and `cdp`,
+    which open developer tools leave too. Sorted; empty = looked for and not found."""
+    contexts: dict[str, dict[str, Any]] | None = None
+    """The same questions asked in an `iframe` and in a `worker`: `user_agent`, `platform`, `language`, `cores`,
+    `memory_gb`, `webdriver`, `gpu_vendor`, `gpu_renderer`, as far as each answered. Of a browser that is what it says,
+    all answers agree with those of the page."""
+    native_platform: Literal["android", "ios"] | None = None
+    """Set when an app's SDK made the report: its user agent is that of an HTTP library and names no system."""
+    native_os_version: str | None = None
+    native_kind: Literal["mobile", "tablet"] | None = None
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,6 +129,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     claims: Claims = Claims()
     botd: dict[str, Any] | None = None
     """BotD components that could be read: name -> value."""
+    device_flags: tuple[str, ...] = ()
+    """What a native SDK found wrong with its device, by the names of signals.md 1, such as `rooted`; sorted."""
+    factory_reset_at_ms: int | None = None
     client_token: str | None = None
     client_token_is_new: bool = False
     collected_at_ms: int | None = None

@@ -13,9 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from svc.domain.model import Report, RequestFacts
-from svc.domain.report import read_report
+from svc.domain.report import fpscanner, native, read_report, thumbmark
 from svc.domain.report.fingerprintjs import KNOWN
 from svc.domain.report.plain import READ_HERE
+from svc.domain.useragent import read_agent
 
 FACTS = RequestFacts(ip="192.0.2.1", user_agent="Mozilla/5.0")
 CAPTURES = Path(__file__).parents[3] / "shared" / "data"
@@ -52,8 +53,12 @@ def check(signals: dict[str, Any]) -> None:
     for value in report.attributes.values():
         assert value.split(":")[0] in report.collectors
         assert len(value) < 128
+    assert list(report.device_flags) == sorted(set(report.device_flags))
+    assert report.client_token is None or 16 <= len(report.client_token) <= 64
     # Everything in it can be written, so it can be stored.
     msgspec.json.encode((list(report.attributes.values()), report.rest, report.fonts, report.claims, report.botd))
+    msgspec.json.encode((report.client_token, report.device_flags, report.factory_reset_at_ms))
+    assert len(msgspec.json.encode(report.claims.contexts)) < 8_192
 
 
 @pytest.mark.slow
@@ -72,6 +77,60 @@ def test_components_of_any_type_are_read(entries: dict[str, Any], nested: bool):
 @given(st.dictionaries(st.text(max_size=8), values.map(lambda value: {"value": value, "state": 0}), max_size=12))
 def test_botd_components_of_any_type_are_read(entries: dict[str, Any]):
     check({"botd": entries})
+
+
+TREE = {
+    "audio": {"sampleHash": 1169.65, "maxChannels": 1},
+    "canvas": {"commonPixelsHash": "5b4ad8dbd2bc33ef"},
+    "fonts": {"Arial": 329.77, "Calibri": 311.2},
+    "hardware": {
+        "videocard": {"vendor": "Qualcomm", "renderer": "Adreno (TM) 740"}, "architecture": 127, "deviceMemory": "8",
+    },
+    "locales": {"languages": ["de-DE"], "timezone": "Europe/Berlin"},
+    "math": {"acos": 1.047, "cos": -4.8e-17},
+    "permissions": {"camera": "granted"},
+    "plugins": {"plugins": ["PDF Viewer|a|b"]},
+    "screen": {"maxTouchPoints": 5, "colorDepth": 24, "mediaMatches": ["pointer: coarse"], "resolution": "915x412"},
+    "system": {"platform": "Linux armv81", "useragent": "Mozilla/5.0", "hardwareConcurrency": 8, "cookieEnabled": True},
+    "webgl": {"commonPixelsHash": "8c2f9d1e7a6b5c4d"},
+    "webrtc": {"details": {"audio": {"count": 9, "hash": "aa"}}},
+    "speech": {"details": {"voiceCount": 20, "voicesHash": "cc"}},
+}  # fmt: skip
+CONTEXT = {"webdriver": False, "userAgent": "Mozilla/5.0", "platform": "Win32", "memory": 8, "cpuCount": 4}
+SECTIONS = {
+    "automation": {"webdriver": False, "selenium": False, "cdp": True},
+    "device": {
+        "cpuCount": 14, "memory": 8, "platform": "MacIntel", "multimediaDevices": {"speakers": 1},
+        "screenResolution": {"width": 2304, "height": 1296, "availableWidth": 2304, "availableHeight": 1265,
+                             "colorDepth": 30, "innerWidth": 1444, "innerHeight": 1144},
+        "mediaQueries": {"prefersReducedMotion": False, "colorGamut": "p3", "pointer": "fine", "colorDepth": 10},
+    },
+    "browser": {
+        "userAgent": "Mozilla/5.0", "features": {"brave": True}, "extensions": {"extensions": []}, "etsl": 33,
+        "plugins": {"pluginCount": 5, "pluginNamesHash": "-2cdc5c8b"}, "maths": "67d0b556",
+        "highEntropyValues": {"brands": [{"brand": "Chromium", "version": "144"}], "mobile": False, "model": "x"},
+    },
+    "graphics": {"webGL": {"vendor": "a", "renderer": "b"}, "canvas": {"canvasFingerprint": "-421c84e0"}},
+    "codecs": {"audioCanPlayTypeHash": "688c7345"},
+    "locale": {"internationalization": {"timezone": "UTC"}, "languages": {"languages": ["en"], "language": "en"}},
+    "contexts": {"iframe": CONTEXT, "webWorker": CONTEXT | {"vendor": "a", "renderer": "b"}},
+}  # fmt: skip
+APP = {
+    "platform": "android", "device": {"model": "Pixel 8", "manufacturer": "Google", "android_id": "a1b2c3d4e5f60718"},
+    "os_version": "15", "os_build": "AP4A", "screen": {"width": 1080, "height": 2400, "scale": 2.625}, "cores": 9,
+    "memory_mb": 7532, "disk_gb": 110, "gpu": {"vendor": "ARM", "renderer": "Mali"}, "languages": ["en"],
+    "timezone": "UTC", "font_scale": 1.15, "rooted": True, "flags": {"frida": True}, "abi": "arm64-v8a",
+    "factory_reset_at": 1_767_607_200_000, "app": {"bundle": "com.example"},
+}  # fmt: skip
+SHAPES: list[dict[str, Any]] = [
+    TREE,
+    {"thumbmark": TREE},
+    {"thumbmark": {"components": TREE}},
+    SECTIONS,
+    {"fpscanner": {"signals": SECTIONS}},
+    APP,
+    {**TREE, **SECTIONS, **APP},
+]
 
 
 def captures() -> list[dict[str, Any]]:
@@ -121,6 +180,36 @@ def test_a_real_capture_is_read_whatever_of_it_is_replaced(data: st.DataObject):
     check(signals)
 
 
+@pytest.mark.slow
+@given(st.data())
+@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_a_report_of_every_shape_is_read_whatever_of_it_is_replaced(data: st.DataObject):
+    signals = data.draw(st.sampled_from(SHAPES))
+    for _ in range(data.draw(st.integers(1, 5))):
+        signals = replaced(signals, data.draw(st.sampled_from(places(signals)[1:])), data.draw(values))
+        if len(places(signals)) < 2:
+            break
+    check(signals)
+
+
+@pytest.mark.slow
+@given(
+    st.dictionaries(st.sampled_from(sorted(native.READ_HERE)) | st.text(max_size=8), values, max_size=12),
+    st.sampled_from(["ios", "android"]),
+)
+@settings(deadline=None)  # the first user agent takes its time
+def test_members_of_an_app_of_any_type_are_read(entries: dict[str, Any], platform: str):
+    signals = {**entries, "platform": platform, "device": entries}
+    check(signals)
+    read_agent(FACTS, read_report(signals, FACTS))
+
+
+@pytest.mark.slow
+@given(st.dictionaries(st.sampled_from([*sorted(thumbmark.KNOWN), *fpscanner.SECTIONS]), values, max_size=12))
+def test_trees_and_sections_of_any_type_are_read(entries: dict[str, Any]):
+    check({"thumbmark": {**TREE, **entries}, "fpscanner": {**SECTIONS, **entries}})
+
+
 def deep(levels: int) -> Any:
     value: Any = 1
     for _ in range(levels):
@@ -142,6 +231,14 @@ def deep(levels: int) -> Any:
         {"components": {"plugins": {"value": [{"name": "n"}] * 9_000}, "languages": {"value": [["x"] * 9] * 900}}},
         {"components": {"webGlBasics": {"value": {"rendererUnmasked": "ANGLE (" + "(,)" * 80}}}},
         {"botd": {f"c{number}": {"state": 0, "value": [number] * 30} for number in range(600)}},
+        {"thumbmark": TREE | {"fonts": {f"font{number}": number for number in range(20_000)}}},
+        {"thumbmark": TREE | {"math": {f"m{number}": number for number in range(20_000)}, "x": deep(15)}},
+        {"thumbmark": TREE | {"plugins": {"plugins": ["p" * 900] * 9_000}, "permissions": {"k" * 1_000_000: "x"}}},
+        {"thumbmark": TREE | {"screen": {"mediaMatches": ["pointer: " + "x" * 50] * 9_000}}},
+        {"fpscanner": SECTIONS | {"codecs": {f"c{number}": "h" * 1_000 for number in range(20_000)}}},
+        {"fpscanner": SECTIONS | {"contexts": {"iframe": dict.fromkeys(CONTEXT, "x" * 1_000_000)}}},
+        APP | {f"key{number}": number for number in range(20_000)},
+        APP | {"model": "m" * 1_000_000, "device": deep(15), "languages": ["l" * 60] * 20_000},
     ],
     ids=lambda signals: ",".join(sorted(signals)[:3])[:40],
 )  # fmt: skip

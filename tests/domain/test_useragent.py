@@ -351,3 +351,34 @@ def test_labelled_browsers_are_named(labelled: list[tuple[dict[str, Any], Agent]
         for row, agent in known
     ]
     assert share(right) >= 0.955
+
+
+# Apps --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "user_agent",
+    [None, "", "okhttp/4.12.0", "Shop/5.2 CFNetwork/3826.500.131 Darwin/24.5.0", "Dart/3.4 (dart:io)", MAC_SAFARI],
+)
+@pytest.mark.parametrize(
+    ("platform", "version", "name", "release"),
+    [("ios", "18.5.1", "iOS", 1805), ("android", "15", "Android", 1500), ("android", None, "Android", 0)],
+)
+def test_an_apps_sdk_says_its_system_whatever_library_sends_its_report(
+    user_agent: str | None, platform: Any, version: str | None, name: str, release: int
+):
+    found = read(user_agent, native_platform=platform, native_os_version=version, native_kind="tablet")
+    assert (found.os, found.os_version, found.os_family, found.os_release) == (name, version, platform, release)
+    assert (found.browser_family, found.browser_version, found.mobile, found.device_kind) == ("app", 0, True, "tablet")
+
+
+def test_an_app_that_does_not_tell_its_release_has_that_of_its_user_agent():
+    dalvik = "Dalvik/2.1.0 (Linux; U; Android 14; Pixel 8 Build/UP1A)"
+    assert read(dalvik, native_platform="android").os_release == 1400
+    assert read(dalvik, native_platform="ios").os_release == 0
+
+
+def test_a_crawler_does_not_become_an_app_by_saying_so():
+    crawler = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
+    assert read(crawler, native_platform="ios").crawler == "search_crawler"
+    assert read("curl/8.5.0", native_platform="android").program == read("curl/8.5.0").program is not None

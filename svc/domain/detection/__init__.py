@@ -6,7 +6,7 @@ that need history (velocity, replay, rarity, conflicting tokens) are decided in 
 
 from __future__ import annotations
 
-from svc.domain.detection import automation, botd, graphics, network_signals, privacy, programs, tampering
+from svc.domain.detection import automation, botd, device, graphics, network_signals, privacy, programs, tampering
 from svc.domain.detection.claimed import read_claimed
 from svc.domain.detection.findings import Findings
 from svc.domain.detection.programs import visitor_kind
@@ -16,10 +16,16 @@ __all__ = ["detect", "visitor_kind"]
 
 
 def detect(
-    report: Report, facts: RequestFacts, agent: Agent, network: Network, platform: Platform
+    report: Report,
+    facts: RequestFacts,
+    agent: Agent,
+    network: Network,
+    platform: Platform,
+    at_ms: int | None = None,
 ) -> tuple[Observation, ...]:
     """The signals observed, at most one observation each, in catalogue order; only those that `platform` knows.
 
+    `at_ms` is when the request arrived, for what happened lately; without it only the report's own clock counts.
     Total: a hostile report is at worst silent. Observations carry no weight, so signals of both VPN modes may be among
     them, as may signals that weigh 0.
     """
@@ -38,4 +44,5 @@ def detect(
     else:
         automation.find_flag(report, findings)
         tampering.compare_sdk(platform, claimed, findings)
+        device.find(report, at_ms, findings)
     return findings.observations(platform)

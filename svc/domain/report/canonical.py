@@ -12,7 +12,8 @@ from typing import Any
 from svc.domain.model import Attribute, ClientHints
 from svc.domain.report.brands import brand_list
 from svc.domain.report.gpu import canonical_gpu
-from svc.domain.report.values import compact, digest, entries_of, flag, scalar_text, shown, text, texts
+from svc.domain.report.reading import Reading
+from svc.domain.report.values import compact, digest, entries_of, flag, number, scalar_text, shown, text, texts
 
 MAX_LANGUAGES = 32
 LARGEST_COMPARED_MEMORY_GB = 8
@@ -54,6 +55,17 @@ def put_screen(attributes: dict[Attribute, str], screen: tuple[float, float] | N
     """The longer side first: a turned phone keeps its screen."""
     if screen is not None and screen[0] > 0 and screen[1] > 0:
         attributes[Attribute.SCREEN] = f"{shown(max(screen))}x{shown(min(screen))}"
+
+
+def put_processors(reading: Reading, *, vendor: Any, renderer: Any, cores: Any, memory_gb: Any) -> None:
+    """What a browser tells of its graphics, cores and memory, as claims and as attributes."""
+    claims = reading.claims
+    claims["gpu_vendor"] = text(vendor, 256)
+    claims["gpu_renderer"] = text(renderer, 256)
+    put_gpu(reading.attributes, claims["gpu_vendor"], claims["gpu_renderer"])
+    claims["cores"] = number(cores)
+    claims["memory_gb"] = number(memory_gb)
+    reading.rest += put_hardware(reading.attributes, claims["cores"], claims["memory_gb"])
 
 
 def put_hardware(attributes: dict[Attribute, str], cores: float | None, memory_gb: float | None) -> list[str]:

@@ -15,9 +15,8 @@ from svc.domain.report.canonical import (
     listed_languages,
     preferences_text,
     put_fonts,
-    put_gpu,
-    put_hardware,
     put_languages,
+    put_processors,
     put_screen,
     read_user_agent_data,
     time_zone,
@@ -87,6 +86,11 @@ def components_of(signals: dict[str, Any]) -> dict[str, Any] | None:
     return None
 
 
+def entry_names(components: dict[str, Any]) -> set[str]:
+    """The names under which components stand, among whatever else is there."""
+    return {name for name, value in components.items() if is_entry(value)}
+
+
 def is_entry(value: Any) -> bool:
     """Whether a value has the form of one component."""
     entry = members(value)
@@ -123,13 +127,13 @@ def _read_device(values: dict[str, Any], reading: Reading) -> None:
         attributes[Attribute.MODEL] = compact(hints.model)
 
     graphics = members(values.get("webGlBasics"))
-    claims["gpu_vendor"] = vendor = text(graphics.get("vendorUnmasked"), 256)
-    claims["gpu_renderer"] = renderer = text(graphics.get("rendererUnmasked"), 256)
-    put_gpu(attributes, vendor, renderer)
-
-    claims["cores"] = cores = number(values.get("hardwareConcurrency"))
-    claims["memory_gb"] = memory = number(values.get("deviceMemory"))
-    reading.rest += put_hardware(attributes, cores, memory)
+    put_processors(
+        reading,
+        vendor=graphics.get("vendorUnmasked"),
+        renderer=graphics.get("rendererUnmasked"),
+        cores=values.get("hardwareConcurrency"),
+        memory_gb=values.get("deviceMemory"),
+    )
 
     touch = members(values.get("touchSupport"))
     claims["touch_points"] = points = whole(touch.get("maxTouchPoints"))

@@ -6,6 +6,7 @@ becomes leaves for near comparison.
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from svc.domain.model import Attribute
@@ -13,15 +14,14 @@ from svc.domain.report.canonical import (
     font_set,
     preferences_text,
     put_fonts,
-    put_gpu,
-    put_hardware,
     put_languages,
+    put_processors,
     put_screen,
     read_user_agent_data,
     time_zone,
 )
-from svc.domain.report.fingerprintjs import CANVAS_SENTINELS, is_entry
-from svc.domain.report.leaves import leaves_of
+from svc.domain.report.fingerprintjs import CANVAS_SENTINELS
+from svc.domain.report.leaves import NOT_OF_THE_DEVICE, leaves_of
 from svc.domain.report.reading import Reading
 from svc.domain.report.values import (
     compact,
@@ -57,21 +57,13 @@ READ_HERE = frozenset(
     }
 )
 # fmt: on
-# fmt: off
-_NOT_OF_THE_DEVICE = frozenset(
-    {
-        "client_token", "client_token_is_new", "collected_at", "nonce", "incognito", "developer_tools", "tier",
-        "attestation", "botd", "components", "visitorId", "requestId", "confidence", "tag",
-    }
-)
-# fmt: on
-_NOT_LEAVES = READ_HERE | _NOT_OF_THE_DEVICE
+_NOT_LEAVES = READ_HERE | NOT_OF_THE_DEVICE
 
 
-def read(signals: dict[str, Any], beside: dict[str, Any] | None) -> Reading | None:
-    """What a flat report says, or `None` when it is none. `beside`: another collector's components in it."""
-    if beside is signals:
-        signals = {name: value for name, value in signals.items() if not is_entry(value)}
+def read(signals: dict[str, Any], taken: AbstractSet[str] = frozenset()) -> Reading | None:
+    """What a flat report says, or `None` when it is none. `taken`: names of what other collectors put into it."""
+    if taken:
+        signals = {name: value for name, value in signals.items() if name not in taken}
     reading = Reading(collector=NAME, attributes={}, claims={}, rest=[])
     claims = reading.claims
     claims["user_agent"] = user_agent = text(signals.get("userAgent"), LONGEST_USER_AGENT)
@@ -102,13 +94,13 @@ def _read_device(signals: dict[str, Any], reading: Reading) -> None:
         attributes[Attribute.MODEL] = compact(hints.model)
 
     graphics = members(signals.get("webgl"))
-    claims["gpu_vendor"] = vendor = text(graphics.get("vendor"), 256)
-    claims["gpu_renderer"] = renderer = text(graphics.get("renderer"), 256)
-    put_gpu(attributes, vendor, renderer)
-
-    claims["cores"] = cores = number(signals.get("hardwareConcurrency"))
-    claims["memory_gb"] = memory = number(signals.get("deviceMemory"))
-    reading.rest += put_hardware(attributes, cores, memory)
+    put_processors(
+        reading,
+        vendor=graphics.get("vendor"),
+        renderer=graphics.get("renderer"),
+        cores=signals.get("hardwareConcurrency"),
+        memory_gb=signals.get("deviceMemory"),
+    )
 
     claims["platform"] = platform = text(signals.get("platform"), 64)
     claims["touch_points"] = points = whole(signals.get("maxTouchPoints"))

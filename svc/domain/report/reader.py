@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from svc.domain.model import Attribute, Claims, ClientHints, Report, RequestFacts
-from svc.domain.report import botd, fingerprintjs, plain
+from svc.domain.report import botd, fingerprintjs, fpscanner, native, plain, thumbmark
 from svc.domain.report.masks import deliberate_noise
 from svc.domain.report.reading import Reading
 from svc.domain.report.values import digest, epoch_ms, flag, text
@@ -26,10 +26,27 @@ def read_report(signals: dict[str, Any], facts: RequestFacts) -> Report:
     libraries are never equal.
     """
     readings: list[Reading] = []
+    taken: set[str] = set()
+    platform = native.platform_of(signals)
+    if platform is not None:
+        readings.append(native.read(signals, platform))
+    tree = thumbmark.tree_of(signals)
     components = fingerprintjs.components_of(signals)
-    if components is not None:
+    # A component of ThumbmarkJS that failed looks like one of FingerprintJS, but no object is both.
+    if components is not None and components is not tree:
         readings.append(fingerprintjs.read(components))
-    plain_reading = plain.read(signals, beside=components)
+        if components is signals:
+            taken |= fingerprintjs.entry_names(signals)
+    if tree is not None:
+        readings.append(thumbmark.read(tree, alone=tree is not signals))
+        if tree is signals:
+            taken |= thumbmark.KNOWN
+    sections = fpscanner.sections_of(signals)
+    if sections is not None:
+        readings.append(fpscanner.read(sections))
+        taken.update(fpscanner.SECTIONS if sections is signals else ("signals",))
+    # An app's report is as flat as a plain one, and uses some of its names.
+    plain_reading = plain.read(signals, taken) if platform is None else None
     if plain_reading is not None:
         readings.append(plain_reading)
     botd_reading = botd.read(signals)
@@ -56,7 +73,8 @@ def _joined(signals: dict[str, Any], facts: RequestFacts, readings: list[Reading
     masked = deliberate_noise(claims, facts, readings, incognito=incognito)
     for attribute in masked:
         attributes.pop(attribute, None)
-    token = text(signals.get("client_token"), 64, shortest=16)
+    vendor_id = next((reading.vendor_id for reading in readings if reading.vendor_id is not None), None)
+    token = text(signals.get("client_token"), 64, shortest=16) or vendor_id
     return Report(
         collectors=tuple([reading.collector for reading in readings]),
         attributes=attributes,
@@ -65,6 +83,10 @@ def _joined(signals: dict[str, Any], facts: RequestFacts, readings: list[Reading
         masked=masked,
         claims=claims,
         botd=next((reading.botd for reading in readings if reading.botd is not None), None),
+        device_flags=next((reading.device_flags for reading in readings if reading.device_flags), ()),
+        factory_reset_at_ms=next(
+            (reading.factory_reset_at_ms for reading in readings if reading.factory_reset_at_ms is not None), None
+        ),
         client_token=token,
         client_token_is_new=token is not None and signals.get("client_token_is_new") is True,
         collected_at_ms=epoch_ms(signals.get("collected_at")),

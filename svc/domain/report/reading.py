@@ -26,3 +26,7 @@ class Reading(msgspec.Struct):
     frame: tuple[int, ...] | None = None
     """What the desktop takes of the screen, in pixels; all zero = nothing, as with letterboxing."""
     botd: dict[str, Any] | None = None
+    vendor_id: str | None = None
+    """What the system gave to all apps of one maker on this device; it stands in for a token that was not sent."""
+    device_flags: tuple[str, ...] = ()
+    factory_reset_at_ms: int | None = None

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+import msgspec
 from ua_parser import OS, Domain, UserAgent
 
-from svc.domain.model import Agent, ClientHints, DeviceKind, Report, RequestFacts
+from svc.domain.model import Agent, Claims, ClientHints, DeviceKind, Report, RequestFacts
 from svc.domain.useragent.crawlers import find_program
 from svc.domain.useragent.hints import joined
 from svc.domain.useragent.names import (
@@ -40,8 +41,14 @@ def read_agent(facts: RequestFacts, report: Report) -> Agent:
     """Who asks, by the header's user agent, else the reported one. Total on any text; equal input is parsed once.
 
     Client hints override what they say better: the real Windows 11, the version of macOS that user agents stopped
-    telling, the brand that hides behind Chrome. The report's hints count before those of the headers.
+    telling, the brand that hides behind Chrome. The report's hints count before those of the headers. An app's SDK
+    knows its system better than the user agent of the library that it sends with.
     """
+    agent = _read_sender(facts, report)
+    return agent if report.claims.native_platform is None else _in_app(agent, report.claims)
+
+
+def _read_sender(facts: RequestFacts, report: Report) -> Agent:
     user_agent = facts.user_agent or report.claims.user_agent or ""
     hints = joined(report.claims.hints, facts.hints)
     if not user_agent and hints == _NO_HINTS:
@@ -49,6 +56,24 @@ def read_agent(facts: RequestFacts, report: Report) -> Agent:
     # An iPad asks for desktop pages under the name of a Macintosh, and no Macintosh has a touch screen.
     tablet = (report.claims.touch_points or 0) > 2 and "Macintosh" in user_agent[:LONGEST_USER_AGENT]
     return _read(user_agent[:LONGEST_USER_AGENT], hints, tablet)
+
+
+def _in_app(sender: Agent, claims: Claims) -> Agent:
+    """The class of an app on its system. What the sender was found to be, such as a crawler, it stays."""
+    family = claims.native_platform or "other"
+    same = sender.os_family == family
+    version = claims.native_os_version or (sender.os_version if same else None)
+    return msgspec.structs.replace(
+        sender,
+        os="iOS" if family == "ios" else "Android",
+        os_version=version,
+        os_family=family,
+        os_release=_release(version),
+        device_kind=claims.native_kind or "mobile",
+        browser_family="app",
+        browser_version=0,
+        mobile=True,
+    )
 
 
 @lru_cache(maxsize=CACHED_AGENTS)

@@ -1,0 +1,48 @@
+"""What an app's SDK found wrong with its device: opened systems, invented ones, tools in between.
+
+What may live here: the step from an SDK's flags to signals. The SDK looked, not we: its word is one proof, so the
+confidence is medium. Two flags leave no room for another explanation and are definitive: an instrumentation toolkit
+inside the app, and the simulator, which a build for it knows itself to be. An intercepted connection is not one of
+them, since companies look into the connections of their own phones.
+"""
+
+from __future__ import annotations
+
+from svc.domain.detection.findings import Findings, Strength
+from svc.domain.model import Report
+
+SIGNALS: dict[str, tuple[str, Strength]] = {
+    "app_tampering": ("app_tampering", "proof"),
+    "cloned_app": ("cloned_app", "proof"),
+    "emulator": ("emulator", "proof"),
+    "frida": ("frida", "definitive"),
+    "jailbroken": ("jailbroken", "proof"),
+    "location_spoofing": ("location_spoofing", "proof"),
+    "mitm": ("mitm_attack", "proof"),
+    "rooted": ("rooted", "proof"),
+    "simulator": ("simulator", "definitive"),
+    "vpn_active": ("vpn_auxiliary_mobile", "proof"),
+}
+"""Flag of a report -> signal, and what the flag proves."""
+
+RECENT_MS = 7 * 24 * 3600 * 1000
+"""How long a factory reset is recent (signals.md 2)."""
+
+
+def find(report: Report, at_ms: int | None, findings: Findings) -> None:
+    """Turn flags into findings; the catalogue knows which of them exist on which platform."""
+    for name in report.device_flags:
+        known = SIGNALS.get(name)
+        if known is not None:
+            signal, strength = known
+            findings.add(signal, f"sdk_{name}", strength)
+    if _was_reset_lately(report, at_ms):
+        findings.add("factory_reset", "sdk_factory_reset_at")
+
+
+def _was_reset_lately(report: Report, at_ms: int | None) -> bool:
+    """By the clock that also told the moment of the reset, where the report says what it showed; else by ours."""
+    now_ms = at_ms if report.collected_at_ms is None else report.collected_at_ms
+    if report.factory_reset_at_ms is None or now_ms is None:
+        return False
+    return 0 <= now_ms - report.factory_reset_at_ms < RECENT_MS

@@ -1,0 +1,119 @@
+"""Signals from an SDK's flags, both ways: each fires on its flag and platform, and on nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from svc.domain.detection import detect
+from svc.domain.detection.device import RECENT_MS, SIGNALS
+from svc.domain.identification import Submission, assess
+from svc.domain.model import PLATFORMS, Agent, Network, Observation, Platform, Report, RequestFacts
+from svc.domain.report import read_report
+from svc.domain.report.native import FLAGS
+from svc.domain.signals import CATALOGUE
+
+FACTS = RequestFacts(ip="192.0.2.1", user_agent="okhttp/4.12.0")
+NOWHERE = Network(state="unavailable", reason="private_address")
+NOW = 1_767_607_200_000
+HOUR = 3_600_000
+
+
+def look(platform: Platform, at_ms: int | None = None, **signals: Any) -> dict[str, Observation]:
+    """What fires on an SDK's report with these signals beside the model of the device."""
+    report = read_report({"platform": "android", "model": "Pixel 8", **signals}, FACTS)
+    return {seen.signal: seen for seen in detect(report, FACTS, Agent(), NOWHERE, platform, at_ms)}
+
+
+def test_a_device_without_flags_is_left_alone():
+    for platform in ("android", "ios"):
+        assert look(platform, NOW) == {}
+        assert look(platform, NOW, **dict.fromkeys(FLAGS, False), factory_reset_at=None) == {}
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_flag_fires_its_signal_on_the_platforms_that_know_it(flag: str, platform: Platform):
+    signal, _ = SIGNALS[flag]
+    known = platform in CATALOGUE[signal].weights
+    assert set(look(platform, **{flag: True})) == ({signal} if known else set())
+    assert look(platform, **{flag: "true"}) == {}
+
+
+def test_every_flag_has_a_signal_that_no_web_page_can_fire():
+    assert set(SIGNALS) == set(FLAGS)
+    for signal, _ in SIGNALS.values():
+        assert "web" not in CATALOGUE[signal].weights
+
+
+@pytest.mark.parametrize(
+    ("flag", "platform", "confidence"),
+    [
+        ("rooted", "android", "medium"),
+        ("jailbroken", "ios", "medium"),
+        ("emulator", "android", "medium"),
+        ("simulator", "ios", "high"),
+        ("frida", "android", "high"),
+        ("frida", "ios", "high"),
+        ("cloned_app", "android", "medium"),
+        ("app_tampering", "ios", "medium"),
+        ("mitm", "android", "medium"),
+        ("location_spoofing", "ios", "medium"),
+        ("vpn_active", "android", "medium"),
+    ],
+)
+def test_the_sdks_word_is_one_proof_unless_nothing_else_explains_it(flag: str, platform: Platform, confidence: str):
+    seen = look(platform, **{flag: True})[SIGNALS[flag][0]]
+    assert (seen.confidence, seen.evidence) == (confidence, (f"sdk_{flag}",))
+
+
+def test_a_flag_that_nobody_knows_is_silent():
+    report = Report(device_flags=("haunted", "rooted"))
+    assert [seen.signal for seen in detect(report, FACTS, Agent(), NOWHERE, "android")] == ["rooted"]
+
+
+@pytest.mark.parametrize(
+    ("collected_at", "reset_at", "at_ms", "recent"),
+    [
+        (NOW, NOW - HOUR, None, True),
+        (NOW, NOW, None, True),
+        (NOW, NOW - RECENT_MS + 1, None, True),
+        (NOW, NOW - RECENT_MS, None, False),
+        (NOW, NOW + HOUR, None, False),
+        (None, NOW - HOUR, NOW, True),
+        (None, NOW - RECENT_MS, NOW, False),
+        (None, NOW - HOUR, None, False),
+        (NOW, None, NOW, False),
+        # A device whose clock is wrong told both moments by it.
+        (HOUR, 0, NOW, True),
+    ],
+)
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_factory_reset_fires_for_seven_days(
+    platform: Platform, collected_at: int | None, reset_at: int | None, at_ms: int | None, recent: bool
+):
+    seen = look(platform, at_ms, collected_at=collected_at, factory_reset_at=reset_at)
+    assert ("factory_reset" in seen) is (recent and platform != "web")
+    if "factory_reset" in seen:
+        assert seen["factory_reset"].confidence == "medium"
+
+
+def test_flags_of_a_web_page_fire_nothing():
+    page = {"userAgent": "Mozilla/5.0 (Linux; Android 15)", "rooted": True, "frida": True, "factory_reset_at": NOW}
+    for platform in PLATFORMS:
+        assert detect(read_report(page, FACTS), FACTS, Agent(), NOWHERE, platform, NOW) == ()
+
+
+def test_an_identification_measures_a_reset_by_the_moment_of_its_arrival():
+    signals = {"platform": "android", "model": "Pixel 8", "factory_reset_at": NOW - HOUR}
+    submission = Submission(
+        request_id=UUID(int=1), spare_visitor_id="v", at_ms=NOW, organization=1, key_id="k", touched_key=None,
+        environment="production", sdk_platform="android", sdk_version=None, origin=None, tag=None, idempotency=None,
+        facts=FACTS, signals=signals, signals_json=b"{}",
+    )  # fmt: skip
+    later = msgspec.structs.replace(submission, at_ms=NOW + RECENT_MS)
+    assert [seen.signal for seen in assess(submission, None).observations] == ["factory_reset"]
+    assert assess(later, None).observations == ()

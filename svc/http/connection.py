@@ -38,6 +38,8 @@ Refuse = Callable[[int], tuple[bytes, Headers]]
 Connection and Date are added here."""
 
 RECEIVE_BYTES = 65_536
+WRITE_BYTES = 65_536
+"""What a client has to take within the time for one write."""
 RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 
@@ -54,7 +56,7 @@ class EdgeLimits(msgspec.Struct, frozen=True, kw_only=True):
     body_grace_s: float = 1.0
     """How much later the edge itself answers 408 for a missing body: the handler that waits for it goes first."""
     write_timeout_s: float = 5.0
-    """Each write of an answer. A client that does not take it in that time is cut off."""
+    """For each 64 KiB of an answer. A client that does not take them in that time is cut off."""
     keep_alive_timeout_s: float = 60.0
     """Between two requests on one connection."""
     drain_timeout_s: float = 10.0
@@ -298,10 +300,15 @@ class Connection:
                 raise others from None
         await stream.app_send(None)
 
-    async def _write_patiently(self, data: bytes | memoryview) -> None:
-        with trio.move_on_after(self.shared.limits.write_timeout_s) as patience:
+    async def _write_patiently(self, data: bytes) -> None:
+        """Piece by piece: a slow client is served for as long as it goes on reading."""
+        rest = memoryview(data)
+        with trio.CancelScope() as patience:
             try:
-                await self._stream.send_all(data)
+                while rest:
+                    patience.deadline = trio.current_time() + self.shared.limits.write_timeout_s
+                    await self._stream.send_all(bytes(rest[:WRITE_BYTES]))
+                    rest = rest[WRITE_BYTES:]
             except (trio.BrokenResourceError, trio.ClosedResourceError, trio.BusyResourceError):
                 self._cut()
             except trio.Cancelled:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import trio
 
-from tests.edge.world import get, post, running_edge
+from tests.edge.world import HANG_S, get, post, running_edge
 
 HIDDEN = get("/hidden")
 
@@ -114,7 +114,7 @@ AMBIGUOUS_BODIES = {
 
 @pytest.mark.parametrize("request_bytes", AMBIGUOUS.values(), ids=AMBIGUOUS.keys())
 async def test_an_ambiguous_head_gets_one_400_and_nothing_behind_it_is_served(request_bytes: bytes) -> None:
-    with trio.fail_after(2):
+    with trio.fail_after(HANG_S):
         async with running_edge() as world:
             client = await world.connect()
             answer = await client.ask(request_bytes, HIDDEN)
@@ -125,7 +125,7 @@ async def test_an_ambiguous_head_gets_one_400_and_nothing_behind_it_is_served(re
 
 @pytest.mark.parametrize("body", AMBIGUOUS_BODIES.values(), ids=AMBIGUOUS_BODIES.keys())
 async def test_an_ambiguous_body_gets_one_400_and_nothing_behind_it_is_served(body: bytes) -> None:
-    with trio.fail_after(2):
+    with trio.fail_after(HANG_S):
         async with running_edge() as world:
             client = await world.connect()
             answer = await client.ask(framed(CHUNKED, body=body), HIDDEN)
@@ -137,7 +137,7 @@ async def test_an_ambiguous_body_gets_one_400_and_nothing_behind_it_is_served(bo
 
 @pytest.mark.parametrize("request_bytes", list(AMBIGUOUS.values())[::7], ids=list(AMBIGUOUS.keys())[::7])
 async def test_an_ambiguous_request_behind_a_sound_one_takes_nothing_from_its_answer(request_bytes: bytes) -> None:
-    with trio.fail_after(2):
+    with trio.fail_after(HANG_S):
         async with running_edge() as world:
             client = await world.connect()
             sound = await client.ask(post("/echo", b"sound"), request_bytes, HIDDEN)
@@ -150,7 +150,7 @@ async def test_an_ambiguous_request_behind_a_sound_one_takes_nothing_from_its_an
 @pytest.mark.parametrize("step", [1, 3])
 async def test_a_bare_line_feed_is_found_however_the_request_is_cut_into_packets(step: int) -> None:
     request_bytes = b"POST /echo HTTP/1.1\r\nHost: a\r\nX: a\nContent-Length: 5\r\n\r\nhello"
-    with trio.fail_after(2):
+    with trio.fail_after(HANG_S):
         async with running_edge() as world:
             client = await world.connect()
             async with trio.open_nursery() as nursery:
@@ -176,7 +176,7 @@ SOUND = {
 @pytest.mark.parametrize("step", [1, 1_000])
 @pytest.mark.parametrize("request_bytes", SOUND.values(), ids=SOUND.keys())
 async def test_a_sound_request_is_served_however_it_is_cut_into_packets(request_bytes: bytes, step: int) -> None:
-    with trio.fail_after(2):
+    with trio.fail_after(HANG_S):
         async with running_edge() as world:
             client = await world.connect()
             for _ in range(2):
@@ -189,7 +189,7 @@ async def test_a_sound_request_is_served_however_it_is_cut_into_packets(request_
 async def test_a_head_of_exactly_the_limit_is_served_and_one_byte_more_is_not() -> None:
     limit = 1_000
     filler = limit - len(get("/hello", b"X: "))
-    with trio.fail_after(2):
+    with trio.fail_after(HANG_S):
         async with running_edge(max_header_bytes=limit) as world:
             client = await world.connect()
             assert (await client.ask(get("/hello", b"X: " + b"x" * filler))).status == 200
@@ -198,7 +198,7 @@ async def test_a_head_of_exactly_the_limit_is_served_and_one_byte_more_is_not() 
 
 
 async def test_a_head_without_an_end_is_refused_as_soon_as_it_is_too_large() -> None:
-    with trio.fail_after(2):
+    with trio.fail_after(HANG_S):
         async with running_edge(max_header_bytes=1_000) as world:
             client = await world.connect()
             assert (await client.ask(b"GET /hello HTTP/1.1\r\nX: ", b"x" * 1_000)).status == 431

@@ -16,6 +16,9 @@ from quart_trio import QuartTrio
 
 from svc.http.edge import Edge, EdgeLimits, TrioConnection, open_listeners, serve
 
+HANG_S = 20
+"""What takes so long hangs: far beyond what a busy machine needs, far below limits that a test sets out of the way."""
+
 CODES = {
     400: "bad_request",
     408: "request_timeout",
@@ -149,10 +152,11 @@ class Client:
 
     async def rest(self) -> bytes:
         """All that comes until the server closes. A reset is an error."""
+        parts = [self._buffer]
         while data := await self.stream.receive_some():
-            self._buffer += data
-        rest, self._buffer = self._buffer, b""
-        return rest
+            parts.append(bytes(data))
+        self._buffer = b""
+        return b"".join(parts)
 
     async def ended(self) -> None:
         """Wait until the server has closed, in an orderly way and with nothing more to say."""

@@ -300,7 +300,7 @@ class Connection:
                 raise others from None
         await stream.app_send(None)
 
-    async def _write_patiently(self, data: bytes) -> None:
+    async def _write_patiently(self, data: bytes | memoryview) -> None:
         """Piece by piece: a slow client is served for as long as it goes on reading."""
         rest = memoryview(data)
         with trio.CancelScope() as patience:

@@ -226,7 +226,8 @@ def test_a_link_below_92_leaves_the_template_alone() -> None:
         names = rng.sample([attribute.name for attribute in DESKTOP_VALUES], rng.randint(1, 4))
         trial = Organization()
         trial.visit(features_of())
-        seen = trial.visit(features_of(changed(**dict.fromkeys(names, "changed")), ip="77.1.2.3"), START_MS + DAY_MS)
+        report = features_of(changed(**dict.fromkeys(names, "changed")), ip="81.2.99.3")
+        seen = trial.visit(report, START_MS + 2 * DAY_MS)
         record = trial.visitor(1)
         assert record is not None
         if seen.number == 1 and seen.confidence < 92:
@@ -279,6 +280,35 @@ def test_a_thousand_random_variations_of_a_report_take_over_nobody_and_stay_with
     assert organization.visit(victim, later).number == victims_number
     for n, (name, number) in enumerate(people.items()):
         assert organization.visit(features_of(other_device(name), ip=f"20.{n}.7.7"), later).number == number
+
+
+@pytest.mark.slow
+def test_a_thousand_variations_with_stored_tokens_teach_nothing_that_harms_people() -> None:
+    organization = Organization()
+    people = {name: f"20.{n}.7.7" for n, name in enumerate("abcdefgh")}
+    numbers = {
+        name: organization.visit(features_of(other_device(name), ip=ip, token=f"token-of-{name}-is-long")).number
+        for name, ip in people.items()
+    }
+    rng = random.Random(11)
+    for attempt in range(1000):
+        changed_names = rng.sample([attribute.name for attribute in DESKTOP_VALUES], rng.randint(1, 10))
+        forged = features_of(
+            changed(**{name: f"forged {rng.randint(0, 9)}" for name in changed_names}),
+            ip=f"{rng.randint(31, 99)}.1.1.1",
+            token=f"token-of-the-bot-{rng.randint(0, 40)}",
+        )
+        assert organization.visit(forged, START_MS + attempt * MINUTE_MS).number not in numbers.values()
+    assert organization.most_block_reads <= 8
+    assert organization.most_visitor_reads <= RECORDS_READ
+    assert all(len(raw) <= 4 * (BLOCK_LENGTH + 1) for raw in organization.blocks.values())
+    assert all(len(raw) <= 400 for raw in organization.visitors.values())
+    later = START_MS + 2 * DAY_MS
+    for name, ip in people.items():
+        with_token = features_of(other_device(name), ip=ip, token=f"token-of-{name}-is-long")
+        without = features_of(other_device(name) | {Attribute.CANVAS: f"new canvas of {name}"}, ip=ip)
+        assert organization.visit(with_token, later).number == numbers[name]
+        assert organization.visit(without, later + DAY_MS).number == numbers[name]
 
 
 def crowd(organization: Organization, size: int, seed: int) -> None:

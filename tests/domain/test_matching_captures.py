@@ -78,21 +78,42 @@ def test_a_capture_that_came_first_is_still_known_after_all_others(captures: dic
         assert (tag, again.number, again.confidence) == (tag, first.number, 100)
 
 
-def test_devices_are_recognised_across_real_upgrades_and_kept_apart(shared_data: Path) -> None:
-    """Upgrades of ten releases at a time, a week apart, each device on its own network, no token."""
-    profiles = ("p0", "p1", "p2", "p3", "p5")
-    by_profile = {
-        profile: load(shared_data / "browsers" / "ladder.jsonl.gz", f"81.{2 + place}.69.142")
-        for place, profile in enumerate(profiles)
-    }
+STEPS = ("shell109", "shell119", "shell127", "shell138", "shell148", "chromium-headless", "chromium-headful")
+PROFILES = ("p0", "p1", "p2", "p3", "p5")
+
+
+def climb(ladder: Path, days: int, addresses: list[str]) -> tuple[int, set[tuple[str, str]]]:
+    """Take every device through its upgrades without a token: (steps recognised, pairs of devices that were merged)."""
+    by_profile = {profile: load(ladder, address) for profile, address in zip(PROFILES, addresses, strict=True)}
     organization = Organization()
     known: dict[str, int] = {}
     owners: dict[int, str] = {}
-    recognised = 0
-    for step, name in enumerate(("shell109", "shell119", "shell127", "shell138", "shell148")):
-        for profile in profiles:
-            seen = organization.visit(by_profile[profile][f"{profile}/{name}"], START_MS + step * 7 * DAY_MS)
-            assert owners.setdefault(seen.number, profile) == profile
+    recognised, merged = 0, set[tuple[str, str]]()
+    for step, name in enumerate(STEPS):
+        for place, profile in enumerate(PROFILES):
+            now_ms = START_MS + step * days * DAY_MS + place * 10 * MINUTE_MS
+            seen = organization.visit(by_profile[profile][f"{profile}/{name}"], now_ms)
+            owner = owners.setdefault(seen.number, profile)
+            if owner != profile:
+                merged.add((owner, profile))
             recognised += known.get(profile) == seen.number
             known[profile] = seen.number
-    assert recognised >= 18
+    return recognised, merged
+
+
+@pytest.mark.parametrize(("days", "at_least"), [(1, 30), (7, 30), (28, 28)])
+def test_devices_are_recognised_across_real_upgrades_and_kept_apart(
+    shared_data: Path, days: int, at_least: int
+) -> None:
+    """Upgrades of about ten releases at a time, 30 steps, each device on its own network."""
+    addresses = [f"81.{2 + 7 * place}.69.142" for place in range(len(PROFILES))]
+    recognised, merged = climb(shared_data / "browsers" / "ladder.jsonl.gz", days, addresses)
+    assert recognised >= at_least
+    assert not merged
+
+
+@pytest.mark.parametrize("days", [1, 7, 28])
+def test_devices_behind_one_address_are_kept_apart_across_upgrades(shared_data: Path, days: int) -> None:
+    addresses = ["81.2.69.142"] * len(PROFILES)
+    _, merged = climb(shared_data / "browsers" / "ladder.jsonl.gz", days, addresses)
+    assert not merged

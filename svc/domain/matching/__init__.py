@@ -2,7 +2,7 @@
 
 Read `recognition` first (the procedure and its bounds), then `decision` (the judgement) and `chance` (how many others
 look alike), `features`, `blocks` and `visitor` (what is compared, how it is found, what is kept), `statistics` (what is
-learned) and `parameters` (the numbers and their sources).
+learned), `calibration` (how sure is sure) and `parameters` (the numbers and their sources).
 """
 
 from svc.domain.matching.blocks import EMPTY_BLOCK, Block, BlockKey

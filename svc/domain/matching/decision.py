@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import msgspec
 
 from svc.domain.matching import blocks, parameters
+from svc.domain.matching.calibration import CROWDED, FAR, NEAR, UNKNOWN, WIDE, kind_of
 from svc.domain.matching.chance import ALL_AGREE, BIT, Chance, bits_of
 from svc.domain.matching.parameters import ATTRIBUTE_COUNT
 from svc.domain.matching.statistics import ROW_OF_DAY, TABLE_OF_RELEASES, releases_between
@@ -37,6 +38,7 @@ weak, because nobody resembles it, because the report says too little."""
 
 DAY_S: Final = 86_400
 _FONTS, _LANGUAGES, _REST = int(Attribute.FONTS), int(Attribute.LANGUAGES), int(Attribute.REST)
+_TIMEZONE_BIT = BIT[Attribute.TIMEZONE]
 _FIRST_LANGUAGE = int(Attribute.FIRST_LANGUAGE)
 _LEADERS: Final = tuple(
     tuple(
@@ -67,6 +69,9 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     probability: float = 0.0
     """That it is `number`."""
     probability_new: float = 1.0
+    kind: int = 0
+    raw: float = 0.0
+    """What kind of judgement it is, and its probability before calibration (`calibration`)."""
     distinct: bool = False
     """The report tells devices apart: by chance hardly any other device would agree with all of it."""
     near: bool = False
@@ -81,6 +86,7 @@ class _Candidate(msgspec.Struct, gc=False):
     recency: float
     exact: bool
     agreement: int
+    surroundings: int
     pooled: float
 
 
@@ -189,7 +195,7 @@ class _Judge:
         devices = self.chance.devices
         unseen = min((devices + parameters.UNSEEN_DEVICES) / devices, parameters.UNSEEN_AT_MOST)
         self.log_prior = math.log(self.return_rate * unseen)
-        others_here = max(counts.get(blocks.NETWORK, 1.0) - 1.0, 0.0)
+        self.others_here = others_here = max(counts.get(blocks.NETWORK, 1.0) - 1.0, 0.0)
         self.log_twin_same_network = math.log(
             (others_here + parameters.NETWORK_PRIOR) / (devices + 2.0 * parameters.NETWORK_PRIOR)
         )
@@ -197,51 +203,63 @@ class _Judge:
         self.clones = parameters.CLONES_MOBILE if mobile else parameters.CLONES_DESKTOP
         self.same_network = parameters.SAME_NETWORK_MOBILE if mobile else parameters.SAME_NETWORK_DESKTOP
         self.log_far = parameters.LOG_FAR_NETWORK_MOBILE if mobile else parameters.LOG_FAR_NETWORK_DESKTOP
+        seen_here = counts.get(blocks.NETWORK, 0.0)
+        self.log_far += parameters.LOG_FAR_UNVISITED if seen_here < 0.5 else parameters.LOG_FAR_SHARED[seen_here >= 2.0]
 
     def weigh(self, number: int, visitor: Visitor, *, exact: bool) -> _Candidate:
         """The odds of this candidate, on a scale that all candidates and "new" share."""
         features = self.features
         gap_s = max(self.now_s - visitor.last_seen_s, 0)
+        gap_days = gap_s / DAY_S
+        log_network, log_twin_network, clones, surroundings = self._network(visitor, gap_days)
         releases = releases_between(features, visitor)
         same_version = exact or not releases
         if exact:
             recent = features.exact in visitor.exact_hashes and features.browser_version >= visitor.browser_version
             known = recent or visitor.has_near_network(features.near_network)
             likelihood, agreement = 0.0 if known else parameters.LOG_FORMER_REPORT, ALL_AGREE
+            likelihood += max(-gap_days / parameters.EXACT_KEEPS_DAYS, parameters.LOG_EXACT_KEPT_LEAST)
         else:
             row = ROW_OF_DAY[min(gap_s // DAY_S, len(ROW_OF_DAY) - 1)]
             table = self.change_table[TABLE_OF_RELEASES[releases]]
             likelihood, agreement = compare(features, visitor, table[row], _LEADERS[not same_version])
+            if gap_s < DAY_S:
+                likelihood += parameters.LOG_CHANGED_AT_ONCE
             if not same_version:
                 downgrades = (0 < features.browser_version < visitor.browser_version) + (
                     0 < features.os_release < visitor.os_release
                 )
                 likelihood += parameters.LOG_OTHER_VERSION + downgrades * parameters.LOG_VERSION_DOWN
+        if surroundings in (NEAR, CROWDED) and not agreement & _TIMEZONE_BIT:
+            likelihood += parameters.LOG_MOVED_AT_HOME
         log_twins = self.chance.log_twins(agreement, same_version=same_version, exact=exact)
-        log_network, log_twin_network, clones = self._network(visitor)
         low, high = parameters.GAP_BOUNDS
-        gap_days = gap_s / DAY_S
         recency = min(max(parameters.GAP_DAYS / (gap_days + parameters.GAP_DAYS / 3), low), high)
         likelihood += log_network + math.log(recency) + self._missing_token(visitor, gap_days)
         log_twins = math.log(math.exp(min(log_twins + log_twin_network, 30.0)) + clones)
         odds = math.exp(min(self.log_prior + likelihood - log_twins, 60.0))
-        return _Candidate(number, visitor, odds, log_twins, recency, exact, agreement, odds)
+        return _Candidate(number, visitor, odds, log_twins, recency, exact, agreement, surroundings, odds)
 
-    def _network(self, visitor: Visitor) -> tuple[float, float, float]:
-        """(log likelihood of the address for this visitor, the same for a chance twin, expected clones)."""
+    def _network(self, visitor: Visitor, gap_days: float) -> tuple[float, float, float, int]:
+        """(log likelihood of the address for this visitor, that for a chance twin, expected clones, surroundings)."""
         near, wide = self.features.near_network, self.features.wide_network
         far_clones = self.clones * (1.0 - parameters.CLONES_NEAR)
         if not near or not visitor.networks:
-            return 0.0, 0.0, far_clones
+            return 0.0, 0.0, far_clones, UNKNOWN
         same_wide = False
         for place, (known_near, known_wide) in enumerate(visitor.networks):
             if known_near == near:
                 log_same = math.log(self.same_network[place > 0])
-                return log_same, self.log_twin_same_network, self.clones * parameters.CLONES_NEAR
+                surroundings = CROWDED if self.others_here > parameters.CROWDED_DEVICES else NEAR
+                return log_same, self.log_twin_same_network, self.clones * parameters.CLONES_NEAR, surroundings
             same_wide = same_wide or known_wide == wide
         if same_wide:
-            return 0.0, parameters.LOG_TWIN_SAME_WIDE_NETWORK, far_clones
-        return self.log_far, 0.0, far_clones
+            return 0.0, parameters.LOG_TWIN_SAME_WIDE_NETWORK, far_clones, WIDE
+        usual, most = parameters.OFTEN_VISITS
+        log_far = self.log_far + parameters.LOG_OFTEN * math.log(min(visitor.visits, most) / usual)
+        if gap_days < 1.0:
+            log_far += parameters.LOG_FAR_AT_ONCE
+        return log_far, 0.0, far_clones, FAR
 
     def _missing_token(self, visitor: Visitor, gap_days: float) -> float:
         """How unusual it is for this visitor to come without its stored token."""
@@ -291,8 +309,12 @@ def judge(
     total += likeliest.odds / likeliest.recency * unread_twins
     _pool_split_records(weighed)
     best = max(weighed, key=lambda candidate: (candidate.pooled, candidate.visitor.last_seen_s, -candidate.number))
-    probability = min(best.pooled / total, 1.0)
-    probability_new = (1.0 - rate) / total
+    raw = min(best.pooled / total, 1.0)
+    kind = kind_of(best.surroundings, exact=best.exact)
+    probability = statistics.calibrated(kind, raw, rate)
+    # What the calibration takes from the best is shared by the others as before.
+    doubt = (1.0 - probability) / max(1.0 - raw, 1e-9)
+    probability_new = min((1.0 - rate) / total * doubt, 1.0 - probability)
     linked = probability >= parameters.LINK_PROBABILITY
     outcome: Outcome
     if linked:
@@ -310,6 +332,8 @@ def judge(
         outcome=outcome,
         probability=probability,
         probability_new=probability_new,
+        kind=kind,
+        raw=raw,
         distinct=distinct,
         near=any((~candidate.agreement & _INDEPENDENT).bit_count() <= 2 for candidate in weighed),
     )

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 _SKETCHED_MEMBERS = 1024
 """Members of a set that its sketch takes in: beyond that all 64 bits are set anyway."""
+_CACHED_LENGTH = 256
+"""Characters of a value whose hash is kept: 16,384 such are 5 MB at most."""
 _FORGETFUL_BROWSERS = ("safari", "chrome_ios", "firefox_ios")
 _DISGUISED = {"brave": "chrome"}
 """Browsers whose user agent is another one's: only hints tell them apart, and hints are not always sent."""
@@ -94,6 +96,14 @@ def hash32(value: bytes) -> int:
     return int.from_bytes(blake3(value).digest(4), "little") or 1
 
 
+def _hash_of(value: str) -> int:
+    return hash32(value.encode("utf-8", "replace"))
+
+
+_hash_of_short = lru_cache(maxsize=16_384)(_hash_of)
+"""Most values of a report were seen before, in other reports. The length limit bounds what strangers make us keep."""
+
+
 def hash64(value: bytes) -> int:
     """A 64-bit hash that is never 0."""
     return int.from_bytes(blake3(value).digest(8), "little") or 1
@@ -105,7 +115,7 @@ def extract(report: Report, agent: Agent, facts: RequestFacts) -> Features:
     bits, informative = 0.0, 0
     for attribute, value in report.attributes.items():
         if value:
-            values[attribute] = hash32(value.encode("utf-8", "replace"))
+            values[attribute] = _hash_of_short(value) if len(value) <= _CACHED_LENGTH else _hash_of(value)
             gained = _BITS[attribute]
             if gained:
                 bits += gained

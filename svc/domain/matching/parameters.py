@@ -77,8 +77,8 @@ CHANGE_DESKTOP: Final[dict[Attribute, ChangeRate]] = {
     Attribute.FRAME: (0.08, 0.004, 0.0),
     Attribute.COLOUR: (0.08, 0.0005, 0.0),
     Attribute.ACCESSIBILITY: (0.003, 0.002, 0.02),
-    Attribute.PLUGINS: (0.004, 0.001, 0.02),
-    Attribute.MISCELLANEOUS: (0.004, 0.0003, 0.03),
+    Attribute.PLUGINS: (0.004, 0.001, 0.05),
+    Attribute.MISCELLANEOUS: (0.004, 0.0003, 0.06),
     Attribute.REST: (0.05, 0.005, 0.2),
     Attribute.FIRST_LANGUAGE: (0.002, 0.0004, 0.0),
 }
@@ -118,7 +118,7 @@ LOG_FOLLOWED: Final = -0.5
 LOG_HABIT: Final = -0.95
 """Of a value that this visitor had before: docked and undocked, home and away."""
 LOG_HABIT_FOLLOWED: Final = -0.2
-LOG_FORMER_REPORT: Final = -7.0
+LOG_FORMER_REPORT: Final = -11.0
 """Of a whole report that this visitor sent once, before its latest few or before an upgrade, when the network is new
 too: rather another device that stands where this one stood."""
 LOG_NEAR_FONTS: Final = 2.0
@@ -127,6 +127,13 @@ LOG_NEAR_REST: Final = 2.0
 LOG_FAR_REST: Final = -1.0
 """Corrections to a change of a set, when the two sets share three quarters of their members, and when they do not."""
 LOG_SAME_FIRST_LANGUAGE: Final = 1.7
+LOG_CHANGED_AT_ONCE: Final = -1.2
+"""Of any change within a day: soon after a visit comes the same report again, or another device of the household."""
+LOG_MOVED_AT_HOME: Final = -1.2
+"""Of another time zone on a network that the visitor used before: who travels is elsewhere."""
+EXACT_KEEPS_DAYS: Final = 12.0
+LOG_EXACT_KEPT_LEAST: Final = -4.0
+"""A whole report, versions included, stays as it is for so many days (exponential); the least that this weighs."""
 LOG_OTHER_VERSION: Final = -0.2
 LOG_VERSION_DOWN: Final = -5.5
 """Browsers and systems are hardly ever downgraded: taken for 0.4 % of version changes."""
@@ -199,7 +206,7 @@ UNSEEN_TWINS: Final = 0.5
 """Twins expected at most beyond those that the block counts show, so that a flood of near copies of a report does not
 make the report itself look common."""
 CLONES_DESKTOP: Final = 0.0008
-CLONES_MOBILE: Final = 0.01
+CLONES_MOBILE: Final = 0.004
 """Expected twins that are not due to chance: two phones of one household, machines of one office image."""
 CLONES_NEAR: Final = 0.1
 """Share of those that are met on the same network."""
@@ -214,10 +221,19 @@ LOG_TWIN_SAME_WIDE_NETWORK: Final = -2.5
 NETWORK_PRIOR: Final = 0.3
 """Devices of a class that are expected on a network beside the visitor's own."""
 LOG_FAR_NETWORK_DESKTOP: Final = -5.0
-LOG_FAR_NETWORK_MOBILE: Final = -4.5
+LOG_FAR_NETWORK_MOBILE: Final = -3.0
 GAP_DAYS: Final = 5.5
 """Recency: a visitor weighs GAP_DAYS / (absence + GAP_DAYS / 3), within the bounds below."""
 GAP_BOUNDS: Final = (0.15, 3.0)
+LOG_FAR_UNVISITED: Final = -1.8
+LOG_FAR_SHARED: Final = (1.2, 2.5)
+"""Corrections to a far network where no other device was seen; where one was, or several: people roam to places that
+others use as well, while strangers come from homes of their own."""
+LOG_FAR_AT_ONCE: Final = -0.8
+"""And when the visitor was elsewhere within the last day."""
+LOG_OFTEN: Final = 0.8
+OFTEN_VISITS: Final = (4.0, 40.0)
+"""A visitor of many visits is met elsewhere more often than one of few: exponent, usual visits, most that count."""
 COMES_WITHOUT_TOKEN: Final = 0.25
 FORGETFUL_COMES_WITHOUT_TOKEN: Final = 0.95
 """P(a visitor shows up without its token), and in browsers that erase what scripts store after seven days without a
@@ -231,15 +247,54 @@ RETURN_RATE_VISITS: Final = 40.0
 RETURN_RATE_BOUNDS: Final = (0.03, 0.97)
 RETURN_RATE_MEMORY: Final = 4000.0
 """P(a visit without a known token is a return), how many visits that belief is worth, and how many are remembered."""
+CLASS_VISITS: Final = 10.0
+"""Visits of a class that the belief is worth where other classes say otherwise."""
 MISSED_BY_BLOCKS: Final = 0.01
 """Share of returning visitors that no block finds."""
+
+# ---- calibration
+
+CALIBRATION: Final = (
+    (2.8, 0.97),
+    (0.5, 0.85),
+    (0.1, 0.61),
+    (-0.4, 0.6),
+    (-0.6, 0.56),
+    (3.5, 0.84),
+    (2.5, 0.85),
+    (1.0, 0.62),
+    (0.2, 0.55),
+    (-0.15, 0.51),
+)
+"""Per kind of judgement (`calibration.kind_of`): intercept and slope of the log odds that it is right over the log
+odds that it was given, both less those of the prior. Logistic fits on the devices of even number of two simulated
+populations of 3,000 devices, one of them three quarters factory copies, with and without tokens, confirmed on the
+others and on smaller populations. Crowded and unknown surroundings were too rare there: set between the others."""
+CAUTION: Final = 0.7
+CAUTION_TRIALS: Final = 60.0
+"""Log odds taken off a judgement of a visitor that is not where it was, in an organization without trials of its own,
+and the number of trials that halves this."""
+BAND_EDGES: Final = (0.8, 0.97, 0.995)
+"""Raw probabilities between which trials are counted apart."""
+TRIALS_REMEMBERED: Final = 2000.0
+CALIBRATION_SHRINK: Final = 3.0
+CALIBRATION_BOUNDS: Final = (1.0, 10.0)
+"""Wrong answers that the built-in belief is worth, and how far the trials may correct its share of wrong answers. Not
+below one: trials come from visitors that are known well, and flatter."""
+TRIAL_SHARES: Final = (8, 64)
+YOUNG_TRIALS: Final = 300
+"""One in so many visits with a proven token is tried without it, at first and once there were so many trials."""
+TRIAL_PROBABILITY: Final = 0.5
+"""Trials whose raw probability is below would be no link whatever the calibration, and teach nothing."""
+CROWDED_DEVICES: Final = 1.5
+"""Other devices of a class on a network from where on it says little."""
 
 # ---- the decision
 
 LINK_PROBABILITY: Final = 0.85
 """Tau: a visit is linked from here on. A doubtful split costs less than a false merge."""
 SOLE_DEVICE: Final = 1.5
-SOLE_PROBABILITY: Final = 0.98
+SOLE_PROBABILITY: Final = 0.9985
 """A report that fewer devices than this sent, and that is that surely its sender's, can belong to one device only."""
 TEMPLATE_CONFIDENCE: Final = 92
 """Links below count the visit and leave the record's template alone, so that doubt cannot drift a record away."""

@@ -4,9 +4,10 @@ What may live here: the order of reads, and the writes of one identification as 
 transaction, over an `Index` that is bound to one organization, and applies what comes back.
 
 Bounds of one identification: at most 8 block reads, 32 record reads (12 scored in full), 8 block writes and 2 record
-writes. A known token that nothing contradicts costs one block and one record. A report that cannot identify anybody
-reads and writes nothing, with or without a token: an id that hangs on the token alone would be the token, and a
-report poor enough for that is easily made by anybody who copied one.
+writes. A known token that nothing contradicts costs two blocks and one record, but for the sample of such visits that
+is tried without its token (`calibration`): that reads as much as a visit without one. A report that cannot identify
+anybody reads and writes nothing, with or without a token: an id that hangs on the token alone would be the token, and
+a report poor enough for that is easily made by anybody who copied one.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import msgspec
 
 from svc.domain.matching import blocks, parameters
 from svc.domain.matching.blocks import EMPTY_BLOCK, Block, BlockKey, block_keys, token_key
+from svc.domain.matching.calibration import Trial
 from svc.domain.matching.decision import DAY_S, Judgement, Outcome, by_token, judge, token_changes
 from svc.domain.matching.statistics import NOTHING, Lesson, Statistics
 from svc.domain.matching.visitor import CAME_BACK, Visitor, first_record
@@ -75,8 +77,12 @@ def recognise(index: Index, statistics: Statistics, features: Features, now_ms: 
                 break
             changed = token_changes(features, visitor)
             if changed is not None:
-                exact = _sent_before(index, features, number, visitor)
-                return _linked(features, now_ms, by_token(number, changed, exact=exact), visitor)
+                if statistics.wants_trial(features, now_ms):
+                    trials, senders = _trials(index, statistics, features, now_ms, number)
+                    exact = features.exact in visitor.exact_hashes or number in senders
+                else:
+                    trials, exact = (), _sent_before(index, features, number, visitor)
+                return _linked(features, now_ms, by_token(number, changed, exact=exact), visitor, trials=trials)
             token_conflict = True
             features = features.without_token()
     return _judged(index, statistics, features, now_ms, token_conflict=token_conflict)
@@ -87,6 +93,35 @@ def _sent_before(index: Index, features: Features, number: int, visitor: Visitor
     if features.exact in visitor.exact_hashes:
         return True
     return number in index.block(blocks.exact_key(features.exact)).numbers
+
+
+def _trials(
+    index: Index, statistics: Statistics, features: Features, now_ms: int, owner: int
+) -> tuple[tuple[Trial, ...], tuple[int, ...]]:
+    """How this visit would have been judged had its browser lost its token, and who sent the same report before.
+
+    Judged as a return, and as a new device: without the owner and the records that were split from it in doubt.
+    """
+    features = msgspec.structs.replace(features, token_is_new=True)
+    keys = [key for key in block_keys(features) if key[0] != blocks.TOKEN]
+    read = {key[0]: index.block(key) for key in keys}
+    candidates = _candidates(index, read, parameters.RECORDS_READ - 1)
+    exact_numbers = read.get(blocks.EXACT, EMPTY_BLOCK).numbers
+    rate = statistics.return_rate(features)
+    as_return = judge(
+        features, now_ms, {kind: block.count for kind, block in read.items()}, candidates, exact_numbers, statistics
+    )
+    parents = {number: visitor.parent for number, visitor in candidates}
+    own = {number for number, parent in parents.items() if parent == owner} | {owner, parents.get(owner, 0)}
+    others = [pair for pair in candidates if pair[0] not in own]
+    counts = {kind: block.count - (owner in block.numbers) for kind, block in read.items()}
+    as_new = judge(features, now_ms, counts, others, [n for n in exact_numbers if n not in own], statistics)
+    trials: list[Trial] = []
+    if as_return.raw >= parameters.TRIAL_PROBABILITY:
+        trials.append(Trial(as_return.kind, as_return.raw, rate, as_return.number in own, rate))
+    if as_new.raw >= parameters.TRIAL_PROBABILITY:
+        trials.append(Trial(as_new.kind, as_new.raw, rate, False, 1.0 - rate))
+    return tuple(trials), exact_numbers
 
 
 def _judged(
@@ -162,6 +197,7 @@ def _linked(
     *,
     new_devices: float = 0.0,
     token_conflict: bool = False,
+    trials: tuple[Trial, ...] = (),
 ) -> Recognition:
     proven = judgement.outcome == "token"
     gap_s = max(now_ms // 1000 - visitor.last_seen_s, 0)
@@ -172,6 +208,7 @@ def _linked(
         before=visitor if judgement.probability > parameters.EVIDENCE_PROBABILITY else None,
         days=gap_s // DAY_S,
         proven=proven,
+        trials=trials,
     )
     postings: tuple[tuple[BlockKey, float], ...] = ()
     dropped: tuple[BlockKey, ...] = ()

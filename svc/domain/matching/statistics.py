@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from svc.domain.matching.calibration import Calibration, Trial
 from svc.domain.matching.features import Features
 from svc.domain.matching.parameters import (
     ATTRIBUTE_COUNT,
@@ -24,6 +25,7 @@ from svc.domain.matching.parameters import (
     CHANGE_FLOOR,
     CHANGE_MOBILE,
     CHANGE_RELEASES,
+    CLASS_VISITS,
     PRIOR_DEVICES,
     PRIOR_FREQUENCY,
     PRIOR_HARDWARE,
@@ -32,6 +34,8 @@ from svc.domain.matching.parameters import (
     RETURN_RATE_BOUNDS,
     RETURN_RATE_MEMORY,
     RETURN_RATE_VISITS,
+    TRIAL_SHARES,
+    YOUNG_TRIALS,
     ChangeRate,
 )
 from svc.domain.matching.visitor import Visitor
@@ -77,6 +81,8 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Whole days since that visitor's last visit."""
     proven: bool = False
     """The link was proven by a token rather than judged."""
+    trials: tuple[Trial, ...] = ()
+    """How it would have been judged without its token."""
 
 
 NOTHING: Final = Lesson()
@@ -107,6 +113,7 @@ class _State(msgspec.Struct, gc=False):
     classes: dict[int, _Class] = msgspec.field(default_factory=dict[int, _Class])
     returns: dict[int, tuple[float, float]] = msgspec.field(default_factory=dict[int, tuple[float, float]])
     changes: list[_Changes] = msgspec.field(default_factory=lambda: [_Changes(), _Changes()])
+    calibration: Calibration = msgspec.field(default_factory=Calibration)
 
 
 def change_table(rates: dict[Attribute, ChangeRate], scale: list[float]) -> ChangeTable:
@@ -201,8 +208,21 @@ class Statistics:
         """P(a visit in this token state is a return), for visits whose token is not known."""
         returned, visits = self._state.returns.get(_token_state(features), (0.0, 0.0))
         rate = (RETURN_RATE * RETURN_RATE_VISITS + returned) / (RETURN_RATE_VISITS + visits)
+        # In a class that hardly came so far, nobody can return yet.
+        of_class = self._state.classes.get(features.family, _EMPTY_CLASS).version_visits
+        rate += (RETURN_RATE - rate) * CLASS_VISITS / (CLASS_VISITS + of_class)
         low, high = RETURN_RATE_BOUNDS
         return min(max(rate, low), high)
+
+    def calibrated(self, kind: int, raw: float, prior: float) -> float:
+        """The probability that a judgement of this kind and raw probability is right (`calibration`)."""
+        return self._state.calibration.probability(kind, raw, prior)
+
+    def wants_trial(self, features: Features, now_ms: int) -> bool:
+        """Whether this visit, whose token is proven, is one of the sample that is tried without it."""
+        young, old = TRIAL_SHARES
+        share = young if self._state.calibration.taken < YOUNG_TRIALS else old
+        return (features.exact + now_ms // 1000) % share == 0
 
     def learn(self, lesson: Lesson) -> None:
         features = lesson.features
@@ -217,6 +237,8 @@ class Statistics:
             returned, visits = self._state.returns.get(state, (0.0, 0.0))
             fading = 0.5 if visits >= RETURN_RATE_MEMORY else 1.0
             self._state.returns[state] = ((returned + lesson.returned) * fading, (visits + 1.0) * fading)
+        if lesson.trials:
+            self._state.calibration.learn(lesson.trials)
         if lesson.before is not None:
             self._count_changes(features, lesson.before, lesson.days, proven=lesson.proven)
 

@@ -1,0 +1,104 @@
+"""Calibration: how often judgements of one kind turned out right, so that 95 % means 95 %.
+
+What may live here: the kinds of judgement, the built-in belief about each, and the counts of an organization that
+correct it. Pure but for `Calibration.learn`; nothing here knows a visitor.
+
+The odds that `decision` arrives at rest on attributes that are taken for independent, and on rates that differ between
+populations; what is left of both shows as a bias that depends on the kind of evidence. Two steps take it out: a
+logistic curve for each kind (Platt, "Probabilistic Outputs for Support Vector Machines", 1999), and the ratio of wrong
+answers to those expected among the trials of this organization (a standardised ratio, shrunk towards one).
+
+A trial judges a visit that a token has proven as if it had come without the token, twice: as it is (a return: right
+when the answer is the token's visitor), and with that visitor left out (a new device: no answer would be right). The
+two count by how often such visits are returns.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from svc.domain.matching import parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NEAR, CROWDED, WIDE, UNKNOWN, FAR = range(5)
+"""Whence the report comes: a network that the visitor used before, the same one shared with many devices, one in the
+same wide network, not known, elsewhere."""
+SURROUNDINGS: Final = 5
+KINDS: Final = 2 * SURROUNDINGS
+"""Each of those with a changed report, then with one that was seen before."""
+BANDS: Final = len(parameters.BAND_EDGES) + 1
+_MOST_LOGIT: Final = 12.0
+
+
+def kind_of(surroundings: int, *, exact: bool) -> int:
+    return surroundings + SURROUNDINGS * exact
+
+
+def logit(probability: float) -> float:
+    """Log odds, within ±12."""
+    bounded = min(max(probability, 1e-6), 1.0 - 1e-6)
+    return math.log(bounded / (1.0 - bounded))
+
+
+def expected(kind: int, probability: float, prior: float) -> float:
+    """The built-in belief that an answer of this kind with this raw probability is right.
+
+    `prior`: the share of returns among such visits. It counts in full, the evidence beside it at a discount.
+    """
+    intercept, slope = parameters.CALIBRATION[kind]
+    before = logit(prior)
+    return 1.0 / (1.0 + math.exp(-(before + intercept + slope * (logit(probability) - before))))
+
+
+def band_of(probability: float) -> int:
+    """Place among the bands of raw probability that are counted apart."""
+    return sum(probability >= edge for edge in parameters.BAND_EDGES)
+
+
+class Trial(msgspec.Struct, frozen=True, gc=False):
+    """One judgement whose truth is known."""
+
+    kind: int
+    probability: float
+    """Raw, as it was judged."""
+    prior: float
+    right: bool
+    weight: float
+
+
+class Calibration(msgspec.Struct, gc=False):
+    """What the trials of one organization came to. `KINDS` times `BANDS` numbers, three times."""
+
+    taken: int = 0
+    trials: list[float] = msgspec.field(default_factory=lambda: [0.0] * (KINDS * BANDS))
+    wrong: list[float] = msgspec.field(default_factory=lambda: [0.0] * (KINDS * BANDS))
+    expected_wrong: list[float] = msgspec.field(default_factory=lambda: [0.0] * (KINDS * BANDS))
+
+    def learn(self, trials: Sequence[Trial]) -> None:
+        self.taken += 1
+        for trial in trials:
+            place = trial.kind * BANDS + band_of(trial.probability)
+            if self.trials[place] >= parameters.TRIALS_REMEMBERED:
+                for counts in (self.trials, self.wrong, self.expected_wrong):
+                    counts[place] /= 2.0
+            self.trials[place] += trial.weight
+            self.wrong[place] += trial.weight * (not trial.right)
+            self.expected_wrong[place] += trial.weight * (1.0 - expected(trial.kind, trial.probability, trial.prior))
+
+    def probability(self, kind: int, raw: float, prior: float) -> float:
+        """The probability that an answer of this kind with this raw probability is right."""
+        place = kind * BANDS + band_of(raw)
+        right = expected(kind, raw, prior)
+        if kind % SURROUNDINGS >= WIDE:
+            # Nothing of this organization has confirmed the belief yet; it came from others.
+            caution = parameters.CAUTION * parameters.CAUTION_TRIALS / (parameters.CAUTION_TRIALS + self.taken)
+            right = right / (right + (1.0 - right) * math.exp(caution))
+        shrink = parameters.CALIBRATION_SHRINK
+        ratio = (self.wrong[place] + shrink) / (self.expected_wrong[place] + shrink)
+        low, high = parameters.CALIBRATION_BOUNDS
+        return max(1.0 - min(max(ratio, low), high) * (1.0 - right), 0.0)

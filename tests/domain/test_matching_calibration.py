@@ -1,0 +1,98 @@
+"""Calibration: beliefs about judgements, and how the trials of an organization correct them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc.domain.matching import Lesson, Statistics, recognise
+from svc.domain.matching.calibration import BANDS, CROWDED, FAR, KINDS, NEAR, WIDE, Calibration, Trial, kind_of
+from svc.domain.matching.parameters import TRIAL_SHARES, TRIALS_REMEMBERED
+from tests.domain.matching_world import DAY_MS, START_MS, Organization, features_of
+
+kinds = st.integers(0, KINDS - 1)
+probabilities = st.floats(0, 1)
+trials = st.lists(st.builds(Trial, kinds, probabilities, probabilities, st.booleans(), probabilities), max_size=4)
+
+
+@given(kinds, probabilities, probabilities, st.lists(trials, max_size=20))
+def test_a_calibrated_probability_is_one(kind: int, raw: float, prior: float, lessons: list[list[Trial]]) -> None:
+    calibration = Calibration()
+    for lesson in lessons:
+        calibration.learn(lesson)
+    assert 0.0 <= calibration.probability(kind, raw, prior) <= 1.0
+
+
+@given(kinds, probabilities, probabilities, probabilities)
+def test_a_likelier_judgement_is_never_believed_less(kind: int, one: float, other: float, prior: float) -> None:
+    calibration = Calibration()
+    low, high = sorted((one, other))
+    assert calibration.probability(kind, low, prior) <= calibration.probability(kind, high, prior)
+
+
+def test_the_same_evidence_says_less_the_farther_the_report_comes_from() -> None:
+    calibration = Calibration()
+    for exact in (False, True):
+        near, crowded, wide, far = (
+            calibration.probability(kind_of(surroundings, exact=exact), 0.95, 0.5)
+            for surroundings in (NEAR, CROWDED, WIDE, FAR)
+        )
+        assert near > crowded > far
+        assert near > wide > far
+
+
+def test_wrong_trials_lower_what_is_believed_and_right_ones_do_not_raise_it() -> None:
+    kind = kind_of(NEAR, exact=False)
+    calm, warned, flattered = Calibration(), Calibration(), Calibration()
+    for _ in range(50):
+        warned.learn([Trial(kind, 0.9, 0.5, right=False, weight=1.0)])
+        flattered.learn([Trial(kind, 0.9, 0.5, right=True, weight=1.0)])
+    usual = calm.probability(kind, 0.9, 0.5)
+    assert warned.probability(kind, 0.9, 0.5) < 0.95 < usual
+    assert flattered.probability(kind, 0.9, 0.5) == usual
+
+
+def test_trials_of_its_own_take_away_the_caution_of_a_young_organization() -> None:
+    kind = kind_of(FAR, exact=True)
+    young, grown = Calibration(), Calibration()
+    for _ in range(500):
+        grown.learn([Trial(kind_of(NEAR, exact=True), 0.99, 0.5, right=True, weight=1.0)])
+    assert young.probability(kind, 0.95, 0.5) < grown.probability(kind, 0.95, 0.5)
+
+
+def test_counts_are_bounded() -> None:
+    calibration = Calibration()
+    for _ in range(10_000):
+        calibration.learn([Trial(0, 0.9, 0.5, right=False, weight=1.0)])
+    assert max(calibration.trials) <= TRIALS_REMEMBERED + 1
+    assert len(calibration.trials) == len(calibration.wrong) == KINDS * BANDS
+
+
+def test_what_trials_taught_survives_its_bytes() -> None:
+    statistics = Statistics()
+    trial = Trial(kind_of(NEAR, exact=False), 0.9, 0.5, right=False, weight=1.0)
+    for _ in range(20):
+        statistics.learn(Lesson(features=features_of(), trials=(trial,)))
+    copy = Statistics.from_bytes(statistics.to_bytes())
+    kind = kind_of(NEAR, exact=False)
+    assert copy.calibrated(kind, 0.9, 0.5) == statistics.calibrated(kind, 0.9, 0.5)
+    assert copy.calibrated(kind, 0.9, 0.5) < Statistics().calibrated(kind, 0.9, 0.5)
+
+
+@pytest.mark.parametrize("second", range(TRIAL_SHARES[0]))
+def test_a_trial_changes_no_answer(second: int) -> None:
+    organization = Organization()
+    first = organization.visit(features_of(token="token-of-the-browser", token_is_new=True))
+    now_ms = START_MS + DAY_MS + second * 1000
+    features = features_of(token="token-of-the-browser")
+    recognition = recognise(organization, organization.statistics, features, now_ms)
+    assert (recognition.number, recognition.confidence) == (first.number, 100)
+    assert bool(recognition.lesson.trials) == organization.statistics.wants_trial(features, now_ms)
+    assert all(trial.right for trial in recognition.lesson.trials)
+
+
+def test_one_in_eight_proven_visits_is_tried_at_first() -> None:
+    statistics, features = Statistics(), features_of(token="token-of-the-browser")
+    tried = sum(statistics.wants_trial(features, START_MS + second * 1000) for second in range(800))
+    assert tried == 800 // TRIAL_SHARES[0]

@@ -336,3 +336,12 @@ def test_versions_are_counted_in_releases(version: int, releases: int) -> None:
     visitor = first_record(features_of(), START_MS)
     upgraded = msgspec.structs.replace(CHROME, browser_version=version)
     assert releases_between(features_of(agent=upgraded), visitor) == releases
+
+
+def test_an_app_keeps_its_storage_and_says_its_systems_real_release() -> None:
+    agent = msgspec.structs.replace(CHROME, os_family="android", os_release=1000, browser_family="app")
+    report = Report(collectors=("native",), attributes=DESKTOP_VALUES)
+    app = extract(report, agent, RequestFacts(ip="81.2.69.160"))
+    assert (app.native, app.forgetful, app.os_release) == (True, False, 1000)
+    on_ios = extract(report, msgspec.structs.replace(agent, os_family="ios"), RequestFacts(ip="81.2.69.160"))
+    assert not on_ios.forgetful

@@ -124,7 +124,8 @@ def extract(report: Report, agent: Agent, facts: RequestFacts) -> Features:
     family = hash32(f"{agent.os_family}|{browser}|{agent.mobile:d}".encode())
     collector = hash32(report.collectors[0].encode()) if report.collectors else 0
     browser_version = agent.browser_version & 0xFFFF
-    frozen = agent.os_release == _FROZEN_RELEASES.get(agent.os_family)
+    native = "native" in report.collectors
+    frozen = not native and agent.os_release == _FROZEN_RELEASES.get(agent.os_family)
     os_release = 0 if frozen else agent.os_release & 0xFFFF
     near_network, wide_network = networks(facts.ip)
     token = report.client_token
@@ -133,8 +134,8 @@ def extract(report: Report, agent: Agent, facts: RequestFacts) -> Features:
         family=family,
         collector=collector,
         mobile=agent.mobile,
-        native="native" in report.collectors,
-        forgetful=agent.browser_family in _FORGETFUL_BROWSERS or agent.os_family == "ios",
+        native=native,
+        forgetful=not native and (agent.browser_family in _FORGETFUL_BROWSERS or agent.os_family == "ios"),
         browser_version=browser_version,
         os_release=os_release,
         font_sketch=sketch(report.fonts),

@@ -68,9 +68,12 @@ class Frequencies:
         if not numbers:
             return
         try:
-            await self._store.write([partial(self._put, numbers)])
+            (outcome,) = await self._store.write([partial(self._put, numbers)])
         except StoreFull:
             log.warning("statistics not written: the store is full", organizations=len(numbers))
+        else:
+            if outcome is not None:
+                raise outcome
         for number in numbers:
             del self._ahead[number]
 

@@ -1,0 +1,117 @@
+"""One identification reads and writes a bounded number of rows, however large the store is (identification.py)."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from svc.domain.identification import Submission, assess
+from svc.domain.matching import Statistics
+from svc.domain.model import RequestFacts
+from svc.domain.network import Range
+from svc.store.directory import open_directory
+from svc.store.snapshot import Transaction
+from svc.store.tables import BLOCKS, VISITORS
+from svc.store.transactions.accounts import add_credit, create_organization
+from svc.store.transactions.identification import Recorded, identify
+from svc.world import World, twenty_characters
+from tests.support.live import report
+
+
+class Counted(Transaction):
+    """A transaction that keeps count of the rows it touches, by table."""
+
+    def __init__(self, of: Transaction) -> None:
+        super().__init__(of._handle, of._tables)
+        self.read: Counter[str] = Counter()
+        self.written: Counter[str] = Counter()
+
+    def get(self, table: Any, *key: Any) -> Any:
+        self.read[table.name] += 1
+        return super().get(table, *key)
+
+    def has(self, table: Any, *key: Any) -> bool:
+        self.read[table.name] += 1
+        return super().has(table, *key)
+
+    def put(self, table: Any, key: tuple[Any, ...], value: Any) -> None:
+        self.written[table.name] += 1
+        super().put(table, key, value)
+
+    def delete(self, table: Any, *key: Any) -> bool:
+        self.written[table.name] += 1
+        return super().delete(table, *key)
+
+
+class Everywhere:
+    """Ranges that know nothing of any address: it could be looked up, and so it costs."""
+
+    def find(self, _: object, /) -> Range | None:
+        return None
+
+
+def submission(number: int, chance: random.Random) -> Submission:
+    """A visit of one of a few look-alike devices, now with its token and now without, from one of a few networks."""
+    world = World.real()
+    device = chance.randrange(40)
+    changes = {"canvas": f"{chance.randrange(3):032x}", "webgl": {"vendor": "Intel", "renderer": "UHD 620"}}
+    signals = {**report(device % 4), **changes}
+    if chance.random() < 0.6:
+        signals["client_token"] = f"{device:032x}"
+    return Submission(
+        request_id=world.request_id(world.now_ms()),
+        spare_visitor_id=twenty_characters(world.entropy),
+        at_ms=1_767_225_600_000 + number * 3_600_000,
+        organization=1,
+        key_id="key_test",
+        touched_key=b"k" * 32,
+        environment="production",
+        sdk_platform="web",
+        sdk_version=None,
+        origin=None,
+        tag=None,
+        idempotency=number.to_bytes(16),
+        facts=RequestFacts(ip=f"81.2.{device % 3}.160"),
+        signals=signals,
+        signals_json=msgspec.json.encode(signals),
+    )
+
+
+def test_an_identification_touches_no_more_rows_than_it_says(tmp_path: Path):
+    world = World.real()
+    found = open_directory(tmp_path, world.run_sync, world.entropy, durable=False, map_bytes=64 << 20)
+
+    def prepare(transaction: Transaction) -> None:
+        create_organization(transaction, organization_id="org_x", name="x", now_ms=0, rate_limit_per_s=0)
+        add_credit(transaction, 1, entry_id=world.request_id(0), micros=10**9, now_ms=0, note="")
+
+    found.store.write_now([prepare])
+    chance, statistics = random.Random(5), Statistics()
+    most_read: Counter[str] = Counter()
+    most_beside = most_written = 0
+    for number in range(600):
+        assessment = assess(submission(number, chance), Everywhere())
+        kept: list[Counted] = []
+
+        def job(transaction: Transaction, kept: list[Counted] = kept, assessment: Any = assessment) -> Recorded:
+            kept.append(Counted(transaction))
+            return identify(kept[0], assessment, statistics)
+
+        (recorded,) = found.store.write_now([job])
+        assert isinstance(recorded, Recorded)
+        assert recorded.lesson is not None
+        statistics.learn(recorded.lesson)
+        (counted,) = kept
+        most_read |= counted.read
+        matching = counted.read[BLOCKS.name] + counted.read[VISITORS.name]
+        most_beside = max(most_beside, counted.read.total() - matching)
+        most_written = max(most_written, counted.written.total())
+    found.store.close()
+    assert most_read[BLOCKS.name] <= 9
+    assert 8 < most_read[VISITORS.name] <= 32, "look-alikes were there to be read"
+    assert most_beside <= 7
+    assert 10 < most_written <= 20

@@ -5,7 +5,7 @@
 PYTHON ?= python3.11
 BIN := .venv/bin
 
-.PHONY: run test venv check format bench accuracy lock clean
+.PHONY: run test venv check format bench accuracy detection lock clean
 
 run: venv
 	$(BIN)/svc dev
@@ -40,6 +40,11 @@ bench: venv
 accuracy: venv
 	$(BIN)/python -m bench.linkage.accuracy $(if $(STREAMS),--streams $(STREAMS)) $(if $(MILLION),--million) \
 	  $(if $(JSON),--json $(JSON))
+
+# Looks at the captures, user agents and addresses of the shared data beside the project. NETWORK=DIR to measure the
+# databases in a folder, too.
+detection: venv
+	$(BIN)/python -m bench.detection --data ../shared/data $(if $(NETWORK),--network $(NETWORK))
 
 # Raise the pinned versions within the bounds of pyproject.toml.
 lock: venv

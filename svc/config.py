@@ -39,9 +39,14 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     pepper_file: str | None = None
     """Where the pepper is kept; `pepper` in the data directory when not set."""
     network_builtin: bool = True
-    """Look addresses up in the built-in ranges. Without any look-up every identification is `unavailable`, and free."""
+    """Look addresses up in the built-in ranges. Without these and without any file in `network_directory` every
+    identification is `unavailable`, and free."""
+    network_directory: str | None = None
+    """Folder of network databases and lists; `network` in the data directory when not set."""
+    network_interval_s: Seconds = 30
+    """Between two looks at that folder for files that were replaced, added or removed."""
     network_stale_days: Count = 180
-    """Age at which the built-in ranges are reported as stale."""
+    """Age at which the built-in ranges, or a file of that folder, are reported as stale."""
     log_format: Annotated[str, Meta(pattern="^(json|console)$")] = "json"
 
     map_gib: Annotated[float, Meta(gt=0)] = 64
@@ -66,6 +71,12 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
         """`trusted_proxies`, read."""
         return tuple(ip_network(text) for text in self.trusted_proxies)
+
+    def network_files(self, data: Path | None) -> Path | None:
+        """`network_directory`, or where it is in the data directory; `None` where neither is known."""
+        if self.network_directory is not None:
+            return Path(self.network_directory)
+        return None if data is None else data / "network"
 
 
 def load(file: Path | None, environment: Mapping[str, str]) -> Config:

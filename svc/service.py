@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -17,6 +17,7 @@ import structlog
 import trio
 
 from svc.actors import upkeep
+from svc.actors.network_watch import NetworkWatch
 from svc.actors.pipeline import Pipeline
 from svc.actors.supervisor import supervise
 from svc.config import Config, ConfigError
@@ -28,7 +29,7 @@ from svc.http.authentication import Gate
 from svc.http.edge import Edge, EdgeLimits, open_listeners, serve
 from svc.http.endpoint import Services
 from svc.http.exchange import edge_refusal
-from svc.ranges import BuiltInRanges
+from svc.network_data.builtin import BuiltInRanges
 from svc.store.directory import Opened, open_directory
 from svc.store.store import DEFAULT_MAP_BYTES
 from svc.world import World
@@ -43,13 +44,17 @@ DRAIN_MARGIN_S = 2.0
 class Service:
     """One server over one open data directory."""
 
-    def __init__(self, config: Config, world: World, opened: Opened) -> None:
+    def __init__(self, config: Config, world: World, opened: Opened, directory: Path | None = None) -> None:
+        """`directory` is the data directory, for the network files in it."""
         self._config = config
-        self._ranges = BuiltInRanges() if config.network_builtin else None
+        self._world = world
         self._store = opened.store
+        built_in = BuiltInRanges() if config.network_builtin else None
+        self._network = NetworkWatch(config.network_files(directory), built_in)
+        self._network.read_now()
         self.pipeline = Pipeline(
             opened.store,
-            self._ranges,
+            lambda: self._network.ranges,
             admission_capacity=config.admission_capacity,
             stage_capacity=config.stage_capacity,
             batch_limit=config.batch_limit,
@@ -60,7 +65,7 @@ class Service:
             admission=self.pipeline.admission,
             gate=Gate(opened.pepper, config.region, config.networks()),
             deferred_key=deferred.signing_key(opened.pepper),
-            network_data=self._network_data(world.now_ms()),
+            network_data=self.network_data,
             request_timeout_s=config.request_timeout_s,
         )
 
@@ -75,6 +80,8 @@ class Service:
         limits = self._edge_limits()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(supervise, "upkeep", partial(upkeep.run, self._store))
+            watch = partial(self._network.run, self._world.run_sync, self._config.network_interval_s)
+            nursery.start_soon(supervise, "network watch", watch)
             nursery.start_soon(self._bound_the_drain, shutdown, nursery.cancel_scope)
             async with trio.open_nursery() as pipeline:
                 pipeline.start_soon(self.pipeline.run)
@@ -98,12 +105,10 @@ class Service:
             drain_timeout_s=self._config.drain_limit_s,
         )
 
-    def _network_data(self, now_ms: int) -> str:
-        if self._ranges is None:
-            return "missing"
-        today = datetime.fromtimestamp(now_ms / 1000, UTC).date()
-        stale = today - self._ranges.built_at > timedelta(days=self._config.network_stale_days)
-        return "stale" if stale else "ok"
+    def network_data(self) -> str:
+        """`ok`, `missing` or `stale`, now."""
+        today = datetime.fromtimestamp(self._world.now_ms() / 1000, UTC).date()
+        return self._network.data.state(today, self._config.network_stale_days)
 
 
 @contextmanager

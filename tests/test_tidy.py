@@ -15,13 +15,14 @@ LAYERS = {
     "svc.world": set(),
     "svc.config": set(),
     "svc.domain": set(),
-    "svc.ranges": {"svc.domain"},
+    "svc.network_data": {"svc.domain"},
     "svc.store": {"svc.domain", "svc.world"},
-    "svc.actors": {"svc.store", "svc.domain", "svc.world"},
+    "svc.actors": {"svc.store", "svc.domain", "svc.world", "svc.network_data"},
     "svc.http": {"svc.actors", "svc.store", "svc.domain", "svc.world"},
-    "svc.service": {"svc.http", "svc.actors", "svc.store", "svc.domain", "svc.world", "svc.config", "svc.ranges"},
+    "svc.service": {"svc.http", "svc.actors", "svc.store", "svc.domain", "svc.world", "svc.config", "svc.network_data"},
     "svc.cli": {
-        "svc.service", "svc.http", "svc.actors", "svc.store", "svc.domain", "svc.world", "svc.config", "svc.ranges",
+        "svc.service", "svc.http", "svc.actors", "svc.store", "svc.domain", "svc.world", "svc.config",
+        "svc.network_data",
     },
 }  # fmt: skip
 """layer -> the layers it may import, itself beside them."""
@@ -35,7 +36,8 @@ ONLY_IN = {
     "secrets": ("svc/world.py",),
     "random": ("svc/world.py",),
     "uuid": ("svc/world.py",),
-    "iporigin": ("svc/ranges.py",),
+    "iporigin": ("svc/network_data/builtin.py",),
+    "maxminddb": ("svc/network_data/mmdb.py",),
     "ua_parser": ("svc/domain/useragent",),
     "crawleruseragents": ("svc/domain/useragent",),
 }

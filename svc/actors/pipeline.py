@@ -5,6 +5,8 @@ Identify -> admission -> Admitted -> scorer -> Assessed -> visitor index -> one 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import trio
 
 from svc.actors import admission, scorer, visitor_index
@@ -18,8 +20,15 @@ class Pipeline:
     """`admission` is the front door. `run` returns when the door is closed and everything behind it is answered."""
 
     def __init__(
-        self, store: Store, ranges: Ranges | None, *, admission_capacity: int, stage_capacity: int, batch_limit: int
+        self,
+        store: Store,
+        ranges: Callable[[], Ranges | None],
+        *,
+        admission_capacity: int,
+        stage_capacity: int,
+        batch_limit: int,
     ) -> None:
+        """`ranges()` is the address look-up in force, `None` while there is none."""
         self.admission = Mailbox[Identify](admission_capacity)
         self._scorer = Mailbox[Admitted](stage_capacity)
         self._visitor_index = Mailbox[Assessed](stage_capacity)

@@ -1,11 +1,14 @@
 """The scorer: reads a submission before the store is asked.
 
-Owns nothing but its mailbox; the network ranges are read-only.
+Owns nothing but its mailbox; the network ranges are read-only, and asked for anew for each report, since they may be
+replaced in between.
 Hears `Admitted`. Says `Assessed` to the visitor index, or the failure of one hostile report to its asker alone.
 Never reads the store or the clock.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import structlog
 import trio
@@ -19,14 +22,17 @@ log = structlog.get_logger()
 
 
 async def run(
-    inbox: Mailbox[Admitted], visitor_index: Mailbox[Assessed], ranges: Ranges | None, batch_limit: int
+    inbox: Mailbox[Admitted],
+    visitor_index: Mailbox[Assessed],
+    ranges: Callable[[], Ranges | None],
+    batch_limit: int,
 ) -> None:
-    """Until the inbox is closed and empty; then closes the visitor index's."""
+    """Until the inbox is closed and empty; then closes the visitor index's. `ranges()` are those in force now."""
     try:
         while True:
             for admitted in await inbox.batch(batch_limit):
                 try:
-                    assessment = assess(admitted.submission, ranges)
+                    assessment = assess(admitted.submission, ranges())
                 except Exception:  # a report that breaks an adapter must not be an off-switch
                     log.exception("assessment failed", request_id=str(admitted.submission.request_id))
                     admitted.answer(Failed("internal_error"))

@@ -17,6 +17,7 @@ from svc.cli.organizations import org
 from svc.cli.output import Refused
 from svc.cli.replay import replay
 from svc.cli.serve import serve
+from svc.cli.signals import signals
 from svc.config import ConfigError
 from svc.store.codec import Corrupted
 from svc.store.directory import Unusable
@@ -36,7 +37,7 @@ def program() -> None:
     """  # noqa: D301  click reads \b as "leave these lines as they are"
 
 
-for command in (dev, serve, replay, org, key, data, check):
+for command in (dev, serve, replay, org, key, data, check, signals):
     program.add_command(command)
 
 

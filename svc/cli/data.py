@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
+import shutil
+from datetime import UTC, date, datetime
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
 
-from svc.cli.output import Refused, data_option, json_option, opened, settings, show
-from svc.domain.addresses import parse_ip
-from svc.domain.network import read_network
-from svc.ranges import BuiltInRanges
+from svc.cli.output import Refused, data_option, json_option, opened, settings, show, show_table
+from svc.config import Config
+from svc.domain.addresses import read_address
+from svc.domain.network import Known, all_ranges, read_network
+from svc.network_data import free as free_databases
+from svc.network_data.builtin import BuiltInRanges
+from svc.network_data.folder import NOTHING, Entry, Reading, read_folder
+from svc.network_data.free import CREDITS_FILE, FREE, NotInstalled
+from svc.network_data.lookup import NetworkData, is_stale
 from svc.store.invariants import violations
+from svc.world import World
 
 SHOWN = 50
 """Violations printed; the rest is counted."""
+
+network_data_option = click.option(
+    "--data",
+    "directory",
+    type=click.Path(file_okay=False, path_type=Path),
+    envvar="SVC_DATA",
+    show_envvar=True,
+    help="The data directory, whose folder `network` holds the databases; need not be there.",
+)
 
 
 @click.group()
@@ -24,29 +42,133 @@ def data() -> None:
 
 
 @data.command()
+@network_data_option
 @json_option
-def status(as_json: bool) -> None:
-    """The network databases in use."""
-    if not settings().network_builtin:
-        show({"built_in_ranges": "off", "identifications": "unavailable, and free"}, as_json=as_json)
+def status(directory: Path | None, as_json: bool) -> None:
+    """The network databases in use, how old they are, and what is wrong with those that are not."""
+    config, today = settings(), _today()
+    built_in, reading = _in_use(config, directory)
+    network_data = NetworkData(built_in, reading)
+    summary: dict[str, Any] = {
+        "network_data": network_data.state(today, config.network_stale_days),
+        "directory": str(config.network_files(directory) or "") or None,
+        "built_in_ranges": "off" if built_in is None else "on",
+    }
+    if built_in is not None:
+        summary |= {"built_at": built_in.built_at.isoformat(), "ranges": len(built_in)}
+    if not network_data:
+        summary["identifications"] = "unavailable, and free"
+    files = [_file_row(name, entry, today, config.network_stale_days) for name, entry in reading.items()]
+    if as_json:
+        show({**summary, "files": files}, as_json=True)
         return
-    ranges = BuiltInRanges()
-    show({"built_in_ranges": "on", "built_at": ranges.built_at.isoformat(), "ranges": len(ranges)}, as_json=as_json)
+    show(summary, as_json=False)
+    if files:
+        click.echo()
+        show_table(
+            files, ("file", "kind", "built_at", "entries", "age_days", "stale", "problem"), "files", as_json=False
+        )
+
+
+def _file_row(name: str, entry: Entry, today: date, stale_days: int) -> dict[str, Any]:
+    row: dict[str, Any] = {"file": name}
+    if entry.problem is not None:
+        where = "" if entry.problem.line is None else f"line {entry.problem.line}: "
+        row["problem"] = where + entry.problem.says
+    if entry.source is not None:
+        built_at = entry.source.built_at
+        row |= {
+            "kind": entry.source.kind,
+            "built_at": built_at.isoformat(),
+            "entries": entry.source.entries,
+            "age_days": (today - built_at).days,
+            "stale": is_stale(built_at, today, stale_days),
+        }
+    return row
 
 
 @data.command("check")
 @click.argument("ip")
+@network_data_option
 @json_option
-def check_address(ip: str, as_json: bool) -> None:
-    """What the databases say of an IP address."""
-    address = parse_ip(ip)
+def check_address(ip: str, directory: Path | None, as_json: bool) -> None:
+    """What the databases say of an IP address, and which of them says it."""
+    address = read_address(ip)
     if address is None:
         raise Refused(f"{ip!r} is not an IPv4 or IPv6 address")
-    network = read_network(address, BuiltInRanges() if settings().network_builtin else None)
+    ranges = NetworkData(*_in_use(settings(), directory)) or None
+    network = read_network(str(address), ranges)
     known = {name: value for name, value in msgspec.to_builtins(network).items() if value not in (None, False)}
     if network.anonymity_network is not None:
         known["anonymity_network"] = network.anonymity_network
-    show({"ip": address, **known}, as_json=as_json)
+    found = ranges.find(address) if ranges is not None and network.state == "enriched" else None
+    sources = [] if found is None else _sources(found)
+    if as_json:
+        show({"ip": str(address), **known, **({"sources": sources} if sources else {})}, as_json=True)
+        return
+    show({"ip": str(address), **known}, as_json=False)
+    if sources:
+        click.echo()
+        show_table(sources, ("fact", "says", "source"), "sources", as_json=False)
+
+
+def _sources(known: Known) -> list[dict[str, str]]:
+    """Each fact with where it is from; of countries and networks the ones that are believed."""
+    rows = [{"fact": one.kind, "says": one.provider, "source": one.source} for one in all_ranges(known)]
+    if known.country is not None:
+        rows.append({"fact": "country", "says": known.country.code, "source": known.country.source})
+    if known.system is not None:
+        number, name, source = known.system
+        rows.append({"fact": "asn", "says": f"{number} {name or ''}".rstrip(), "source": source})
+    return rows
+
+
+@data.group()
+def install() -> None:
+    """Fetch network databases; the only command that makes an outbound call."""
+
+
+@install.command()
+@network_data_option
+@json_option
+def free(directory: Path | None, as_json: bool) -> None:
+    """Country and network (ASN) databases that are free to use, fetched with the npm command.
+
+    A running service takes them up by itself.
+    """
+    folder = settings().network_files(directory)
+    if folder is None:
+        raise click.UsageError("name the data directory with --data or SVC_DATA")
+    npm = shutil.which("npm")
+    if npm is None:
+        names = " and ".join(f"{package.name}@{package.version}" for package in FREE)
+        raise Refused(f"there is no npm on the PATH to fetch {names} with; install it, or see docs/network.md")
+    try:
+        installed = free_databases.install(folder, npm, FREE)
+    except NotInstalled as error:
+        raise Refused(str(error)) from error
+    rows = [
+        {"file": one.package.file, "kind": one.database.kind, "built_at": one.database.built_at.isoformat()}
+        | {"from": f"{one.package.name}@{one.package.version}", "credit": one.package.credit}
+        for one in installed
+    ]
+    show_table(rows, ("file", "kind", "built_at", "from"), "installed", as_json=as_json)
+    if not as_json:
+        click.echo(f"\nin {folder}; licences and credits in {CREDITS_FILE} there")
+
+
+def _in_use(config: Config, directory: Path | None) -> tuple[BuiltInRanges | None, Reading]:
+    """What the service would use with these settings."""
+    folder = config.network_files(directory)
+    try:
+        reading = NOTHING if folder is None else read_folder(folder)
+    except OSError as error:
+        raise Refused(f"cannot list {folder}: {error.strerror or error}") from error
+    return BuiltInRanges() if config.network_builtin else None, reading
+
+
+def _today() -> date:
+    return datetime.fromtimestamp(World.real().now_ms() / 1000, UTC).date()
 
 
 @click.command()

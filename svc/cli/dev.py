@@ -67,7 +67,7 @@ def dev(bind: str, directory: Path) -> None:
     with opened_directory(directory, config, world) as found:
         organization = _organization(found, world)
         issued = _fresh_keys(found, world, organization, config.region)
-        service = Service(config, world, found)
+        service = Service(config, world, found, directory)
         introduce = partial(_introduce, bind, directory, organization, issued)
         trio.run(partial(run_until_signalled, service, bind, once_serving=introduce))
 

@@ -49,7 +49,7 @@ def serve(directory: Path | None, bind: str | None, file: Path | None, print_con
         raise click.UsageError("name the data directory with --data or SVC_DATA")
     set_up_logging(config)
     with opened_directory(directory, config, World.real(), create=False) as found:
-        trio.run(run_until_signalled, Service(config, World.real(), found), config.bind)
+        trio.run(run_until_signalled, Service(config, World.real(), found, directory), config.bind)
 
 
 def set_up_logging(config: Config) -> None:

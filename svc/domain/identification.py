@@ -16,6 +16,7 @@ import msgspec
 
 from svc.domain.billing import price_micros
 from svc.domain.detection import detect
+from svc.domain.history import Trace, trace
 from svc.domain.matching import Features, extract
 from svc.domain.model import (
     Agent,
@@ -73,6 +74,8 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     network: Network
     features: Features
     observations: tuple[Observation, ...]
+    """What the report shows by itself; what history adds is decided in the transaction."""
+    trace: Trace
     scored: bool
     """`False` only when nothing could be read as a report and there is no user agent (decisions 3.9)."""
     archive: bytes
@@ -125,8 +128,9 @@ def assess(submission: Submission, ranges: Ranges | None) -> Assessment:
         report=report,
         agent=agent,
         network=network,
-        features=extract(report, agent, submission.facts),
+        features=extract(report, agent, submission.facts, network),
         observations=detect(report, submission.facts, agent, network, platform, submission.at_ms),
+        trace=trace(report, network, submission.facts.ip, submission.signals_json, submission.at_ms),
         scored=bool(report.collectors or submission.facts.user_agent or report.claims.user_agent),
         archive=deflate(submission.signals_json),
     )

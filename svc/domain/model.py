@@ -69,6 +69,11 @@ class ClientHints(msgspec.Struct, frozen=True):
 
     brands: tuple[tuple[str, str], ...] = ()
     """(brand, version), the GREASE entry left out; the order means nothing."""
+    grease: str | None = None
+    """The brand that the browser invented (W3C UA Client Hints, 6.2), as written, where the collector passes it on."""
+    emptied: bool = False
+    """The page has hints, but neither brands nor a platform in them: a driver's command that overrides the user agent
+    without hints to go with it leaves them like that."""
     mobile: bool | None = None
     platform: str | None = None
     platform_version: str | None = None
@@ -81,12 +86,16 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
 
     user_agent: str | None = None
     """`navigator.userAgent` as reported; the header's stands in `RequestFacts`."""
+    os_cpu: str | None = None
+    """`navigator.oscpu`, which only Firefox has."""
     hints: ClientHints = ClientHints()
     platform: str | None = None
     vendor: str | None = None
     vendor_flavors: tuple[str, ...] | None = None
     product_sub: str | None = None
     languages: tuple[str, ...] | None = None
+    language: str | None = None
+    """The one language, where the collector tells it apart from the list, of which it is the first."""
     timezone: str | None = None
     screen: tuple[float, float] | None = None
     """Width, height in CSS pixels."""
@@ -96,7 +105,17 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
     gpu_vendor: str | None = None
     gpu_renderer: str | None = None
     plugin_count: int | None = None
+    point_size_limit: float | None = None
+    """The largest point that WebGL draws, in pixels: it tells drivers apart that call themselves by another's name."""
+    plugins_patched: bool | None = None
+    """Whether the list of plugins behaves as no browser's does."""
     fonts: tuple[str, ...] | None = None
+    apple_font: bool | None = None
+    """Whether the font `-apple-system-body` is another than the default: it exists in Apple's WebKit alone."""
+    canvas_noise: bool | None = None
+    """Whether a drawn image is read back with other pixels than were drawn, or with others each time."""
+    eval_length: int | None = None
+    """Characters of `eval.toString()`, a constant of the engine."""
     webdriver: bool | None = None
     math: dict[str, float] | None = None
     cores: float | None = None
@@ -185,6 +204,7 @@ class Network(msgspec.Struct, frozen=True, kw_only=True):
     country_code: str | None = None
     country_name: str | None = None
     asn: str | None = None
+    """The number in digits (asplain, RFC 5396)."""
     asn_name: str | None = None
     tor: bool = False
     vpn: bool = False
@@ -193,6 +213,10 @@ class Network(msgspec.Struct, frozen=True, kw_only=True):
     hosting: bool = False
     crawler_of: str | None = None
     """The operator whose published crawler range holds the address."""
+    residential_proxy: bool = False
+    attack_source: bool = False
+    spam_source: bool = False
+    """The last three: a list of the operator's holds the address."""
 
     @property
     def anonymity_network(self) -> AnonymityNetwork | None:

@@ -9,23 +9,52 @@ from typing import NamedTuple, Protocol
 
 from svc.domain.addresses import Address, is_public, read_address
 from svc.domain.model import Network
+from svc.domain.network_names import kind_of_network
 
 RELAYS = frozenset({"Apple Private Relay"})
 """Providers whose exits are privacy relays: they hide the person and keep the region."""
 
+STANDS_THERE = frozenset({"tor", "vpn", "relay", "hosting", "cdn", "bot"})
+"""Kinds of ranges that tell what stands at an address, and so tell more than the name of the network around it."""
+
 
 class Range(NamedTuple):
-    """The range that holds an address."""
+    """One range that holds an address, as one source names it."""
 
     kind: str
-    """`tor`, `vpn`, `hosting`, `cdn` or `bot`."""
+    """`tor`, `vpn`, `relay`, `proxy`, `hosting`, `cdn`, `bot`, `residential_proxy`, `attack` or `spam`."""
     provider: str
+    source: str = ""
+    """The file, for people who ask why."""
+
+
+class Country(NamedTuple):
+    code: str
+    """ISO 3166-1 alpha-2, upper case."""
+    name: str | None
+    source: str
+
+
+class AutonomousSystem(NamedTuple):
+    """Who announces the address to the internet."""
+
+    number: int
+    name: str | None
+    source: str
+
+
+class Known(NamedTuple):
+    """All that the sources say of one address."""
+
+    ranges: tuple[Range, ...] = ()
+    country: Country | None = None
+    system: AutonomousSystem | None = None
 
 
 class Ranges(Protocol):
-    """A look-up of address ranges; a few microseconds, never a network call."""
+    """A look-up of addresses; a few microseconds, never a network call. `None` where no source knows anything."""
 
-    def find(self, address: Address, /) -> Range | None: ...
+    def find(self, address: Address, /) -> Known | None: ...
 
 
 def read_network(ip: str, ranges: Ranges | None) -> Network:
@@ -36,31 +65,52 @@ def read_network(ip: str, ranges: Ranges | None) -> Network:
     if address is None or not is_public(address):
         return _PRIVATE
     try:
-        found = ranges.find(address)
+        known = ranges.find(address)
     except (ValueError, OSError, LookupError):
         return _FAILED
-    return _ORDINARY if found is None else _meaning(found)
+    return _ORDINARY if known is None else _meaning(known)
 
 
-def _meaning(found: Range) -> Network:
+def all_ranges(known: Known) -> tuple[Range, ...]:
+    """The ranges found; where none tells what stands at the address, what the network's name tells."""
+    system = known.system
+    if system is None or system.name is None or any(found.kind in STANDS_THERE for found in known.ranges):
+        return known.ranges
+    kind = kind_of_network(system.name)
+    if kind is None:
+        return known.ranges
+    return (*known.ranges, Range(kind, system.name, f"name of AS{system.number} in {system.source}"))
+
+
+def _meaning(known: Known) -> Network:
     """A content network's address is a machine in a data centre as much as a hosting company's is."""
-    match found.kind:
-        case "tor":
-            return _TOR
-        case "vpn":
-            return _RELAY if found.provider in RELAYS else _VPN
-        case "hosting" | "cdn":
-            return Network(state="enriched", hosting=True, asn_name=found.provider)
-        case "bot":
-            return Network(state="enriched", crawler_of=found.provider, asn_name=found.provider)
-        case _:
-            return _ORDINARY
+    ranges = all_ranges(known)
+    kinds = {"relay" if found.kind == "vpn" and found.provider in RELAYS else found.kind for found in ranges}
+    country, system = known.country, known.system
+    return Network(
+        state="enriched",
+        country_code=None if country is None else country.code,
+        country_name=None if country is None else country.name,
+        asn=None if system is None else str(system.number),
+        asn_name=(system.name if system is not None else None) or _provider(ranges, "hosting", "cdn", "bot"),
+        tor="tor" in kinds,
+        vpn="vpn" in kinds,
+        relay="relay" in kinds,
+        proxy="proxy" in kinds,
+        hosting="hosting" in kinds or "cdn" in kinds,
+        crawler_of=_provider(ranges, "bot"),
+        residential_proxy="residential_proxy" in kinds,
+        attack_source="attack" in kinds,
+        spam_source="spam" in kinds,
+    )
+
+
+def _provider(ranges: tuple[Range, ...], *kinds: str) -> str | None:
+    """Who runs the first range of these kinds; a list names nobody."""
+    return next((found.provider for found in ranges if found.kind in kinds and found.provider), None)
 
 
 _NO_DATA = Network(state="unavailable", reason="no_network_data")
 _PRIVATE = Network(state="unavailable", reason="private_address")
 _FAILED = Network(state="unavailable", reason="lookup_failed")
 _ORDINARY = Network(state="enriched")
-_TOR = Network(state="enriched", tor=True)
-_VPN = Network(state="enriched", vpn=True)
-_RELAY = Network(state="enriched", relay=True)

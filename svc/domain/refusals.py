@@ -27,6 +27,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "request_timeout": (408, "The request did not arrive in time. Send it again, without pauses."),
     "payload_too_large": (413, "The body is over 1 MiB, measured after decompression. Send less."),
     "unsupported_media_type": (415, "Send JSON as application/json, plain or with Content-Encoding: gzip."),
+    "revision_conflict": (409, "Somebody else has saved since the revision you sent. Read the weights again and repeat your change."),
     "idempotency_key_too_long": (422, "The Idempotency-Key is over 255 characters. Send a shorter one."),
     "invalid_visitor_metadata": (422, "The forwarded visitor details are missing or malformed. Send x-svc-visitor-ip with one IPv4 or IPv6 address, and well-formed x-svc-visitor-origin and x-svc-visitor-user-agent if any."),
     "validation_error": (422, "The request is not valid. Mend what the details name and send it again."),

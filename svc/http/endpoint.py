@@ -26,8 +26,8 @@ class Services(NamedTuple):
     gate: Gate
     deferred_key: bytes
     """Signs deferred tokens."""
-    network_data: str
-    """`ok`, `missing` or `stale`."""
+    network_data: Callable[[], str]
+    """`ok`, `missing` or `stale`, now."""
     request_timeout_s: float
 
 

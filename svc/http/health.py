@@ -21,7 +21,7 @@ async def readyz(services: Services, _: Call) -> Outcome:
     checks = ReadinessChecks(
         store="full" if full else "ok",
         webhooks="off",
-        network_data=cast("Literal['ok', 'missing', 'stale']", services.network_data),
+        network_data=cast("Literal['ok', 'missing', 'stale']", services.network_data()),
     )
     if full:
         return Outcome(ReadinessBody("unavailable", checks), status=503, headers=_NEVER_CACHED)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from uuid import UUID
 
+from svc.domain.model import PLATFORMS
 from svc.store.codec import Corrupted
 from svc.store.snapshot import Snapshot
 from svc.store.tables import (
@@ -25,10 +26,13 @@ from svc.store.tables import (
     ORGANIZATIONS,
     TABLES,
     VISITOR_COUNTS,
+    VISITOR_HISTORY,
     VISITOR_IDS,
     VISITORS,
+    WEIGHTS,
     WEIGHTS_SNAPSHOTS,
 )
+from svc.store.views import find_sdk_key
 
 
 def violations(snapshot: Snapshot) -> Iterator[str]:
@@ -45,6 +49,8 @@ def violations(snapshot: Snapshot) -> Iterator[str]:
         yield from _events(snapshot, number)
         yield from _idempotency(snapshot, number)
         yield from _visitors(snapshot, number)
+        yield from _history(snapshot, number)
+        yield from _weights(snapshot, number)
 
 
 def _unreadable(snapshot: Snapshot) -> Iterator[str]:
@@ -122,3 +128,17 @@ def _visitors(snapshot: Snapshot, number: int) -> Iterator[str]:
         for visitor_number in block.numbers:
             if not snapshot.has(VISITORS, number, visitor_number):
                 yield f"block {block_key.hex()} names visitor {visitor_number}, who is not known"
+
+
+def _history(snapshot: Snapshot, number: int) -> Iterator[str]:
+    for (_, day, visitor_number), _ in snapshot.scan(VISITOR_HISTORY, number):
+        if not snapshot.has(VISITORS, number, visitor_number):
+            yield f"the history of day {day} names visitor {visitor_number}, who is not known"
+
+
+def _weights(snapshot: Snapshot, number: int) -> Iterator[str]:
+    for (_, place, key_id), _ in snapshot.scan(WEIGHTS, number):
+        if place >= len(PLATFORMS):
+            yield f"organization {number} has weights for platform {place}, which does not exist"
+        if key_id and find_sdk_key(snapshot, number, key_id) is None:
+            yield f"organization {number} has weights for key {key_id}, which is none of its SDK keys"

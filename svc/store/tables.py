@@ -11,8 +11,10 @@ from typing import Any, Generic, TypeVar
 
 from svc.domain.billing import LedgerEntry
 from svc.domain.credentials import Key as CredentialKey
+from svc.domain.history import AddressHistory, Sending, VisitorHistory
 from svc.domain.matching import Block, Visitor
 from svc.domain.records import Document, Event, Idempotency, Organization, WeightsSnapshot
+from svc.domain.weights import StoredWeights
 from svc.store.codec import Key, Layout, Opaque, Record, Signed, Value
 
 V = TypeVar("V")
@@ -55,6 +57,9 @@ DOCUMENTS: Table[Document] = Table("documents", Key("I16s"), Record(Document))
 """organization, request id"""
 WEIGHTS_SNAPSHOTS: Table[WeightsSnapshot] = Table("weights_snapshots", Key("16s"), Record(WeightsSnapshot))
 """digest of the weights"""
+WEIGHTS: Table[StoredWeights] = Table("weights", Key("IB", text=True), Record(StoredWeights, remembered=1024))
+"""organization, place of the platform in `PLATFORMS`, key id: the key's own weights; without a key id the
+organization's"""
 
 VISITORS: Table[Visitor] = Table("visitors", Key("II"), Layout(Visitor.pack, Visitor.unpack))
 """organization, visitor number (1, 2, ... per organization)"""
@@ -66,6 +71,16 @@ BLOCKS: Table[Block] = Table("blocks", Key("I9s"), Layout(Block.pack, Block.unpa
 """organization, block key (kind and 64-bit hash): which visitors look like this"""
 STATISTICS: Table[bytes] = Table("statistics", Key("I"), Opaque())
 """organization -> value frequencies of matching, written behind"""
+
+# History lies by organization and period, so that what is over is one range of keys: rows of a period before the last
+# one are never read again and may be deleted, from the left, at any time.
+VISITOR_HISTORY: Table[VisitorHistory] = Table("visitor_history", Key("III"), Record(VisitorHistory))
+"""organization, UTC day since 1970, visitor number; the first visit of a day carries over what is left of yesterday"""
+ADDRESS_HISTORY: Table[AddressHistory] = Table("address_history", Key("IIQ"), Record(AddressHistory))
+"""organization, UTC day since 1970, address id; each day begins anew"""
+SENDINGS: Table[Sending] = Table("sendings", Key("II16s"), Record(Sending))
+"""organization, period of 30 days since 1970, digest of a nonce or of a whole report -> its first sending. Both digests
+follow from the archived document, so that whoever erases a visitor finds these rows too."""
 
 TABLES: tuple[Table[Any], ...] = (
     META,
@@ -80,9 +95,13 @@ TABLES: tuple[Table[Any], ...] = (
     EVENTS,
     DOCUMENTS,
     WEIGHTS_SNAPSHOTS,
+    WEIGHTS,
     VISITORS,
     VISITOR_COUNTS,
     VISITOR_IDS,
     BLOCKS,
     STATISTICS,
+    VISITOR_HISTORY,
+    ADDRESS_HISTORY,
+    SENDINGS,
 )

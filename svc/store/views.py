@@ -6,9 +6,25 @@ from typing import NamedTuple
 from uuid import UUID
 
 from svc.domain.credentials import Key
+from svc.domain.model import PLATFORMS, Platform
 from svc.domain.records import Document, Event, Organization
+from svc.domain.scoring import Weights
+from svc.domain.weights import StoredWeights, resolve
 from svc.store.snapshot import Snapshot
-from svc.store.tables import BALANCES, DOCUMENTS, EVENTS, KEYS, ORGANIZATION_IDS, ORGANIZATION_KEYS, ORGANIZATIONS
+from svc.store.tables import (
+    BALANCES,
+    DOCUMENTS,
+    EVENTS,
+    KEY_IDS,
+    KEYS,
+    ORGANIZATION_IDS,
+    ORGANIZATION_KEYS,
+    ORGANIZATIONS,
+    WEIGHTS,
+)
+
+SDK_KEYS = ("public", "secret")
+"""Kinds of keys that have weights of their own."""
 
 
 class Account(NamedTuple):
@@ -54,3 +70,27 @@ def event(snapshot: Snapshot, number: int, request_id: UUID) -> Event | None:
 
 def document(snapshot: Snapshot, number: int, request_id: UUID) -> Document | None:
     return snapshot.get(DOCUMENTS, number, request_id.bytes)
+
+
+def find_sdk_key(snapshot: Snapshot, number: int, key_id: str) -> Key | None:
+    """A public or secret key of the organization, revoked or not, by its id."""
+    digest = snapshot.get(KEY_IDS, key_id) if key_id else None
+    key = None if digest is None else snapshot.get(KEYS, digest)
+    return key if key is not None and key.organization == number and key.kind in SDK_KEYS else None
+
+
+def weights_key(number: int, key_id: str | None, platform: Platform) -> tuple[int, int, str]:
+    """The key of a configuration in its table; `key_id=None` is the organization's own."""
+    return number, PLATFORMS.index(platform), key_id or ""
+
+
+def stored_weights(snapshot: Snapshot, number: int, key_id: str | None, platform: Platform) -> StoredWeights | None:
+    """The scope's own configuration; `None` when it has none and its parent's is in force."""
+    return snapshot.get(WEIGHTS, *weights_key(number, key_id, platform))
+
+
+def weights_in_force(snapshot: Snapshot, number: int, key_id: str | None, platform: Platform) -> Weights:
+    """What scores this platform's reports: for a key, or for an organization as a whole (decisions 6.2)."""
+    of_key = None if key_id is None else stored_weights(snapshot, number, key_id, platform)
+    of_organization = stored_weights(snapshot, number, None, platform) if of_key is None else None
+    return resolve(of_key, of_organization, platform)

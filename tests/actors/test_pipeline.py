@@ -42,7 +42,7 @@ def open_store(directory: Path, run_sync: Any) -> Opened:
 
 def pipeline_over(found: Opened, **capacities: int) -> Pipeline:
     given = {"admission_capacity": 64, "stage_capacity": 8, "batch_limit": 8, **capacities}
-    return Pipeline(found.store, Fragile(), **given)
+    return Pipeline(found.store, Fragile, **given)
 
 
 def submission(device: int, ip: str = PUBLIC_ADDRESS) -> Submission:

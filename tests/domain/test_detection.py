@@ -378,7 +378,7 @@ def test_a_native_report_from_another_system_is_a_mismatch(platform: Platform, h
         (MAC_SAFARI, Claims(vendor="Google Inc."), {}, "vendor_vs_user_agent"),
         (LINUX_FIREFOX, Claims(product_sub="20030107"), {}, "product_sub_vs_user_agent"),
         (LINUX_CHROME, Claims(product_sub="20100101"), {}, "product_sub_vs_user_agent"),
-        (LINUX_FIREFOX, Claims(), {"evalLength": 33}, "eval_length_vs_user_agent"),
+        (LINUX_FIREFOX, Claims(eval_length=33), {}, "eval_length_vs_user_agent"),
         (LINUX_FIREFOX, Claims(), {"errorTrace": V8_STACK}, "error_stack_vs_user_agent"),
         (LINUX_CHROME, Claims(), {"errorTrace": GECKO_STACK}, "error_stack_vs_user_agent"),
         (LINUX_CHROME, Claims(user_agent=LINUX_FIREFOX), {}, "page_engine_vs_header"),
@@ -396,7 +396,7 @@ def test_the_engine_that_the_user_agent_names_is_no_mismatch() -> None:
     for header, length, trace in (
         (LINUX_FIREFOX, 37, GECKO_STACK), (MAC_SAFARI, 37, GECKO_STACK), (LINUX_CHROME, 33, V8_STACK),
     ):  # fmt: skip
-        assert look(header=header, botd={"evalLength": length, "errorTrace": trace}) == {}
+        assert look(Claims(eval_length=length), header=header, botd={"errorTrace": trace}) == {}
 
 
 @pytest.mark.parametrize(

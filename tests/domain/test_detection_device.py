@@ -20,11 +20,13 @@ FACTS = RequestFacts(ip="192.0.2.1", user_agent="okhttp/4.12.0")
 NOWHERE = Network(state="unavailable", reason="private_address")
 NOW = 1_767_607_200_000
 HOUR = 3_600_000
+NATIVE: dict[Platform, str] = {"web": "android", "android": "android", "ios": "ios"}
+"""The system that the report names where a request is scored on a platform."""
 
 
 def look(platform: Platform, at_ms: int | None = None, **signals: Any) -> dict[str, Observation]:
     """What fires on an SDK's report with these signals beside the model of the device."""
-    report = read_report({"platform": "android", "model": "Pixel 8", **signals}, FACTS)
+    report = read_report({"platform": NATIVE[platform], "model": "Pixel 8", **signals}, FACTS)
     return {seen.signal: seen for seen in detect(report, FACTS, Agent(), NOWHERE, platform, at_ms)}
 
 
@@ -117,3 +119,21 @@ def test_an_identification_measures_a_reset_by_the_moment_of_its_arrival():
     later = msgspec.structs.replace(submission, at_ms=NOW + RECENT_MS)
     assert [seen.signal for seen in assess(submission, None).observations] == ["factory_reset"]
     assert assess(later, None).observations == ()
+
+
+@pytest.mark.parametrize(
+    ("platform", "named", "differs"),
+    [
+        ("ios", "android", True),
+        ("android", "react-native-ios", True),
+        ("android", "flutter-android", False),
+        ("ios", "ios", False),
+    ],
+)
+def test_a_report_that_names_another_system_than_its_request_is_a_mismatch(
+    platform: Platform, named: str, differs: bool
+):
+    report = read_report({"platform": named, "model": "Pixel 8"}, FACTS)
+    seen = detect(report, FACTS, Agent(), NOWHERE, platform)
+    expected = (Observation("os_mismatch", "medium", ("sdk_platform_vs_report",)),)
+    assert seen == (expected if differs else ())

@@ -1,69 +1,121 @@
-import csv
-from collections import defaultdict
-from pathlib import Path
+"""What the sources say of an address, and what it means."""
 
 import pytest
 
 from svc.domain.addresses import Address
-from svc.domain.network import Range, read_network
-from svc.ranges import BuiltInRanges
+from svc.domain.network import AutonomousSystem, Country, Known, Range, all_ranges, read_network
+from svc.domain.network_names import kind_of_network
 
 
-class OneRange:
+class Finding:
     """A look-up that finds the same for every address, or fails."""
 
-    def __init__(self, found: Range | Exception | None) -> None:
+    def __init__(self, found: Known | Exception | None) -> None:
         self.found = found
 
-    def find(self, _: Address, /) -> Range | None:
+    def find(self, _: Address, /) -> Known | None:
         if isinstance(self.found, Exception):
             raise self.found
         return self.found
 
 
+FLAGS = ("tor", "vpn", "relay", "proxy", "hosting", "residential_proxy", "attack_source", "spam_source")
+
+
 @pytest.mark.parametrize(
-    ("found", "network", "flags"),
+    ("ranges", "network", "flags"),
     [
-        (Range("tor", "Tor"), "tor", {"tor"}),
-        (Range("vpn", "Mullvad"), "vpn", {"vpn"}),
-        (Range("vpn", "Apple Private Relay"), "vpn", {"relay"}),
-        (Range("hosting", "Hetzner"), "hosting", {"hosting"}),
-        (Range("cdn", "Fastly"), "hosting", {"hosting"}),
-        (Range("bot", "Googlebot"), None, set()),
-        (Range("something new", "X"), None, set()),
-        (None, None, set()),
+        ([Range("tor", "Tor")], "tor", {"tor"}),
+        ([Range("vpn", "Mullvad")], "vpn", {"vpn"}),
+        ([Range("vpn", "Apple Private Relay")], "vpn", {"relay"}),
+        ([Range("relay", "")], "vpn", {"relay"}),
+        ([Range("proxy", "")], "proxy", {"proxy"}),
+        ([Range("hosting", "Hetzner")], "hosting", {"hosting"}),
+        ([Range("cdn", "Fastly")], "hosting", {"hosting"}),
+        ([Range("bot", "Googlebot")], None, set()),
+        ([Range("residential_proxy", "")], None, {"residential_proxy"}),
+        ([Range("attack", "")], None, {"attack_source"}),
+        ([Range("spam", "")], None, {"spam_source"}),
+        ([Range("attack", ""), Range("hosting", ""), Range("tor", "")], "tor", {"attack_source", "hosting", "tor"}),
+        ([Range("something new", "X")], None, set()),
+        ([], None, set()),
     ],
 )
-def test_a_range_means_what_its_kind_says(found: Range | None, network: str | None, flags: set[str]):
-    facts = read_network("81.2.69.160", OneRange(found))
+def test_a_range_means_what_its_kind_says(ranges: list[Range], network: str | None, flags: set[str]):
+    facts = read_network("81.2.69.160", Finding(Known(tuple(ranges))))
     assert facts.state == "enriched"
     assert facts.anonymity_network == network
-    assert {name for name in ("tor", "vpn", "relay", "proxy", "hosting") if getattr(facts, name)} == flags
+    assert {name for name in FLAGS if getattr(facts, name)} == flags
+
+
+def test_an_address_that_no_source_knows_was_looked_up_all_the_same():
+    facts = read_network("81.2.69.160", Finding(None))
+    assert (facts.state, facts.anonymity_network) == ("enriched", None)
 
 
 def test_a_crawlers_range_names_its_operator():
-    assert read_network("81.2.69.160", OneRange(Range("bot", "Googlebot"))).crawler_of == "Googlebot"
+    assert read_network("81.2.69.160", Finding(Known((Range("bot", "Googlebot"),)))).crawler_of == "Googlebot"
+
+
+def test_country_and_network_are_told_as_their_databases_have_them():
+    known = Known((), Country("SE", "Sweden", "c.mmdb"), AutonomousSystem(3301, "Telia Company AB", "a.mmdb"))
+    facts = read_network("81.2.69.160", Finding(known))
+    assert (facts.country_code, facts.country_name) == ("SE", "Sweden")
+    assert (facts.asn, facts.asn_name) == ("3301", "Telia Company AB")
+    assert facts.anonymity_network is None
+
+
+def test_a_network_named_after_hosting_is_hosting_and_the_name_is_the_source():
+    known = Known((), None, AutonomousSystem(24940, "Hetzner Online GmbH", "a.mmdb"))
+    assert read_network("81.2.69.160", Finding(known)).hosting
+    assert all_ranges(known) == (Range("hosting", "Hetzner Online GmbH", "name of AS24940 in a.mmdb"),)
+
+
+@pytest.mark.parametrize("kind", ["tor", "vpn", "relay", "bot"])
+def test_a_range_that_tells_what_stands_there_goes_before_the_name_around_it(kind: str):
+    known = Known((Range(kind, "X"),), None, AutonomousSystem(24940, "Hetzner Online GmbH", "a.mmdb"))
+    assert not read_network("81.2.69.160", Finding(known)).hosting
+
+
+def test_a_bad_reputation_does_not_hide_where_the_address_is():
+    known = Known((Range("attack", ""),), None, AutonomousSystem(24940, "Hetzner Online GmbH", "a.mmdb"))
+    facts = read_network("81.2.69.160", Finding(known))
+    assert (facts.attack_source, facts.hosting) == (True, True)
 
 
 def test_why_nothing_is_known_is_said():
     assert read_network("81.2.69.160", None).reason == "no_network_data"
-    assert read_network("127.0.0.1", OneRange(None)).reason == "private_address"
-    assert read_network("not an address", OneRange(None)).reason == "private_address"
-    assert read_network("81.2.69.160", OneRange(ValueError("broken"))).reason == "lookup_failed"
+    assert read_network("127.0.0.1", Finding(None)).reason == "private_address"
+    assert read_network("not an address", Finding(None)).reason == "private_address"
+    assert read_network("81.2.69.160", Finding(LookupError("damaged"))).reason == "lookup_failed"
     assert read_network("81.2.69.160", None).state == "unavailable"
 
 
-@pytest.mark.slow
-def test_the_built_in_ranges_find_what_they_are_for_and_leave_homes_alone(shared_data: Path):
-    ranges = BuiltInRanges()
-    flagged: dict[str, list[bool]] = defaultdict(list)
-    with (shared_data / "network" / "addresses.csv").open() as file:
-        for row in csv.DictReader(file):
-            facts = read_network(row["ip"], ranges)
-            flagged[row["label"]].append(facts.anonymity_network is not None)
-    shares = {label: sum(hits) / len(hits) for label, hits in flagged.items()}
-    assert shares["relay"] == 1
-    assert shares["tor"] > 0.8
-    assert shares["vpn"] > 0.6
-    assert shares["hosting"] > 0.55
-    assert shares["residential"] == 0
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Amazon.com, Inc.", "OVH SAS", "DIGITALOCEAN-ASN", "Google LLC", "Servers.com, Inc.", "HOSTKEY B.V.",
+        "Some Unheard-of Web Hosting Ltd.", "Blue Cloud Technology Co.,Ltd", "Metro Data Center LLC", "VpsQuan L.L.C.",
+        "Hydra Communications Ltd", "CHINANET Jiangx province IDC network",
+    ],
+)  # fmt: skip
+def test_names_of_hosting_companies_are_known(name: str):
+    assert kind_of_network(name) == "hosting"
+
+
+@pytest.mark.parametrize("name", ["PacketHub S.A.", "Proton AG", "Acme VPN Services Inc."])
+def test_names_of_vpn_services_are_known(name: str):
+    assert kind_of_network(name) == "vpn"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Comcast Cable Communications, LLC", "Deutsche Telekom AG", "Google Fiber Inc.", "AFRIHOST SP (PTY) LTD",
+        "MTN Network Solutions (Cameroon)", "Echostar Broadcasting Corporation", "CITY OF ST. CLOUD", "Hostel Net",
+        "SkyCloud Broadband", "Leibniz-Rechenzentrum", "Cogent Communications", "GTT Communications Inc.",
+        "Observer Media", "Orange S.A.", "Novphone VPNX", "", "\x00" * 100_000,
+    ],
+)  # fmt: skip
+def test_names_of_those_who_serve_homes_and_offices_are_left_alone(name: str):
+    assert kind_of_network(name) is None

@@ -147,6 +147,37 @@ def test_a_frame_of_unknown_sides_is_not_compared():
     assert Attribute.FRAME not in read(components(screenFrame=[None, None, None, None]))
 
 
+def test_what_detection_asks_for_is_read():
+    claims = read_report(components(osCpu="Linux x86_64"), FACTS).claims
+    assert (claims.os_cpu, claims.apple_font, claims.canvas_noise, claims.point_size_limit) == (
+        "Linux x86_64", False, None, None,
+    )  # fmt: skip
+    parameters = ["ALIASED_LINE_WIDTH_RANGE=33902=1,1", "ALIASED_POINT_SIZE_RANGE=33901=1,1023", "RGBA=6408"]
+    claims = read_report(
+        components(
+            canvas={"winding": True, "geometry": "unstable", "text": "unstable"},
+            fontPreferences={"default": 149.3, "apple": 151.8},
+            webGlExtensions={"parameters": parameters},
+        ),
+        FACTS,
+    ).claims
+    assert (claims.apple_font, claims.canvas_noise, claims.point_size_limit) == (True, True, 1023)
+
+
+@pytest.mark.parametrize("range_", ["", "=", "=33901=1", "=33901=1,x", "=33901=1,99999999999999", 7, None])
+def test_a_range_of_point_sizes_that_is_none_is_not_compared(range_: Any):
+    parameter = f"ALIASED_POINT_SIZE_RANGE{range_}" if isinstance(range_, str) else range_
+    changed = components(webGlExtensions={"parameters": [parameter]})
+    assert read_report(changed, FACTS).claims.point_size_limit is None
+
+
+def test_hints_that_a_driver_emptied_are_told_from_hints_that_were_not_asked_for():
+    emptied = {"brands": [], "mobile": False, "platform": "", "architecture": ""}
+    assert read_report(components(userAgentData=emptied), FACTS).claims.hints.emptied
+    for asked in (VALUES["userAgentData"], {"mobile": False}, {"brands": [], "platform": "Windows"}):
+        assert not read_report(components(userAgentData=asked), FACTS).claims.hints.emptied
+
+
 def test_canvases_are_hashed():
     long = VALUES["canvas"] | {"text": "data:image/png;base64," + "A" * 50_000}
     assert len(read(components(canvas=long))[Attribute.CANVAS]) < 64

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from svc.domain.detection import detect
-from svc.domain.model import Agent, Attribute, Network, RequestFacts
+from svc.domain.model import Agent, Attribute, Network, Observation, RequestFacts
 from svc.domain.report import read_report
 from svc.domain.report.fpscanner import STANDARD_PLUGINS_HASH
 from svc.domain.report.masks import STANDARD_PLUGINS
@@ -202,7 +202,20 @@ def test_a_driver_is_seen_wherever_its_flag_shows(change: dict[str, Any], driven
 
 def test_a_person_with_open_developer_tools_is_no_suspect():
     """`cdp` is true for them: it is kept, and alone it is no proof."""
-    assert detect(read_report(sections(), FACTS), FACTS, Agent(), NOWHERE, "web") == ()
+    seen = detect(read_report(sections(), FACTS), FACTS, Agent(), NOWHERE, "web")
+    assert seen == (Observation("developer_tools", "low", ("debugger_attached",)),)
+    told = read_report({**sections(), "developer_tools": True}, FACTS)
+    assert [one.evidence for one in detect(told, FACTS, Agent(), NOWHERE, "web")] == [("developer_tools_open",)]
+
+
+@pytest.mark.parametrize(
+    "signals",
+    [{**sections(), "developer_tools": False}, sections(device={"platform": "Linux x86_64"})],
+    ids=["closed tools", "a contradiction"],
+)
+def test_a_debugger_without_developer_tools_or_beside_a_contradiction_is_a_driver(signals: dict[str, Any]):
+    seen = {one.signal: one for one in detect(read_report(signals, FACTS), FACTS, Agent(), NOWHERE, "web")}
+    assert seen["automation"].evidence == ("debugger_attached",)
 
 
 def test_what_follows_the_hour_is_no_attribute():
@@ -249,3 +262,26 @@ def test_the_model_of_a_phone_comes_from_its_hints():
     values = sections()["browser"]["highEntropyValues"] | {"model": "Pixel 8", "mobile": True, "platform": "Android"}
     report = read_report(sections(browser={"highEntropyValues": values}), FACTS)
     assert report.attributes[Attribute.MODEL] == "fpscanner:Pixel 8"
+
+
+@pytest.mark.parametrize(
+    ("change", "patched"),
+    [
+        ({}, False),
+        ({"isValidPluginArray": False}, True),
+        ({"pluginConsistency1": False}, True),
+        ({"pluginOverflow": True}, True),
+        (dict.fromkeys(("isValidPluginArray", "pluginConsistency1", "pluginOverflow"), "NA"), None),
+    ],
+)
+def test_a_list_of_plugins_that_was_replaced_shows(change: dict[str, Any], patched: bool | None):
+    plugins = sections()["browser"]["plugins"] | change
+    assert read_report(sections(browser={"plugins": plugins}), FACTS).claims.plugins_patched is patched
+
+
+def test_the_constants_for_detection_are_read():
+    claims = read_report(sections(), FACTS).claims
+    assert (claims.eval_length, claims.canvas_noise, claims.language) == (33, False, "en")
+    assert (claims.vendor_flavors, claims.hints.grease) == (("chrome",), "Not(A:Brand")
+    noisy = sections(graphics={"canvas": {"canvasFingerprint": "-421c84e0", "hasModifiedCanvas": True}})
+    assert read_report(noisy, FACTS).claims.canvas_noise is True

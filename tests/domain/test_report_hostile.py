@@ -1,4 +1,7 @@
-"""Whatever arrives as a report gives a `Report`: reports come from machines that nobody vouches for."""
+"""Whatever arrives as a report gives a `Report`, and detection looks at it without failing.
+
+Reports come from machines that nobody vouches for.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,30 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from svc.domain.model import Report, RequestFacts
+from svc.domain.detection import detect
+from svc.domain.model import PLATFORMS, Agent, ClientHints, Network, Report, RequestFacts
 from svc.domain.report import fpscanner, native, read_report, thumbmark
 from svc.domain.report.fingerprintjs import KNOWN
 from svc.domain.report.plain import READ_HERE
+from svc.domain.signals import CATALOGUE
 from svc.domain.useragent import read_agent
 
 FACTS = RequestFacts(ip="192.0.2.1", user_agent="Mozilla/5.0")
+DESKTOPS = tuple(
+    RequestFacts(
+        ip="192.0.2.1",
+        user_agent=user_agent,
+        accept_language="de",
+        hints=ClientHints(brands=(("Chromium", "140"),), grease="Not A Brand", platform="Windows"),
+    )
+    for user_agent in (
+        "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML) Chrome/140.0.0.0 Safari/537.36",
+        "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+        "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML) Version/18.5 Safari/605.1.15",
+    )
+)
+"""Every check of detection has something to say of one of them."""
+ABROAD = Network(state="enriched", country_code="JP", vpn=True)
 CAPTURES = Path(__file__).parents[3] / "shared" / "data"
 
 scalars = (
@@ -58,6 +78,10 @@ def check(signals: dict[str, Any]) -> None:
     # Everything in it can be written, so it can be stored.
     msgspec.json.encode((list(report.attributes.values()), report.rest, report.fonts, report.claims, report.botd))
     msgspec.json.encode((report.client_token, report.device_flags, report.factory_reset_at_ms))
+    for facts in (FACTS, *DESKTOPS):
+        for platform in PLATFORMS:
+            seen = detect(report, facts, Agent(), ABROAD, platform, 1_767_607_200_000)
+            assert all(platform in CATALOGUE[observation.signal].weights for observation in seen)
     assert len(msgspec.json.encode(report.claims.contexts)) < 8_192
 
 

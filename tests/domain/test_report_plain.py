@@ -82,7 +82,9 @@ def test_a_flat_report_gives_attributes_and_claims():
     claims = report.claims
     assert (claims.user_agent, claims.platform, claims.cores) == (CHROME, "Win32", 20)
     assert (claims.screen, claims.plugin_count, claims.touch_points) == ((1536, 864), 5, 0)
-    assert claims.hints == ClientHints(brands=(("Google Chrome", "137"),), mobile=False, platform="Windows")
+    assert claims.hints == ClientHints(
+        brands=(("Google Chrome", "137"),), grease="Not/A)Brand", mobile=False, platform="Windows"
+    )
 
 
 def test_every_value_names_its_collector():

@@ -118,6 +118,29 @@ def test_tor_silences_vpn_even_where_tor_weighs_nothing() -> None:
 
 def test_relay_silences_only_the_public_vpn() -> None:
     assert fired("vpn_public", "vpn_timezone_mismatch", "vpn_relay") == ["vpn_timezone_mismatch", "vpn_relay"]
+    profile = Weights(weights={"vpn_relay": 0, "vpn_public": 8})
+    assert fired("vpn_public", "vpn_relay", profile=profile) == [], "whatever the relay weighs"
+
+
+def test_in_confidence_mode_a_relay_counts_nothing_and_silences_no_confidence():
+    profile = Weights(weights=default_weights("web"), vpn_mode="confidence")
+    assert fired("vpn_public", "vpn_relay", "vpn_low", profile=profile) == ["vpn_low"]
+
+
+@pytest.mark.parametrize("level", ["low", "medium", "high"])
+def test_each_confidence_of_both_families_weighs_what_the_catalogue_says(level: Level):
+    profile = Weights(weights=default_weights("web"), vpn_mode="confidence", residential_proxy_mode="confidence")
+    names = (f"vpn_{level}", f"residential_proxy_{level}")
+    weights = {"low": (4, 5), "medium": (9, 10), "high": (15, 18)}[level]
+    assert score(seen(*names), profile, "web").score == sum(weights)
+    assert score(seen(*names), default_profile("web"), "web").score == 0
+
+
+def test_the_methods_of_a_residential_proxy_add_up():
+    both = seen("residential_proxy_listed", "residential_proxy_behavior", "residential_proxy_high")
+    assert score(both, default_profile("web"), "web").score == 15 + 10
+    profile = Weights(weights=default_weights("web"), residential_proxy_mode="confidence")
+    assert score(both, profile, "web").score == 18
 
 
 def test_groups_add_weights_and_keep_the_highest_confidence() -> None:

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from svc.cli.signals import page, signals
 from svc.domain.model import PLATFORMS
 from svc.domain.signals import CATALOGUE, CATALOGUE_ORDER, MAX_WEIGHT, default_weights, signal_names
 
@@ -117,3 +123,25 @@ def test_one_piece_of_hard_evidence_reaches_the_default_threshold_alone() -> Non
     weights = default_weights("web")
     for name in ("automation", "headless", "spoofed_crawler", "anti_detect_browser", "replayed"):
         assert weights[name] >= 30
+
+
+def test_the_page_about_signals_is_the_one_that_the_program_writes() -> None:
+    written = (Path(__file__).parents[2] / "docs" / "signals.md").read_text()
+    assert written == page(), "write it anew: svc signals --markdown > docs/signals.md"
+
+
+def test_the_page_names_every_signal_with_its_weights() -> None:
+    lines = page().splitlines()
+    for signal in CATALOGUE.values():
+        weights = " | ".join(str(signal.weights.get(platform, "")) for platform in PLATFORMS)
+        assert sum(line.startswith(f"| `{signal.name}` | {weights} | ") for line in lines) == 1
+
+
+def test_the_program_shows_the_catalogue_for_people_and_for_programs() -> None:
+    shown = CliRunner().invoke(signals)
+    assert shown.exit_code == 0
+    assert [line.split()[0] for line in shown.output.splitlines()] == ["signal", *CATALOGUE]
+    records = json.loads(CliRunner().invoke(signals, ["--json"]).output)["signals"]
+    assert [record["name"] for record in records] == list(CATALOGUE)
+    assert records[0]["default_weights"] == {"web": 40, "android": 40, "ios": 40}
+    assert CliRunner().invoke(signals, ["--json", "--markdown"]).exit_code == 2

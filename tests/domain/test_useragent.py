@@ -1,16 +1,10 @@
-"""What user agents and client hints are read as, on single texts and on a labelled set."""
+"""What user agents and client hints are read as: single texts, one rule at a time."""
 
 from __future__ import annotations
 
-import gzip
-import json
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from svc.domain.model import Agent, Claims, ClientHints, Report, RequestFacts
 from svc.domain.useragent import read_agent, read_hints
@@ -170,7 +164,7 @@ def test_a_program_is_named_and_runs_on_a_server(text: str, name: str):
     ("text", "name", "kind", "operator"),
     [
         ("compatible; Googlebot/2.1; +http://www.google.com/bot.html", "Googlebot", "search_crawler", "Googlebot"),
-        ("compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm", "bingbot", "search_crawler", None),
+        ("compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm", "bingbot", "search_crawler", "Bingbot"),
         ("compatible; DuckDuckBot/1.1", "DuckDuckBot", "search_crawler", "DuckDuckBot"),
         ("Applebot/0.1", "Applebot", "search_crawler", "Applebot"),
         ("compatible; YandexBot/3.0; +http://yandex.com/bots", "YandexBot", "search_crawler", None),
@@ -234,123 +228,13 @@ def test_headers_of_hints_are_read():
     }
     assert read_hints(headers) == ClientHints(
         brands=(("Google Chrome", "137"), ("Chromium", "137")),
+        grease="Not/A)Brand",
         mobile=True,
         platform="Android",
         platform_version="15.0.0",
         model='Pixel "8"',
     )
     assert read_hints({}) == ClientHints()
-
-
-@given(st.text(), st.text(), st.one_of(st.none(), st.text()), st.one_of(st.none(), st.text()), st.booleans())
-def test_any_text_is_read(text: str, brand: str, platform: str | None, version: str | None, mobile: bool):
-    hints = ClientHints(brands=((brand, text),), mobile=mobile, platform=platform, platform_version=version)
-    assert isinstance(read(text, hints, touch_points=5), Agent)
-
-
-@given(
-    st.lists(
-        st.sampled_from(
-            ["Mozilla/5.0 (", "Android ", ";", ")", "(", "compatible; ", "bot", "cubot", "\ud800", "@", "9"]
-        )
-    )
-)
-def test_texts_made_of_the_parts_of_user_agents_are_read(parts: list[str]):
-    assert isinstance(read("".join(parts)), Agent)
-
-
-@given(
-    st.dictionaries(st.sampled_from([f"sec-ch-ua{end}" for end in ("", "-mobile", "-platform", "-model")]), st.text())
-)
-def test_any_headers_of_hints_are_read(headers: dict[str, str]):
-    assert isinstance(read_hints(headers), ClientHints)
-
-
-@given(st.text('",;v=\\ aB1'))
-def test_any_list_of_brands_is_read(text: str):
-    assert len(read_hints({"sec-ch-ua": text}).brands) <= 12
-
-
-def test_very_long_texts_are_cut():
-    assert read("Mozilla/5.0 (Linux; Android 9; " + "(Android;" * 100_000).os == "Android"
-    assert len(read("x" * 100_000).program or "") <= 80
-    assert read_hints({"sec-ch-ua": '"' * 100_000, "sec-ch-ua-model": "x" * 100_000}).brands == ()
-
-
-SAME_SYSTEM = {
-    "GNU/Linux": "linux", "Ubuntu": "linux", "Debian": "linux", "Mac": "mac", "iOS": "ios", "iPadOS": "ios",
-    "Windows": "windows", "Windows RT": "windows", "Chrome OS": "chromeos", "Chromium OS": "chromeos",
-    "Android": "android", "Fire OS": "android", "Android TV": "android", "MocorDroid": "android",
-    "CyanogenMod": "android", "Lineage OS": "android", "HarmonyOS": "android", "Wear OS": "android",
-}  # fmt: skip
-SAME_BROWSER = {
-    "Android Browser": "android", "Chrome": "chrome", "Chrome Mobile": "chrome", "Chrome Webview": "webview",
-    "Chromium": "chrome", "Firefox": "firefox", "Firefox Mobile": "firefox", "Huawei Browser": "huawei",
-    "Huawei Browser Mobile": "huawei", "IE Mobile": "ie", "Internet Explorer": "ie", "Mi Browser": "miui",
-    "Microsoft Edge": "edge", "Mobile Safari": "safari", "Mobile Silk": "silk", "Opera": "opera",
-    "Opera GX": "opera", "Opera Mobile": "opera", "QQ Browser": "qq", "Safari": "safari",
-    "Samsung Browser": "samsung", "UC Browser": "uc", "UC Browser Turbo": "uc", "Yandex Browser": "yandex",
-    "Yandex Browser Lite": "yandex",
-}  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def labelled(shared_data: Path) -> list[tuple[dict[str, Any], Agent]]:
-    with gzip.open(shared_data / "useragents" / "labelled.jsonl.gz", "rt") as lines:
-        rows = [json.loads(line) for line in lines]
-    return [
-        (row, read(row["ua"], read_hints({name.lower(): text for name, text in row.get("headers", {}).items()})))
-        for row in rows
-    ]
-
-
-def listed(path: Path) -> list[str]:
-    return [line.strip()[2:].strip("\"'") for line in path.read_text().splitlines() if line.startswith("  - ")]
-
-
-def share(outcomes: list[bool]) -> float:
-    assert outcomes
-    return sum(outcomes) / len(outcomes)
-
-
-@pytest.mark.slow
-def test_labelled_programs_are_found(labelled: list[tuple[dict[str, Any], Agent]], shared_data: Path):
-    assert share([agent.program is not None for row, agent in labelled if row["kind"] == "bot"]) >= 0.98
-    others = listed(shared_data / "useragents" / "crawlers.yml")
-    assert share([read(text).program is not None for text in others]) >= 0.9
-
-
-@pytest.mark.slow
-def test_labelled_people_are_hardly_taken_for_programs(labelled: list[tuple[dict[str, Any], Agent]], shared_data: Path):
-    people = [
-        agent.program is not None
-        for row, agent in labelled
-        if row["kind"] == "human" and row["client_type"] not in ("library", "feed reader")
-    ]
-    assert share(people) <= 0.0025
-    others = listed(shared_data / "useragents" / "not-bots.yml")
-    assert share([read(text).program is not None for text in others]) <= 0.03
-
-
-@pytest.mark.slow
-def test_labelled_systems_are_named(labelled: list[tuple[dict[str, Any], Agent]]):
-    known = [(row, agent) for row, agent in labelled if row.get("os") in SAME_SYSTEM]
-    assert share([agent.os_family == SAME_SYSTEM[row["os"]] for row, agent in known]) >= 0.985
-
-
-@pytest.mark.slow
-def test_labelled_browsers_are_named(labelled: list[tuple[dict[str, Any], Agent]]):
-    def plain(name: str | None) -> str:
-        return re.sub("[^a-z0-9]", "", (name or "?").lower())
-
-    known = [(row, agent) for row, agent in labelled if row.get("client_type") == "browser"]
-    right = [
-        SAME_BROWSER.get(row["client"]) == agent.browser_family
-        or plain(row["client"]) in plain(agent.agent)
-        or plain(agent.agent) in plain(row["client"])
-        for row, agent in known
-    ]
-    assert share(right) >= 0.955
 
 
 # Apps --------------------------------------------------------------------------------------------------------------

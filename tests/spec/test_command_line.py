@@ -334,7 +334,16 @@ def test_data_status_names_what_is_in_use(run: Run, monkeypatch: pytest.MonkeyPa
     [
         ("81.2.69.160", {"ip": "81.2.69.160", "state": "enriched"}),
         ("::ffff:81.2.69.160", {"ip": "81.2.69.160", "state": "enriched"}),
-        ("185.220.101.1", {"ip": "185.220.101.1", "state": "enriched", "tor": True, "anonymity_network": "tor"}),
+        (
+            "185.220.101.1",
+            {
+                "ip": "185.220.101.1",
+                "state": "enriched",
+                "tor": True,
+                "anonymity_network": "tor",
+                "sources": [{"fact": "tor", "says": "Tor", "source": "built-in ranges"}],
+            },
+        ),
         ("10.0.0.1", {"ip": "10.0.0.1", "state": "unavailable", "reason": "private_address"}),
     ],
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import svc
-from svc.ranges import BuiltInRanges
+from svc.network_data.builtin import BuiltInRanges
 from tests.spec.answers import assert_error, visit
 from tests.support.live import Live, live_service
 

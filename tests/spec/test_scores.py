@@ -1,13 +1,20 @@
-"""Interface 2.2, 2.3 and decisions 3.7, 3.8: scores, levels and triggers of the default weights."""
+"""Interface 2.2, 2.3, 2.11 and decisions 3.7, 3.8, 6: scores, levels and triggers, and whose weights make them."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
-from tests.spec.answers import DRIVEN, HEADLESS, PROGRAM, visit
-from tests.support.live import Live, report
+from svc.domain.model import Platform
+from svc.domain.refusals import Refusal
+from svc.domain.signals import default_weights
+from svc.domain.weights import StoredWeights, WeightsChange
+from svc.store.tables import WEIGHTS_SNAPSHOTS
+from svc.store.transactions.weights import restore_weights, save_weights
+from tests.spec.answers import BROWSER, DRIVEN, HEADLESS, PROGRAM, forward, visit
+from tests.support.live import ORIGIN, USER_AGENT, Live, report
 
 TRIGGERS_OF = [
     ("an ordinary visitor", {}, {}, [], 0, "low"),
@@ -114,3 +121,140 @@ async def test_the_kind_of_visitor_follows_from_what_fired(live: Live):
     await visit(live, secret, {"timezone": "UTC"}, headers={"user-agent": gptbot})
     kinds = [event.visitor_kind for _, event in live.events()]
     assert kinds == ["human", "automation", "automation", "ai_bot"]
+
+
+# The weights in force
+
+
+def save(
+    live: Live, key_id: str | None = None, platform: Platform = "web", **change: Any
+) -> StoredWeights | Refusal | Exception:
+    job = partial(
+        save_weights,
+        number=live.organization.number,
+        key_id=key_id,
+        platform=platform,
+        change=WeightsChange(**change),
+        now_ms=live.clock.now_ms,
+    )
+    return live.found.store.write_now([job])[0]
+
+
+def restore(live: Live, key_id: str | None = None) -> None:
+    job = partial(restore_weights, number=live.organization.number, key_id=key_id, platform="web")
+    assert live.found.store.write_now([job]) == [None]
+
+
+async def scored(live: Live, secret: str) -> tuple[int, str, str]:
+    """Score and level of a driven visitor, and the scope that its document names."""
+    answer = (await visit(live, secret, report(webdriver=True))).json()
+    document = live.contents()["documents"][-1][1]
+    return answer["suspect_score"], answer["suspect_level"], document.weights_scope
+
+
+async def test_the_weights_of_the_key_come_before_the_organizations_and_those_before_the_default(live: Live):
+    """Decisions 6.2: each from the next request on, and back again when it is restored."""
+    key, secret = live.issue()
+    _, other = live.issue()
+    assert await scored(live, secret) == (40, "medium", "default")
+    save(live, weights={"automation": 70})
+    assert await scored(live, secret) == (70, "high", "organization")
+    save(live, key.id, weights={"automation": 7}, threshold=4)
+    assert await scored(live, secret) == (7, "medium", "key")
+    assert await scored(live, other) == (70, "high", "organization")
+    restore(live, key.id)
+    assert await scored(live, secret) == (70, "high", "organization")
+    restore(live)
+    assert await scored(live, secret) == (40, "medium", "default")
+
+
+async def test_a_configuration_replaces_its_parent_as_a_whole(live: Live):
+    """Decisions 6.2: what changes later in the organization's does not reach a key that has its own."""
+    key, secret = live.issue()
+    save(live, key.id, threshold=100)
+    save(live, weights={"automation": 99})
+    assert await scored(live, secret) == (40, "low", "key")
+
+
+async def test_platforms_have_weights_of_their_own(live: Live):
+    _, secret = live.issue()
+    save(live, platform="ios", weights={"automation": 1})
+    assert await scored(live, secret) == (40, "medium", "default")
+
+
+async def test_weights_are_one_organizations_alone(live: Live):
+    key, _ = live.issue()
+    _, elsewhere = live.issue(organization=live.new_organization().number)
+    save(live, weights={"automation": 70})
+    assert (await visit(live, elsewhere, report(webdriver=True))).json()["suspect_score"] == 40
+    foreign, _ = live.issue(organization=live.new_organization().number)
+    proxy, _ = live.issue("proxy")
+    for key_id in (foreign.id, proxy.id, "key_nobody", ""):
+        assert save(live, key_id, threshold=5) == Refusal("not_found")
+    assert isinstance(save(live, key.id, threshold=5), StoredWeights)
+
+
+async def test_a_public_key_that_a_proxy_forwards_brings_its_own_weights(live: Live):
+    """Decisions 2.9; a proxy key alone has the organization's."""
+    key, public = live.issue()
+    _, proxy = live.issue("proxy")
+    save(live, weights={"automation": 50})
+    save(live, key.id, weights={"automation": 60})
+    details = {"x-svc-visitor-ip": BROWSER["x-forwarded-for"], "x-svc-visitor-user-agent": USER_AGENT}
+    driven = report(webdriver=True)
+    alone = await forward(live, proxy, details, signals=driven)
+    assert alone.json()["suspect_score"] == 50
+    named = {"x-svc-public-key": public, "x-svc-visitor-origin": ORIGIN}
+    assert (await forward(live, proxy, details | named, signals=driven)).json()["suspect_score"] == 60
+
+
+async def test_a_weight_of_zero_silences_a_signal(live: Live):
+    """Decisions 3.8."""
+    _, secret = live.issue()
+    save(live, weights={"automation": 0})
+    answer = (await visit(live, secret, report(webdriver=True))).json()
+    assert (answer["suspect_score"], answer["suspect_level"]) == (0, "low")
+    assert "triggers" not in answer
+
+
+async def test_the_mode_decides_which_of_a_family_counts(live: Live):
+    """Signals.md 2: visitors of eight countries behind one address, by method and by confidence."""
+    _, secret = live.issue()
+    zones = ["Asia/Tokyo", "Africa/Lagos", "Europe/Paris", "America/Lima"] * 2
+    for device, zone in enumerate(zones):
+        answer = (await visit(live, secret, report(device, timezone=zone))).json()
+    assert [trigger["signal"] for trigger in answer["triggers"]] == ["residential_proxy_behavior"]
+    save(live, residential_proxy_mode="confidence")
+    answer = (await visit(live, secret, report(0, timezone=zones[0]))).json()
+    assert [(trigger["signal"], trigger["weight"]) for trigger in answer["triggers"]] == [("residential_proxy_low", 5)]
+
+
+async def test_a_save_upon_an_older_revision_is_refused_and_changes_nothing(live: Live):
+    """Decisions 6.3."""
+    _, secret = live.issue()
+    first = save(live, threshold=41, revision=0)
+    assert isinstance(first, StoredWeights)
+    assert (first.revision, first.updated_at_ms) == (1, live.clock.now_ms)
+    second = save(live, weights={"tor": 5}, revision=1)
+    assert isinstance(second, StoredWeights)
+    assert (second.revision, second.threshold) == (2, 41)
+    assert save(live, threshold=1, revision=1) == Refusal("revision_conflict")
+    assert await scored(live, secret) == (40, "low", "organization")
+    restore(live)
+    third = save(live, threshold=41, revision=0)
+    assert isinstance(third, StoredWeights)
+    assert third.revision == 1, "nothing was stored"
+
+
+async def test_a_document_keeps_the_weights_that_scored_it(live: Live):
+    """Interface 2.3, decisions 7.3: also after they changed."""
+    _, secret = live.issue()
+    save(live, weights={"automation": 70}, threshold=44)
+    await visit(live, secret, report(webdriver=True))
+    save(live, weights={"automation": 1})
+    ((_, document),) = live.contents()["documents"]
+    assert document.suspect_threshold == 44
+    with live.found.store.read() as snapshot:
+        kept = snapshot.get(WEIGHTS_SNAPSHOTS, document.weights_digest)
+    assert kept is not None
+    assert kept.weights == default_weights("web") | {"automation": 70}

@@ -1,4 +1,5 @@
 import struct
+from typing import Any
 
 import msgspec
 import pytest
@@ -6,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc.domain.billing import LedgerEntry
+from svc.domain.history import AddressHistory, Sending, VisitorHistory
 from svc.domain.records import Idempotency, Organization
+from svc.domain.weights import StoredWeights
 from svc.store.codec import Corrupted, Key, Record, Signed
 
 WHOLE = Key("IBQ16s", text=True)
@@ -54,6 +57,34 @@ def test_the_bytes_of_a_record_are_pinned():
     raw = record.encode(entry)
     assert raw[4:].hex() == "84666372656469741a017d78401b0000019b76daa8006c666972737420637265646974"
     assert record.decode(raw) == entry
+
+
+HISTORY = [
+    (
+        VisitorHistory(((2_945_448, 3),), ((5, 1_767_268_800),), (("GB", 1_767_268_800),)),
+        "8381821a002cf1a8038182051a695661c081826247421a695661c0",
+    ),
+    (AddressHistory((7, 2**64 - 1), ("GB", "Asia/Tokyo")), "8282071bffffffffffffffff826247426a417369612f546f6b796f"),
+    (Sending(1_767_268_800, 2**64 - 1), "821a695661c01bffffffffffffffff"),
+    (
+        StoredWeights(
+            revision=1,
+            threshold=30,
+            weights={"tor": 25},
+            vpn_mode="method",
+            residential_proxy_mode="confidence",
+            updated_at_ms=5,
+        ),
+        "8601181ea163746f721819666d6574686f646a636f6e666964656e636505",
+    ),
+]
+
+
+@pytest.mark.parametrize(("value", "body"), HISTORY, ids=[type(value).__name__ for value, _ in HISTORY])
+def test_the_bytes_of_history_and_weights_are_pinned(value: Any, body: str):
+    record = Record(type(value))
+    assert record.encode(value)[4:].hex() == body
+    assert record.decode(record.encode(value)) == value
 
 
 @given(st.integers(0, 7), st.data())

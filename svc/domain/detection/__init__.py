@@ -43,6 +43,6 @@ def detect(
         tampering.conclude(findings)
     else:
         automation.find_flag(report, findings)
-        tampering.compare_sdk(platform, claimed, findings)
+        tampering.compare_sdk(report, platform, claimed, findings)
         device.find(report, at_ms, findings)
     return findings.observations(platform)

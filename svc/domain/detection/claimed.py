@@ -18,6 +18,8 @@ System = Literal["windows", "apple", "unix"]
 Engine = Literal["chromium", "gecko", "webkit"]
 
 _TEXT_LIMIT = 1024
+_PURE_CHROME = re.compile(r"\) (?:Headless)?Chrome/[\d.]{1,32} Safari/537\.36$")
+_ADDS_NOISE = ("SamsungBrowser/", "DuckDuckGo/", "Ddg/", "Avast/", "AVG/", "CCleaner/")
 _CHROMIUM_VERSION = re.compile(r"Chrom(?:e|ium)/(\d{1,4})")
 
 
@@ -31,6 +33,10 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True):
     ios: bool = False
     android: bool = False
     headless: bool = False
+    pure_chrome: bool = False
+    """Chrome, or a Chromium that names no product of its own, as the browsers that are embedded in programs do."""
+    adds_noise: bool = False
+    """A browser on Chromium that adds noise to images by itself."""
 
     @property
     def desktop(self) -> bool:
@@ -55,6 +61,8 @@ def _read(text: str) -> Claimed:
         ios=ios,
         android=android,
         headless="headless" in text.lower(),
+        pure_chrome=_PURE_CHROME.search(text) is not None,
+        adds_noise=any(name in text for name in _ADDS_NOISE),
     )
 
 

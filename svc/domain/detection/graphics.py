@@ -14,6 +14,10 @@ _TEXT_LIMIT = 512
 _HYPERVISORS = ("vmware", "virtualbox", "parallels", "svga3d", "virgl", "qxl", "hyper-v", "virtio")
 _SOFTWARE = ("swiftshader", "llvmpipe", "softpipe", "swrast", "basic render", "apple software renderer")
 
+SOFTWARE_POINT_SIZE = 1023
+"""The largest point of SwiftShader, which draws where Chromium finds no graphics hardware. Through Direct3D it is 1024,
+through Metal 511; whoever renames the renderer leaves its limits."""
+
 _FOREIGN: dict[System, tuple[str, ...]] = {
     "windows": ("opengl engine", "metal renderer", "llvmpipe", "mesa dri", "mesa intel", "mali-", "powervr"),
     "apple": ("direct3d", "llvmpipe", "mesa ", "adreno", "mali-", "/pcie/sse2"),
@@ -37,6 +41,9 @@ def find(claims: Claims, claimed: Claimed, findings: Findings) -> None:
     # The translator names the graphics of the machine around the emulator.
     if claimed.system is not None and "android emulator" not in renderer and _is_foreign(renderer, claimed):
         findings.contradict("gpu", "gpu_mismatch", "renderer_vs_system")
+    if claims.point_size_limit == SOFTWARE_POINT_SIZE and claimed.desktop and not _may_draw_such_points(renderer):
+        findings.contradict("limits", "browser_tampering", "limits_of_software_renderer")
+        findings.driver_traces.append("limits_of_software_renderer")
     if _is_stealth_default(claims, claimed):
         findings.contradict("gpu", "gpu_mismatch", "stealth_default_renderer")
         findings.driver_traces.append("stealth_default_renderer")
@@ -48,6 +55,11 @@ def is_software_renderer(renderer: str | None) -> bool:
         return False
     text = renderer[:_TEXT_LIMIT].lower()
     return any(name in text for name in _SOFTWARE)
+
+
+def _may_draw_such_points(renderer: str) -> bool:
+    """Software does, whatever its name, and so do Qualcomm's drivers."""
+    return is_software_renderer(renderer) or "adreno" in renderer or "qualcomm" in renderer
 
 
 def _is_foreign(renderer: str, claimed: Claimed) -> bool:

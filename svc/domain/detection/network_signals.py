@@ -1,12 +1,13 @@
-"""What the address tells: Tor, VPN, relays, proxies, data centres, and clocks of another country.
+"""What the address tells: Tor, VPN, relays, proxies, data centres, reputation, and clocks of another country.
 
-What may live here: checks on network facts. Both modes of weighing a VPN are observed side by side; which of them
-counts is the weights profile's choice (`scoring`).
+What may live here: checks on network facts. Both modes of weighing a VPN or a residential proxy are observed side by
+side; which of them counts is the weights profile's choice (`scoring`).
 """
 
 from __future__ import annotations
 
 from svc.domain.detection.findings import Findings
+from svc.domain.detection.programs import comes_from_operator
 from svc.domain.detection.timezones import zone_fits_country
 from svc.domain.model import Agent, Attribute, Network, Report
 
@@ -24,9 +25,16 @@ def find(report: Report, agent: Agent, network: Network, findings: Findings) -> 
     # Most exits, VPNs and relays, and all crawlers, stand in data centres: that they do tells nothing new, and would
     # bring ordinary privacy behaviour over the threshold.
     explained = network.tor or network.vpn or network.relay
-    crawls_from_home = agent.crawler is not None and agent.operator is not None and agent.operator == network.crawler_of
+    crawls_from_home = agent.crawler is not None and comes_from_operator(agent, network)
     if network.hosting and not explained and not crawls_from_home:
         findings.add("hosting", "hosting_range")
+    if network.residential_proxy:
+        findings.add("residential_proxy_listed", "residential_proxy_list")
+        findings.add("residential_proxy_medium", "residential_proxy_list")
+    if network.attack_source:
+        findings.add("ip_attack_source", "attack_list")
+    if network.spam_source:
+        findings.add("ip_email_spam", "spam_list")
     _weigh_vpn(network, findings, foreign_clock=_has_foreign_clock(report, network, findings))
 
 

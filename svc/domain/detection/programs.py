@@ -18,13 +18,15 @@ def find(facts: RequestFacts, agent: Agent, network: Network, platform: Platform
     if spoofed:
         findings.add("spoofed_crawler", "address_not_of_operator")
     if agent.crawler == "ai_bot":
-        verified = agent.operator is not None and network.crawler_of == agent.operator
+        verified = comes_from_operator(agent, network)
         findings.add("ai_agent", "ai_user_agent", "definitive" if verified else "proof")
     elif agent.crawler == "search_crawler":
         if agent.operator is None:
             findings.add("search_crawler", "crawler_user_agent")
         elif network.crawler_of == agent.operator:
             findings.add("search_crawler", "address_of_operator", "definitive")
+        elif comes_from_operator(agent, network):
+            findings.add("search_crawler", "cloud_of_operator")
     elif agent.program is not None and not _is_an_apps_own_library(facts, platform):
         findings.add("bot_user_agent", "program_user_agent", "definitive")
 
@@ -33,7 +35,7 @@ def visitor_kind(observations: Sequence[Observation], agent: Agent, network: Net
     """Who visits. A crawler that is what it says stays one although it has no window either."""
     fired = frozenset(observation.signal for observation in observations)
     if agent.crawler == "search_crawler":
-        genuine = agent.operator is None or network.crawler_of == agent.operator
+        genuine = agent.operator is None or comes_from_operator(agent, network)
         return "search_crawler" if genuine else "automation"
     if agent.crawler == "ai_bot":
         return "ai_bot"
@@ -41,9 +43,22 @@ def visitor_kind(observations: Sequence[Observation], agent: Agent, network: Net
     return "automation" if driven else "human"
 
 
+_CLOUDS = {"Bingbot": "Microsoft"}
+"""Operator whose crawler's ranges lie hidden in those of its own cloud -> how the names of that network begin."""
+
+
+def comes_from_operator(agent: Agent, network: Network) -> bool:
+    """Whether the address is one that the crawler's operator publishes, or of the cloud that hides it."""
+    if agent.operator is None:
+        return False
+    cloud = _CLOUDS.get(agent.operator)
+    in_cloud = cloud is not None and network.asn_name is not None and network.asn_name.startswith(cloud)
+    return network.crawler_of == agent.operator or in_cloud
+
+
 def _is_spoofed(agent: Agent, network: Network) -> bool:
     """Only where it could be looked up; but nobody publishes a private address."""
-    if agent.operator is None or network.crawler_of == agent.operator:
+    if agent.operator is None or comes_from_operator(agent, network):
         return False
     return network.state == "enriched" or network.reason == "private_address"
 

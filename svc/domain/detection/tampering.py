@@ -6,12 +6,10 @@ contradiction, so that many contradictions in one place count as one, and three 
 
 from __future__ import annotations
 
-import re
-from typing import Any
-
-from svc.domain.detection.claimed import Claimed, Engine, read_claimed, system_of_hint, system_of_platform
+from svc.domain.detection import contexts, engine, hints
+from svc.domain.detection.claimed import Claimed, read_claimed, system_of_platform
 from svc.domain.detection.findings import TOO_MANY_PLACES, Findings
-from svc.domain.model import Attribute, Claims, ClientHints, Platform, Report, RequestFacts
+from svc.domain.model import Attribute, Claims, Platform, Report, RequestFacts
 
 
 def find(report: Report, facts: RequestFacts, claimed: Claimed, findings: Findings) -> None:
@@ -22,17 +20,21 @@ def find(report: Report, facts: RequestFacts, claimed: Claimed, findings: Findin
     if not resisting:
         _compare_systems(report, claimed, findings)
         _compare_headers(report.claims, facts, findings)
-    _compare_engines(report.claims, report.botd or {}, claimed, findings)
-    _compare_hints(report.claims.hints, claimed, findings)
-    _compare_hints(facts.hints, claimed, findings)
-    _look_at_natives(report.botd or {}, findings)
+        contexts.find(report, claimed, findings)
+    engine.find(report.claims, facts.hints, report.botd or {}, claimed, findings)
+    hints.find(report.claims.hints, claimed, findings)
+    hints.find(facts.hints, claimed, findings)
+    _look_at_natives(report, claimed, findings)
+    _look_at_canvas(report, claimed, findings)
 
 
-def compare_sdk(platform: Platform, claimed: Claimed, findings: Findings) -> None:
-    """Compare the system that a native SDK runs on with the user agent of its requests."""
+def compare_sdk(report: Report, platform: Platform, claimed: Claimed, findings: Findings) -> None:
+    """Compare the system whose SDK sent the request with the user agent and with the system that the report names."""
     expected = "apple" if platform == "ios" else "unix"
-    if platform != "web" and claimed.system is not None and claimed.system != expected:
+    if claimed.system is not None and claimed.system != expected:
         findings.add("os_mismatch", "sdk_platform_vs_user_agent")
+    if report.claims.native_platform not in (None, platform):
+        findings.add("os_mismatch", "sdk_platform_vs_report")
 
 
 def conclude(findings: Findings) -> None:
@@ -50,13 +52,18 @@ def _compare_systems(report: Report, claimed: Claimed, findings: Findings) -> No
     platform = system_of_platform(claims.platform)
     if platform is not None and platform != claimed.system:
         findings.contradict("platform", "os_mismatch", "platform_vs_user_agent")
+    os_cpu = system_of_platform(claims.os_cpu)
+    if os_cpu is not None and os_cpu != claimed.system:
+        findings.contradict("platform", "os_mismatch", "os_cpu_vs_user_agent")
     if claimed.ios and claims.touch_points == 0:
         findings.contradict("touch", "os_mismatch", "ios_without_touch")
     stock = _STOCK_FONTS.get(claimed.system)
     # Only a collector whose list of fonts is known to hold the stock ones shows anything by not finding them.
     readable = "fingerprintjs" in report.collectors and Attribute.FONTS not in report.masked
-    if stock and claimed.desktop and readable and claims.fonts is not None and stock.isdisjoint(claims.fonts):
+    if stock and not claimed.android and readable and claims.fonts is not None and stock.isdisjoint(claims.fonts):
         findings.contradict("fonts", "os_mismatch", "no_stock_fonts", "hint")
+    if claimed.engine == "webkit" and claims.apple_font is False:
+        findings.contradict("fonts", "os_mismatch", "no_apple_font", "hint")
 
 
 _STOCK_FONTS = {
@@ -81,60 +88,32 @@ def _compare_headers(claims: Claims, facts: RequestFacts, findings: Findings) ->
         accepted = facts.accept_language[:256].lower()
         if len(first) == 2 and "*" not in accepted and not _accepts(accepted, first):
             findings.contradict("languages", None, "languages_vs_header")
+    if claims.languages and claims.language and claims.language.lower() != claims.languages[0].lower():
+        findings.contradict("languages", None, "language_vs_languages")
 
 
 def _accepts(accepted: str, language: str) -> bool:
     return any(part.lstrip()[:2] == language for part in accepted.split(","))
 
 
-def _compare_engines(claims: Claims, components: dict[str, Any], claimed: Claimed, findings: Findings) -> None:
-    """Constants of the engine, and the way it writes errors, against the engine of the user agent."""
-    engine = claimed.engine
-    if engine is None:
-        return
-    vendor = _VENDORS.get(claims.vendor) if claims.vendor else None
-    if vendor is not None and vendor != engine:
-        findings.contradict("engine", "engine_mismatch", "vendor_vs_user_agent")
-    if claims.product_sub in _PRODUCTS and (claims.product_sub == "20100101") != (engine == "gecko"):
-        findings.contradict("engine", "engine_mismatch", "product_sub_vs_user_agent")
-    length = components.get("evalLength")
-    if isinstance(length, int) and length in (33, 37) and (length == 33) != (engine == "chromium"):
-        findings.contradict("engine", "engine_mismatch", "eval_length_vs_user_agent")
-    trace = components.get("errorTrace")
-    if isinstance(trace, str):
-        start = trace[:2048]
-        chromium = "\n    at " in start
-        if (chromium or "@" in start) and chromium != (engine == "chromium"):
-            findings.contradict("engine", "engine_mismatch", "error_stack_vs_user_agent")
-
-
-_VENDORS: dict[str, Engine] = {"Google Inc.": "chromium", "Apple Computer, Inc.": "webkit"}
-_PRODUCTS = ("20030107", "20100101")
-
-
-def _compare_hints(hints: ClientHints, claimed: Claimed, findings: Findings) -> None:
-    system = system_of_hint(hints.platform)
-    if system is not None and claimed.system is not None and system != claimed.system:
-        findings.contradict("hints", "os_mismatch", "hints_vs_user_agent")
-    if claimed.engine != "chromium":
-        return
-    # Version 99 stood still in user agents for a while, so that sites would not misread a third digit.
-    versions = [version for brand, version in hints.brands if brand == "Chromium"]
-    if claimed.version > 99 and versions and not versions[0].startswith(str(claimed.version)):
-        findings.contradict("version", "browser_tampering", "brand_version_vs_user_agent")
-    # Since version 95 Chromium gives three numbers on Windows, and always did on macOS. What was put there by a
-    # driver's command is cut from a user agent instead: `10.0`, `10_15_7`.
-    version = hints.platform_version
-    whole = version is None or version == "" or _THREE_NUMBERS.match(version[:64]) is not None
-    if claimed.version > 95 and hints.platform in ("Windows", "macOS") and not whole:
-        findings.contradict("hints", "browser_tampering", "hinted_version_of_no_release")
-        findings.driver_traces.append("hinted_version_of_no_release")
-
-
-_THREE_NUMBERS = re.compile(r"\d+\.\d+\.\d+\Z")
-
-
-def _look_at_natives(components: dict[str, Any], findings: Findings) -> None:
-    bind = components.get("functionBind")
+def _look_at_natives(report: Report, claimed: Claimed, findings: Findings) -> None:
+    bind = (report.botd or {}).get("functionBind")
     if isinstance(bind, str) and "[native code]" not in bind[:1024]:
         findings.contradict("natives", "browser_tampering", "function_bind_not_native")
+    # Brave's shields replace the plugins, too.
+    patched = report.claims.plugins_patched and Attribute.PLUGINS not in report.masked
+    if patched and claimed.desktop and claimed.engine == "chromium":
+        findings.contradict("natives", "browser_tampering", "plugins_patched")
+        findings.driver_traces.append("plugins_patched")
+
+
+def _look_at_canvas(report: Report, claimed: Claimed, findings: Findings) -> None:
+    """Noise that browsers add themselves is a setting for privacy: Firefox and Safari do so in private windows. In
+    others it comes from an extension.
+    """
+    if not report.claims.canvas_noise or Attribute.CANVAS in report.masked:
+        return
+    if claimed.engine == "chromium" and not claimed.adds_noise:
+        findings.add("browser_tampering", "canvas_noise", "hint")
+    else:
+        findings.add("privacy_settings", "canvas_noise", "proof", "masked")

@@ -34,7 +34,7 @@ from svc.domain.model import Attribute
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from svc.domain.model import Agent, Report, RequestFacts
+    from svc.domain.model import Agent, Network, Report, RequestFacts
 
 _SKETCHED_MEMBERS = 1024
 """Members of a set that its sketch takes in: beyond that all 64 bits are set anyway."""
@@ -78,9 +78,9 @@ class Features(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """64-bit hash of the client token; the lowest bit is always 0, visitor records keep a flag there."""
     token_is_new: bool = False
     near_network: int = 0
-    """32-bit hash of the address's /24, or /48."""
+    """32-bit hash of the address's /24, or /48; 0 where the address tells nothing of where the device is."""
     wide_network: int = 0
-    """Of its /16, or /32."""
+    """Of its /16, or /32; likewise."""
     exact: int = 0
     """64-bit hash of class, versions and all attributes."""
     information_bits: float = 0.0
@@ -109,8 +109,12 @@ def hash64(value: bytes) -> int:
     return int.from_bytes(blake3(value).digest(8), "little") or 1
 
 
-def extract(report: Report, agent: Agent, facts: RequestFacts) -> Features:
-    """What matching needs of one report: pure, about 20 µs, so it is done before any transaction is opened."""
+def extract(report: Report, agent: Agent, facts: RequestFacts, network: Network | None = None) -> Features:
+    """What matching needs of one report: pure, about 20 µs, so it is done before any transaction is opened.
+
+    `network` is what is known of the address. Behind Tor, a VPN, a relay or a proxy anybody may be: such an address is
+    no evidence for a visitor and, what matters more, none against one.
+    """
     values = [0] * ATTRIBUTE_COUNT
     bits, informative = 0.0, 0
     for attribute, value in report.attributes.items():
@@ -127,7 +131,8 @@ def extract(report: Report, agent: Agent, facts: RequestFacts) -> Features:
     native = "native" in report.collectors
     frozen = not native and agent.os_release == _FROZEN_RELEASES.get(agent.os_family)
     os_release = 0 if frozen else agent.os_release & 0xFFFF
-    near_network, wide_network = networks(facts.ip)
+    hidden = network is not None and (network.tor or network.vpn or network.relay or network.proxy)
+    near_network, wide_network = (0, 0) if hidden else networks(facts.ip)
     token = report.client_token
     return Features(
         values=tuple(values),

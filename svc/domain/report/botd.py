@@ -54,6 +54,7 @@ def _claims(readable: dict[str, Any]) -> dict[str, Any]:
         "gpu_renderer": text(graphics.get("renderer"), 256),
         "plugin_count": whole(readable.get("pluginsLength")),
         "webdriver": flag(readable.get("webDriver")),
+        "eval_length": whole(readable.get("evalLength")),
     }
 
 

@@ -20,6 +20,15 @@ def is_grease(brand: str) -> bool:
     return _GREASE.fullmatch(brand) is not None
 
 
+def invented_brand(value: Any) -> str | None:
+    """The GREASE entry of a list of `{brand, version}` objects or of bare names."""
+    for entry in entries_of(value)[:MAX_BRANDS]:
+        brand = text(entry if type(entry) is str else members(entry).get("brand"), 64)
+        if brand is not None and is_grease(brand):
+            return brand
+    return None
+
+
 def brand_list(value: Any) -> tuple[tuple[str, str], ...]:
     """(brand, version) pairs of a list of `{brand, version}` objects or of bare names, sorted; a version may be ""."""
     found: list[tuple[str, str]] = []

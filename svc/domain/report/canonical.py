@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from svc.domain.model import Attribute, ClientHints
-from svc.domain.report.brands import brand_list
+from svc.domain.report.brands import brand_list, invented_brand
 from svc.domain.report.gpu import canonical_gpu
 from svc.domain.report.reading import Reading
 from svc.domain.report.values import compact, digest, entries_of, flag, number, scalar_text, shown, text, texts
@@ -150,6 +150,8 @@ def read_user_agent_data(value: dict[str, Any]) -> ClientHints:
     """`navigator.userAgentData` with whatever high-entropy values were asked for. Empty text means not said."""
     return ClientHints(
         brands=brand_list(value.get("fullVersionList")) or brand_list(value.get("brands")),
+        grease=invented_brand(value.get("brands")),
+        emptied=value.get("brands") == [] and value.get("platform") == "",
         mobile=flag(value.get("mobile")),
         platform=text(value.get("platform"), 64),
         platform_version=text(value.get("platformVersion"), 64),

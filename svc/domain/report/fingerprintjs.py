@@ -6,6 +6,7 @@ JSON), with `null` or with one of the library's codes for "not supported" is as 
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -59,7 +60,9 @@ ENTRY_KEYS = frozenset({"value", "error", "duration"})
 FEWEST_AT_TOP_LEVEL = 3
 """Entries that the top level must hold to be taken for components; inside `components` one is enough."""
 
-CANVAS_SENTINELS = frozenset({"", "skipped", "unsupported", "unstable"})
+UNSTABLE = "unstable"
+"""Stands for an image that came out differently when it was drawn once more."""
+CANVAS_SENTINELS = frozenset({"", "skipped", "unsupported", UNSTABLE})
 PREFERENCES = ("contrast", "forcedColors", "invertedColors", "monochrome", "reducedMotion", "reducedTransparency")
 STORAGE = ("cookiesEnabled", "sessionStorage", "localStorage", "indexedDB")
 """`openDatabase` is no part of it: Chromium dropped WebSQL, which says the release and not the device."""
@@ -186,6 +189,8 @@ def _read_rendering(values: dict[str, Any], reading: Reading) -> None:
     geometry, drawn = canvas.get("geometry"), canvas.get("text")
     if type(geometry) is str and type(drawn) is str and not CANVAS_SENTINELS & {geometry, drawn}:
         attributes[Attribute.CANVAS] = digest(f"{geometry}\n{drawn}")
+    elif UNSTABLE in (geometry, drawn):
+        reading.claims["canvas_noise"] = True
 
     audio = number(values.get("audio"))
     if audio is not None and audio > 0:
@@ -196,6 +201,7 @@ def _read_rendering(values: dict[str, Any], reading: Reading) -> None:
     limits = _graphics_limits(graphics)
     if limits is not None:
         attributes[Attribute.WEBGL] = limits
+    reading.claims["point_size_limit"] = _point_size_limit(graphics.get("parameters"))
 
     preferences = members(values.get("fontPreferences"))
     widths = [number(preferences.get(name)) for name in FONT_PREFERENCES]
@@ -203,11 +209,27 @@ def _read_rendering(values: dict[str, Any], reading: Reading) -> None:
         attributes[Attribute.FONT_PREFERENCES] = compact(
             "/".join("" if width is None else shown(width) for width in widths)
         )
+    default, apple = widths[:2]
+    if default is not None and apple is not None:
+        reading.claims["apple_font"] = apple != default
+
+
+_POINT_SIZES = re.compile(r"ALIASED_POINT_SIZE_RANGE=\d{1,8}=[\d.]{1,12},(\d{1,8})", re.ASCII)
+
+
+def _point_size_limit(parameters: Any) -> float | None:
+    """The upper end of `ALIASED_POINT_SIZE_RANGE=33901=1,1024`."""
+    for entry in entries_of(parameters):
+        if type(entry) is str and entry.startswith("ALIASED_POINT_SIZE_RANGE="):
+            found = _POINT_SIZES.fullmatch(entry)
+            return None if found is None else float(found[1])
+    return None
 
 
 def _read_engine(values: dict[str, Any], reading: Reading) -> None:
     attributes, claims = reading.attributes, reading.claims
     claims["vendor"] = vendor = text(values.get("vendor"), 64)
+    claims["os_cpu"] = text(values.get("osCpu"), 64)
     flavors = texts(values.get("vendorFlavors"), 64)
     claims["vendor_flavors"] = None if flavors is None else tuple(flavors)
 
@@ -222,7 +244,7 @@ def _read_engine(values: dict[str, Any], reading: Reading) -> None:
     maths = {
         name: found
         for name, value in members(values.get("math")).items()
-        if (found := number(value)) is not None and len(name) <= 32
+        if (found := number(value)) is not None and len(name) <= 32 and is_unicode(name)
     }
     if 0 < len(maths) <= 64:
         claims["math"] = maths

@@ -123,8 +123,8 @@ def _read_place(locale: dict[str, Any], reading: Reading) -> None:
     attributes, claims = reading.attributes, reading.claims
     spoken, formats = _section(locale, "languages"), _section(locale, "internationalization")
     languages = texts(spoken.get("languages"), 64)
+    claims["language"] = language = text(spoken.get("language"), 64)
     if languages is None:
-        language = text(spoken.get("language"), 64)
         languages = None if language is None else [language]
     if languages is not None:
         claims["languages"] = tuple(languages)
@@ -146,7 +146,11 @@ def _read_browser(browser: dict[str, Any], reading: Reading) -> None:
     if hints.model:
         attributes[Attribute.MODEL] = compact(hints.model)
 
+    chrome = flag(_section(browser, "features").get("chrome"))
+    if chrome is not None:
+        claims["vendor_flavors"] = ("chrome",) if chrome else ()
     plugins = _section(browser, "plugins")
+    claims["plugins_patched"] = _patched(plugins)
     claims["plugin_count"] = count = whole(plugins.get("pluginCount"))
     names = text(plugins.get("pluginNamesHash"), 64)
     if names is not None:
@@ -154,16 +158,30 @@ def _read_browser(browser: dict[str, Any], reading: Reading) -> None:
         if names == STANDARD_PLUGINS_HASH:
             reading.plugin_names = STANDARD_PLUGINS
 
+    claims["eval_length"] = whole(browser.get("etsl"))
     maths, length = scalar_text(browser.get("maths")), scalar_text(browser.get("etsl"))
     if maths is not None or length is not None:
         source = flag(_section(browser, "toSourceError").get("hasToSource"))
         attributes[Attribute.MISCELLANEOUS] = compact(f"{maths}/{length}/{source}")
 
 
+PLUGIN_CHECKS = {"isValidPluginArray": True, "pluginConsistency1": True, "pluginOverflow": False}
+"""What the list of plugins answers where nobody replaced it: it is one, a plugin owns its types, an index too large
+finds nothing."""
+
+
+def _patched(plugins: dict[str, Any]) -> bool | None:
+    answers = [(flag(plugins.get(name)), expected) for name, expected in PLUGIN_CHECKS.items()]
+    if all(answer is None for answer, _ in answers):
+        return None
+    return any(answer is not None and answer != expected for answer, expected in answers)
+
+
 def _read_canvas(canvas: dict[str, Any], reading: Reading) -> None:
     """An image that comes back with pixels that were not drawn is noise, and differs the next time."""
     drawn = text(canvas.get("canvasFingerprint"), 64)
-    if drawn is not None and canvas.get("hasModifiedCanvas") is not True:
+    reading.claims["canvas_noise"] = noisy = flag(canvas.get("hasModifiedCanvas"))
+    if drawn is not None and not noisy:
         reading.attributes[Attribute.CANVAS] = drawn
 
 

@@ -132,8 +132,8 @@ def _read_screen(signals: dict[str, Any], reading: Reading) -> None:
 def _read_place(signals: dict[str, Any], reading: Reading) -> None:
     attributes, claims = reading.attributes, reading.claims
     languages = texts(signals.get("languages"), 64)
+    claims["language"] = language = text(signals.get("language"), 64)
     if languages is None:
-        language = text(signals.get("language"), 64)
         languages = None if language is None else [language]
     if languages is not None:
         claims["languages"] = tuple(languages)
@@ -184,12 +184,13 @@ def _read_engine(signals: dict[str, Any], reading: Reading) -> None:
     claims["webdriver"] = flag(signals.get("webdriver"))
     claims["vendor"] = vendor = text(signals.get("vendor"), 64)
     claims["product_sub"] = product = text(signals.get("productSub"), 32)
+    claims["os_cpu"] = text(signals.get("oscpu"), 64)
     flavors = texts(signals.get("vendorFlavors"), 64)
     if flavors is None:
         flavors = texts(members(signals.get("extra")).get("vendorFlavors"), 64)
     claims["vendor_flavors"] = None if flavors is None else tuple(flavors)
     if vendor is not None or product is not None:
-        system = text(signals.get("oscpu"), 64)
+        system = claims["os_cpu"]
         attributes[Attribute.MISCELLANEOUS] = compact(f"{vendor or ''}/{product or ''}/{system or ''}")
 
     plugins = signals.get("plugins")

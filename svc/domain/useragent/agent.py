@@ -1,35 +1,36 @@
 """`read_agent`: the user agent, its client hints and the report values that correct them, as one `Agent`.
 
-What may live here: which source is believed for what, and the kind of device that follows. Names stand in `names`,
-programs in `crawlers`.
+What may live here: which source is believed for what, and the kind of device that follows. Names stand in `browsers`
+and `systems`, marks of devices in `devices`, programs in `crawlers`.
 """
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import msgspec
-from ua_parser import OS, Domain, UserAgent
+import ua_parser
+from ua_parser import Domain, UserAgent
+from ua_parser.regex import Resolver
 
 from svc.domain.model import Agent, Claims, ClientHints, DeviceKind, Report, RequestFacts
+from svc.domain.useragent.browsers import BRANDS, MOBILE_NAMES, browser_class, browser_matchers, own_name
 from svc.domain.useragent.crawlers import find_program
+from svc.domain.useragent.devices import device_mark
 from svc.domain.useragent.hints import joined
-from svc.domain.useragent.names import (
-    BRANDS,
+from svc.domain.useragent.systems import (
     HINTED_SYSTEMS,
-    MOBILE_NAMES,
-    WINDOWS_RELEASES,
-    browser_class,
-    device_mark,
-    exact_system,
+    VERSION_NUMBERS,
     hinted_windows,
-    resolver,
-    shown_system,
+    read_system,
+    release_number,
     system_class,
+    system_matchers,
 )
 
 LONGEST_USER_AGENT = 1_024
+LONGEST_MODEL = 64
 CACHED_AGENTS = 8_192
 """Distinct pairs of user agent and hints kept: a site sees few thousand."""
 
@@ -68,7 +69,7 @@ def _in_app(sender: Agent, claims: Claims) -> Agent:
         os="iOS" if family == "ios" else "Android",
         os_version=version,
         os_family=family,
-        os_release=_release(version),
+        os_release=release_number(version),
         device_kind=claims.native_kind or "mobile",
         browser_family="app",
         browser_version=0,
@@ -78,9 +79,10 @@ def _in_app(sender: Agent, claims: Claims) -> Agent:
 
 @lru_cache(maxsize=CACHED_AGENTS)
 def _read(user_agent: str, hints: ClientHints, disguised_tablet: bool) -> Agent:  # noqa: FBT001  part of the cache's key
-    text = user_agent if user_agent.isascii() else user_agent.encode("utf-8", "replace").decode()
-    found = resolver()(text, Domain.USER_AGENT | Domain.OS)
-    os, os_version, os_release = _hinted_system(hints, *_system(text, found.os))
+    text = _with_model(user_agent, hints.model)
+    text = text if text.isascii() else text.encode("utf-8", "replace").decode()
+    found = _resolver()(text, Domain.USER_AGENT | Domain.OS)
+    os, os_version, os_release = _hinted_system(hints, *read_system(text, found.os))
     program = find_program(text) if text else None
     if program is not None:
         return Agent(
@@ -113,7 +115,24 @@ def _read(user_agent: str, hints: ClientHints, disguised_tablet: bool) -> Agent:
     )
 
 
-_NUMBERS = re.compile(r"(\d{1,5})(?:[._](\d{1,5}))?")
+_FROZEN_MODEL = "; K)"
+"""What Chromium writes for every model of Android since version 110 (User-Agent reduction)."""
+
+
+def _with_model(user_agent: str, model: str | None) -> str:
+    """The user agent as it was before its model was frozen: models tell televisions, tablets and watches."""
+    if not model or _FROZEN_MODEL not in user_agent:
+        return user_agent
+    return user_agent.replace(_FROZEN_MODEL, f"; {model[:LONGEST_MODEL]})", 1)
+
+
+@cache
+def _resolver() -> Resolver:
+    """ua-parser's patterns for browsers and systems among our own; those for devices are not needed. Built once."""
+    browsers, systems, _ = ua_parser.load_builtins()
+    return Resolver((browser_matchers(browsers), system_matchers(systems), []))
+
+
 _ENGINE = re.compile(r"Chrom(?:e|ium)/(\d{1,5})(?:\.(\d{1,5}))?")
 _IN_APP = re.compile(r"; ?wv\)|Version/4\.0 Chrome/|\[FB|FBAN/|FBAV/|Instagram|MicroMessenger")
 _APPLE_HAND_HELD = re.compile(r"iPhone|iPad|iPod")
@@ -122,7 +141,11 @@ _APPLE_HAND_HELD = re.compile(r"iPhone|iPad|iPod")
 def _browser(
     text: str, found: UserAgent | None, hints: ClientHints, *, mobile: bool
 ) -> tuple[str | None, str | None, str, int]:
-    """Name, version, class of matching, and the version as a number that grows with releases."""
+    """Name, version, class of matching, and the version as a number that grows with releases.
+
+    The class is that of what a browser is built on where only its own name beside that tells it apart: such names are
+    written and left out as updates please.
+    """
     name = found.family if found is not None else None
     version = _version(found)
     in_app = _IN_APP.search(text) is not None or (
@@ -136,11 +159,14 @@ def _browser(
             name = MOBILE_NAMES.get(hinted, hinted) if mobile else hinted
             family = browser_class(hinted, in_app=in_app)
         version = hinted_version or version
-    if family == "webview":
-        engine = _ENGINE.search(text)
-        return name, version, family, _growing(engine[1], engine[2]) if engine is not None else 0
-    numbers = _NUMBERS.match(version or "")
-    return name, version, family, _growing(numbers[1], numbers[2]) if numbers is not None else 0
+    number = _number(text, version, family)
+    own = own_name(text, name)
+    return (name, version, family, number) if own is None else (*own, family, number)
+
+
+def _number(text: str, version: str | None, family: str) -> int:
+    found = _ENGINE.search(text) if family == "webview" else VERSION_NUMBERS.match(version or "")
+    return _growing(found[1], found[2]) if found is not None else 0
 
 
 def _hinted_browser(hints: ClientHints) -> tuple[str | None, str | None]:
@@ -164,19 +190,6 @@ def _version(found: UserAgent | None) -> str | None:
     return f"{found.major}.{found.minor}" if found.minor else found.major
 
 
-def _system(text: str, found: OS | None) -> tuple[str | None, str | None, int]:
-    """Name, version, and the release as a number."""
-    name = shown_system(found.family) if found is not None else None
-    exact = exact_system(text, name)
-    if found is None or name is None:
-        return exact, None, 0
-    version = ".".join(part for part in (found.major, found.minor, found.patch) if part) or None
-    if name == "Windows" and version in WINDOWS_RELEASES:
-        return name, version, WINDOWS_RELEASES[version]
-    # A release grows in the same way whatever is built on it, but its number is not the number of that.
-    return exact, version if exact == name else None, _release(version)
-
-
 def _hinted_system(
     hints: ClientHints, name: str | None, version: str | None, release: int
 ) -> tuple[str | None, str | None, int]:
@@ -190,17 +203,8 @@ def _hinted_system(
         real = hinted_windows(said)
     else:
         # Linux hints its kernel's version and ChromeOS its platform's: neither is a release as people know it.
-        real = said if hinted in ("Android", "macOS", "iOS") and _NUMBERS.match(said) else None
-    return (name, version, release) if real is None else (name, real, _release(real))
-
-
-def _release(version: str | None) -> int:
-    """Major times 100 plus minor; build numbers, as ChromeOS has them, count alone. 0 = unknown."""
-    numbers = _NUMBERS.match(version or "")
-    if numbers is None:
-        return 0
-    major = int(numbers[1])
-    return major if major >= 1_000 else major * 100 + min(int(numbers[2] or 0), 99)
+        real = said if hinted in ("Android", "macOS", "iOS") and VERSION_NUMBERS.match(said) else None
+    return (name, version, release) if real is None else (name, real, release_number(real))
 
 
 def _device_kind(text: str, os: str | None, hints: ClientHints) -> DeviceKind | None:

@@ -8,7 +8,7 @@ the same company runs a search engine beside it. Classic search, which shows a p
 `search_crawler`. Previews, feeds, monitors, advertising, archives and SEO crawlers are programs and neither of the two.
 
 An operator is named only where the published ranges are complete enough that a genuine crawler is found in them. That
-is not so for Bing (half of its ranges lie hidden in those of its cloud), for Google's special and user-triggered
+is not so for Google's special and user-triggered
 fetchers, and for agents that fetch for a user of Claude.
 """
 
@@ -100,6 +100,37 @@ _AI_AGENTS: tuple[tuple[str, str | None], ...] = (
     ("Crawl4AI", None),
     ("Character-AI", None),
     ("YandexAdditional", None),
+    ("YandexAdditionalBot", None),
+    ("MistralAI-Index", None),
+    ("ProRataInc", None),
+    ("QualifiedBot", None),
+    ("Groq-Bot", None),
+    ("Grok-DeepSearch", None),
+    ("xAI-Bot", None),
+    ("quillbot", None),
+    ("OpenAI", None),
+    ("omgilibot", None),
+    ("SemrushBot-OCOB", None),
+    ("SemrushBot-SWA", None),
+    ("TavilyBot", None),
+    ("LAIONDownloader", None),
+    ("Crawlspace", None),
+    ("Cloudflare-AutoRAG", None),
+    ("aiHitBot", None),
+    ("bigsur.ai", None),
+    ("ShapBot", None),
+    ("Thinkbot", None),
+    ("ZanistaBot", None),
+    ("ICC-Crawler", None),
+    ("EchoboxBot", None),
+    ("Factset_spyderbot", None),
+    ("Sidetrade indexer bot", None),
+    ("FriendlyCrawler", None),
+    ("WRTNBot", None),
+    ("Poseidon Research Crawler", None),
+    ("wpbot", None),
+    ("amazon-kendra", None),
+    ("amazon-QBusiness", None),
     ("Manus-User", None),
     ("LinerBot", None),
     ("Andibot", None),
@@ -109,6 +140,12 @@ _AI_AGENTS: tuple[tuple[str, str | None], ...] = (
 )
 """Name, operator."""
 
+_AI_NAME = (
+    r"\b(?:[A-Za-z0-9-]*[a-z0-9-])?(?:AI|GPT|LLM)-?"
+    r"(?:[Bb]ot|User|Index|Search|Crawler|Spider|Agent|Assistant|Fetch|Scraper|Data|Train)[A-Za-z]*|\b[A-Za-z]+-AI\b"
+)
+"""How other AI products name their agents."""
+
 _SEARCH_ENGINES: tuple[tuple[str, str, str | None], ...] = (
     (r"(?i:google-inspectiontool)", "Google-InspectionTool", "Googlebot"),
     (r"(?i:googlebot-image)", "Googlebot-Image", "Googlebot"),
@@ -116,7 +153,7 @@ _SEARCH_ENGINES: tuple[tuple[str, str, str | None], ...] = (
     (r"(?i:googlebot-video)", "Googlebot-Video", "Googlebot"),
     (r"(?i:storebot-google)", "Storebot-Google", "Googlebot"),
     (r"(?i:googlebot)(?:[/;) ]|-Mobile|$)", "Googlebot", "Googlebot"),
-    (r"(?i:bingbot)", "bingbot", None),
+    (r"(?i:bingbot)", "bingbot", "Bingbot"),
     (r"(?i:msnbot)", "msnbot", None),
     (r"(?i:adidxbot)", "adidxbot", None),
     (r"(?i:duckduckbot)", "DuckDuckBot", "DuckDuckBot"),
@@ -124,7 +161,7 @@ _SEARCH_ENGINES: tuple[tuple[str, str, str | None], ...] = (
     (r"(?i:applebot)", "Applebot", "Applebot"),
     (r"(?i:yandex(?:\w*bot|images|video|media|blogs|news|webmaster)\b)", "YandexBot", None),
     (r"(?i:baiduspider)", "Baiduspider", None),
-    (r"(?i:sogou (?:web|pic|news|orion|inst|head|video|wap) ?spider|sogou-test-spider)", "Sogou", None),
+    (r"(?i:sogou[ -](?:(?:web|pic|news|orion|inst|head|video|wap|test)[ -]?)?spider)", "Sogou", None),
     (r"(?i:seznambot)", "SeznamBot", None),
     (r"\b(?:Yeti|yeti)/", "Yeti", None),
     (r"(?i:qwantify|qwantbot)", "Qwantify", None),
@@ -138,6 +175,18 @@ _SEARCH_ENGINES: tuple[tuple[str, str, str | None], ...] = (
     (r"(?i:bravebot)", "BraveBot", None),
     (r"(?i:kagibot)", "Kagibot", None),
     (r"(?i:naverbot)", "NaverBot", None),
+    (r"(?i:acoonbot)", "AcoonBot", None),
+    (r"(?i:blekkobot|scoutjet)", "Blekkobot", None),
+    (r"(?i:easouspider)", "EasouSpider", None),
+    (r"(?i:orangebot)", "OrangeBot", None),
+    (r"(?i:youdaobot)", "YoudaoBot", None),
+    (r"(?i:gigabot)", "Gigabot", None),
+    (r"\bDaum(?:oa)?/\d", "Daumoa", None),
+    (r"(?i:seekport)", "Seekport", None),
+    (r"(?i:search\.marginalia\.nu)", "Marginalia", None),
+    (r"(?i:yacybot)", "yacybot", None),
+    (r"(?i:teoma)", "Teoma", None),
+    (r"(?i:presearch)", "Presearch", None),
 )
 """Pattern, name, operator."""
 
@@ -148,6 +197,7 @@ _NEITHER: tuple[tuple[str, str], ...] = (
     (r"(?i:apis-google)", "APIs-Google"),
     (r"AppEngine-Google", "AppEngine-Google"),
     (r"PlayStore-Google", "PlayStore-Google"),
+    (r"Google-Safety", "Google-Safety"),
     (r"(?i:\bnutch)", "Nutch"),
     (r"(?i:python-requests)", "python-requests"),
     (r"(?i:go-http-client)", "Go-http-client"),
@@ -206,7 +256,8 @@ _WORDS = (
     r"|node\.js|http-?client|http_request|rest-?client|request-promise|okhttp|axios|guzzle|postman|insomnia/|phantomjs"
     r"|selenium|puppeteer|playwright|synthetics?|uptime|lighthouse|pagespeed|page speed insights|thumbnail|screenshot"
     r"|browsershots|catchpoint|webpagetest|dejaclick|site24x7|survey-|research\b|\bexperiment|\brecon\b|link-?preview"
-    r"|image-?proxy|emailproxy|mail proxy|transcoder|burpcollaborator|jndi:|oast\.|health-?check|healthservice|watchdog"
+    r"|image-?proxy|emailproxy|mail\.\S+ proxy|mail proxy|transcoder|burpcollaborator|jndi:|oast\."
+    r"|health-?check|healthservice|watchdog"
     r"|wappalyzer|builtwith|whatcms|google-(?:ads|adstxt|amphtml|hotel|lens|pinpoint|publisher|shopping|sites|cloud|read"
     r"|safety|site|structured|transparency|youtube|xrawler|favicon|firebase|partner)|google_partner|cloudflare-?[a-z]+"
     r"|facebookexternal|externalhit|url-?(?:check|preview|resolver)|useragent|user_agent|httrack|nikto|sqlmap|nmap|masscan"
@@ -247,6 +298,9 @@ _APP = re.compile(
 _FIRST = re.compile(r"[\w.!-]+(?: [A-Z][\w.!-]*)*")
 
 
+_VERSION = re.compile(r"[/ ]v?\d[\d.]*$")
+
+
 def find_program(text: str) -> Program | None:
     """The program that a user agent names; `None` for what people use. The text is valid Unicode."""
     text = _without_model(text)
@@ -258,10 +312,17 @@ def find_program(text: str) -> Program | None:
             return _listed(int(found.family), text)
         innocent = _INNOCENT.search(found.family)
         if innocent is None:
-            return Program(found.family.strip(" -._")[:NAME_LENGTH] or "unknown")
+            return Program(_spoken_name(found.family, text))
         start = text.find(found.family)
         text = text[:start] + text[start + len(found.family) :]
     return _by_form(text)
+
+
+def _spoken_name(word: str, text: str) -> str:
+    """The word that gave a program away, unless it stands in an address behind the program's name."""
+    named = _COMPATIBLE.search(text) if f"/{word}" in text else None
+    name = named[1] if named is not None and named[1] else _VERSION.sub("", word.strip(" -._)"))
+    return name[:NAME_LENGTH] or "unknown"
 
 
 def _without_model(text: str) -> str:
@@ -303,7 +364,7 @@ def _listed(index: int, text: str) -> Program:
     if program.name:
         return program
     found = re.search(patterns[index], text)
-    name = found[0].strip(" /();^") if found else ""
+    name = _VERSION.sub("", found[0].partition(" (")[0].strip(" /();^")) if found else ""
     return msgspec.structs.replace(program, name=name[:NAME_LENGTH] or "unknown")
 
 
@@ -315,6 +376,7 @@ def _known() -> tuple[list[Program], list[str]]:
     ]
     known += [(Program(name), pattern) for pattern, name in _NEITHER]
     known += [(Program(name, "search_crawler", operator), pattern) for pattern, name, operator in _SEARCH_ENGINES]
+    known.append((Program("", "ai_bot"), _AI_NAME))
     for entry in crawleruseragents.CRAWLER_USER_AGENTS_DATA:
         pattern, tags = str(entry["pattern"]), entry.get("tags", ())
         if pattern not in _PEOPLES_PATTERNS:

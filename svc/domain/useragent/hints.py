@@ -26,6 +26,7 @@ def read_hints(headers: Mapping[str, str]) -> ClientHints:
     full = _brands(headers.get("sec-ch-ua-full-version-list"))
     return ClientHints(
         brands=full or _brands(headers.get("sec-ch-ua")),
+        grease=_grease(headers.get("sec-ch-ua")),
         mobile={"?1": True, "?0": False}.get((headers.get("sec-ch-ua-mobile") or "")[:8].strip()),
         platform=_string(headers.get("sec-ch-ua-platform")),
         platform_version=_string(headers.get("sec-ch-ua-platform-version")),
@@ -68,6 +69,12 @@ def _brands(value: str | None) -> tuple[tuple[str, str], ...]:
         return ()
     found = _BRAND.findall(value[:LONGEST_HEADER])[:MAX_BRANDS]
     return tuple((_unescaped(brand), version) for brand, version in found if not is_grease(_unescaped(brand)))
+
+
+def _grease(value: str | None) -> str | None:
+    """The brand that the browser invented, as written."""
+    found = (_unescaped(brand) for brand, _ in _BRAND.findall((value or "")[:LONGEST_HEADER])[:MAX_BRANDS])
+    return next((brand for brand in found if is_grease(brand)), None)
 
 
 def _string(value: str | None) -> str | None:

@@ -1,0 +1,1 @@
+"""How well detection tells programs from people: `python -m bench.detection`."""

@@ -1,0 +1,93 @@
+"""The network watch: takes up network files that were replaced, added or removed, without a restart.
+
+Owns what is read of the folder, and the look-up in force, which others read and never keep: it is replaced whole.
+Hears nothing; looks at the folder every so many seconds, on a thread. Says nothing but log lines. A file that cannot
+be used is refused in the log, once, and what was read of it before stays in force.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import structlog
+import trio
+
+from svc.domain.network import Ranges
+from svc.network_data.builtin import BuiltInRanges
+from svc.network_data.folder import NOTHING, Entry, Reading, read_folder
+from svc.network_data.lookup import NetworkData
+from svc.world import RunSync
+
+log = structlog.get_logger()
+
+
+class NetworkWatch:
+    """`ranges` is the look-up in force; `None` while there is nothing to look in, and all traffic is free."""
+
+    def __init__(self, directory: Path | None, built_in: BuiltInRanges | None) -> None:
+        """Without a directory only the built-in ranges are in use. Reads nothing yet."""
+        self._directory = directory
+        self._built_in = built_in
+        self._reading = NOTHING
+        self._listing_failed = False
+        self.data = NetworkData(built_in, NOTHING)
+
+    @property
+    def ranges(self) -> Ranges | None:
+        return self.data or None
+
+    def read_now(self) -> None:
+        """As one look of `run`, on the calling thread: before the first request."""
+        self._take_up(self._look(self._reading))
+        if self.ranges is None:
+            log.warning("no network data: every identification is unavailable and free", reason="no_network_data")
+
+    async def run(self, run_sync: RunSync, interval_s: float) -> None:
+        """Until cancelled; returns at once where there is no folder to watch."""
+        while self._directory is not None:
+            await trio.sleep(interval_s)
+            self._take_up(await run_sync(partial(self._look, self._reading)))
+
+    def _look(self, before: Reading) -> tuple[Reading, NetworkData | None] | OSError:
+        """On a thread: what is there now, and the look-up in it where that is another than before."""
+        if self._directory is None:
+            return before, None
+        try:
+            after = read_folder(self._directory, before)
+        except OSError as error:
+            return error
+        return after, None if after is before else NetworkData(self._built_in, after)
+
+    def _take_up(self, looked: tuple[Reading, NetworkData | None] | OSError) -> None:
+        if isinstance(looked, OSError):
+            if not self._listing_failed:
+                log.error("cannot list the network files; what was read stays in force", problem=str(looked))
+            self._listing_failed = True
+            return
+        self._listing_failed = False
+        after, data = looked
+        before, self._reading = self._reading, after
+        if data is not None:
+            self.data = data
+            _tell(before, after)
+
+
+def _tell(before: Reading, after: Reading) -> None:
+    """One line for each file that is another than before."""
+    for name in before.keys() - after.keys():
+        log.info("network file removed", file=name)
+    for name, entry in after.items():
+        if before.get(name) != entry:
+            _tell_of(name, entry)
+
+
+def _tell_of(name: str, entry: Entry) -> None:
+    source = entry.source
+    if entry.problem is not None:
+        in_force = "nothing of it is in use" if source is None else "what was read of it before stays in use"
+        line = {} if entry.problem.line is None else {"line": entry.problem.line}
+        log.error("network file refused", file=name, problem=entry.problem.says, **line, in_force=in_force)
+    elif source is not None:
+        built_at = source.built_at.isoformat()
+        log.info("network file in use", file=name, kind=source.kind, entries=source.entries, built_at=built_at)

@@ -1,0 +1,61 @@
+"""The same questions asked in the page, in an iframe and in a worker: of an honest browser the answers agree.
+
+What may live here: checks that compare `Claims.contexts` with the page. Tools that change what a page sees, be they
+stealth plugins or extensions, rarely reach into workers: what differs is false in the page, not in the worker.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from svc.domain.detection.claimed import Claimed, read_claimed, system_of_platform
+from svc.domain.detection.findings import Findings
+from svc.domain.model import Attribute, Claims, Report
+
+_QUANTITIES = ("cores", "memory_gb")
+_GRAPHICS = ("gpu_vendor", "gpu_renderer")
+
+
+def find(report: Report, claimed: Claimed, findings: Findings) -> None:
+    """Compare each context's answers with the page's. A question that only one of them answered shows nothing."""
+    for name, answers in (report.claims.contexts or {}).items():
+        if answers.get("webdriver") is True:
+            findings.add("automation", f"webdriver_in_{name}", "definitive", "webdriver")
+        _compare_agents(name, report.claims, answers, claimed, findings)
+        _compare_values(name, report, answers, findings)
+
+
+def _compare_agents(name: str, claims: Claims, answers: dict[str, Any], claimed: Claimed, findings: Findings) -> None:
+    """By system, engine and version: on an iPad that asks for desktop pages, only the page says Macintosh."""
+    inner = read_claimed(answers.get("user_agent"))
+    if inner.headless:
+        findings.add("headless", f"headless_user_agent_in_{name}", "definitive", "user_agent")
+    system = system_of_platform(answers.get("platform"))
+    outer_system = system_of_platform(claims.platform) or claimed.system
+    if system is not None and outer_system is not None and system != outer_system:
+        findings.contradict(name, "os_mismatch", f"platform_in_{name}")
+    outer = read_claimed(claims.user_agent) if claims.user_agent else claimed
+    if inner.system is not None and outer.system is not None and inner.system != outer.system:
+        findings.contradict(name, "os_mismatch", f"user_agent_system_in_{name}")
+    if inner.engine is not None and outer.engine is not None and inner.engine != outer.engine:
+        findings.contradict(name, "engine_mismatch", f"user_agent_engine_in_{name}")
+    elif inner.version and outer.version and inner.version != outer.version:
+        findings.contradict(name, "browser_tampering", f"user_agent_version_in_{name}")
+
+
+def _compare_values(name: str, report: Report, answers: dict[str, Any], findings: Findings) -> None:
+    """What a browser garbles on purpose it may garble differently here and there."""
+    claims = report.claims
+    if Attribute.HARDWARE not in report.masked and _differs(claims, answers, _QUANTITIES):
+        findings.contradict(name, "browser_tampering", f"hardware_in_{name}")
+    if report.masked.isdisjoint((Attribute.GPU, Attribute.WEBGL)) and _differs(claims, answers, _GRAPHICS):
+        findings.contradict(name, "browser_tampering", f"renderer_in_{name}")
+    page = claims.language or (claims.languages[0] if claims.languages else None)
+    language = answers.get("language")
+    if page is not None and language is not None and page[:2].lower() != language[:2].lower():
+        findings.contradict(name, None, f"language_in_{name}")
+
+
+def _differs(claims: Claims, answers: dict[str, Any], questions: tuple[str, ...]) -> bool:
+    pairs = ((getattr(claims, question), answers.get(question)) for question in questions)
+    return any(page is not None and there is not None and page != there for page, there in pairs)

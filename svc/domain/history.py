@@ -1,0 +1,253 @@
+"""What earlier identifications make of this one: velocity, replay, crowded addresses, rare devices (signals.md 2).
+
+What may live here: what is remembered of visitors, addresses and reports, how it follows an identification, and what
+it shows. Pure: records in, records and observations out; the identification's transaction reads and writes them.
+
+Everything remembered is short, whatever a visitor or an address does: a visitor's record has at most 6 counts, 6
+addresses and 3 countries, an address's at most 16 visitors, and a full one is written no more that day. What lies
+outside its window is ignored, on either side, so that a clock that jumps brings nothing to life and keeps nothing.
+
+Thresholds are set so that what people do every day stays silent: they move between Wi-Fi and mobile data, share the
+address of an office or of a carrier, send a report again after a failure, and own uncommon hardware.
+"""
+
+from __future__ import annotations
+
+import math
+from ipaddress import IPv4Address
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
+
+import msgspec
+from blake3 import blake3
+
+from svc.domain.addresses import read_address
+from svc.domain.model import Attribute, Observation
+from svc.domain.zone_countries import country_of_zone
+
+if TYPE_CHECKING:
+    from svc.domain.matching import Features, Statistics
+    from svc.domain.model import Network, Report
+
+HOUR_S: Final = 3600
+DAY_S: Final = 24 * HOUR_S
+REPLAY_MEMORY_S: Final = 30 * DAY_S
+"""How long a report is known again: as long as its event can be read (interface 8)."""
+
+SLOT_S: Final = 600
+SLOTS: Final = 6
+"""An hour of activity is counted in six slots of ten minutes, the present one included: the last 50 to 60 minutes."""
+MANY_IDENTIFICATIONS: Final = 60
+"""In an hour: one a minute, all the time. People who browse come in bursts and stay below."""
+MANY_ADDRESSES: Final = 6
+"""In an hour. On its way from one Wi-Fi network to another a phone uses three networks, and shows 3 to 5 addresses
+where a carrier hands out a new one after a gap or IPv4 and IPv6 take turns. An IPv6 address counts by its /64, within
+which devices change theirs on purpose (RFC 8981)."""
+MANY_COUNTRIES: Final = 3
+"""In a day. Two are ordinary: who lives at a border, and who travels with a SIM card whose data go through home."""
+STALE_REPORT_MS: Final = 600_000
+"""A report that was collected longer ago than this was kept by somebody (signals.md 2)."""
+SAMPLED_VISITORS: Final = 16
+MANY_VISITORS: Final = 8
+MANY_HOMELANDS: Final = 4
+"""Behind one address in a day. Beside the number of countries, none of them may hold more than half of the visitors:
+thousands of people of one carrier include some whose clocks show the time of another country."""
+ENOUGH_DEVICES: Final = 500
+"""Of a class, before anything in it is called rare: among fewer, every new value is the first of its kind."""
+RARE_DEVICES: Final = 0.5
+"""Expected number of other devices of the class that report the same."""
+RARE_PARTS: Final = (Attribute.MODEL, Attribute.GPU, Attribute.SCREEN, Attribute.HARDWARE)
+RARE_TOGETHER: Final = 2
+"""Parts that must be rare, each by itself. One rare part is common: in a simulated year of 3,329 browsers 8 % of the
+visits show one, 0.5 % show two; and the combination of all parts is unique for every third desktop."""
+
+_Key = TypeVar("_Key", int, str)
+
+
+class VisitorHistory(msgspec.Struct, frozen=True, array_like=True):
+    """What a visitor did lately. Times are seconds since 1970. Append fields, never move them."""
+
+    activity: tuple[tuple[int, int], ...] = ()
+    """(slot of ten minutes since 1970, identifications in it), newest first."""
+    addresses: tuple[tuple[int, int], ...] = ()
+    """(address id, last seen), newest first: the latest `MANY_ADDRESSES`."""
+    countries: tuple[tuple[str, int], ...] = ()
+    """(ISO 3166-1 code, last seen), newest first: the latest `MANY_COUNTRIES`."""
+
+
+class AddressHistory(msgspec.Struct, frozen=True, array_like=True):
+    """The first visitors behind an address on one UTC day: a sample, which is enough to judge the rest by."""
+
+    visitors: tuple[int, ...] = ()
+    """Their numbers; for who cannot be known again, the 64-bit hash of the report."""
+    homelands: tuple[str, ...] = ()
+    """The country that each one's clock is set to, in the same order."""
+
+
+class Sending(msgspec.Struct, frozen=True, array_like=True):
+    """When and from where a report was sent first."""
+
+    at_s: int
+    address: int
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """What a report is known again by."""
+
+    digest: bytes
+    """16 bytes, of the nonce or of the signals byte for byte as sent."""
+    kind: Literal["nonce", "report"]
+    stale: bool
+    """It says that it was collected more than ten minutes before it arrived."""
+
+
+class Trace(msgspec.Struct, frozen=True, kw_only=True):
+    """What history compares of one identification: all that can be told without the store."""
+
+    at_s: int
+    address: int
+    """64-bit id, of the /64 where the address is an IPv6 one."""
+    counts_address: bool
+    """`False` where addresses change by themselves: Tor and privacy relays pick another exit as they like."""
+    country: str | None
+    """Where the visitor's address is; `None` for one that is lent (Tor, relay, VPN), which tells nothing of that."""
+    homeland: str | None
+    """The country of the device's own clock, where its address is an ordinary one that people could share."""
+    mark: Mark | None
+    """`None` = the report has neither a nonce nor a time, so that two equal ones prove nothing."""
+
+
+def trace(report: Report, network: Network, ip: str, signals_json: bytes, at_ms: int) -> Trace:
+    wanders = network.tor or network.relay
+    ordinary = network.state == "enriched" and not (wanders or network.vpn or network.proxy or network.hosting)
+    zone = None if Attribute.TIMEZONE in report.masked else report.claims.timezone
+    return Trace(
+        at_s=at_ms // 1000,
+        address=address_id(ip),
+        counts_address=not wanders,
+        country=None if wanders or network.vpn else network.country_code,
+        homeland=country_of_zone(zone) if ordinary and network.crawler_of is None else None,
+        mark=_mark(report, signals_json, at_ms),
+    )
+
+
+def address_id(ip: str) -> int:
+    """64 bits that stand for an IPv4 address, or for the /64 of an IPv6 one."""
+    address = read_address(ip)
+    if address is None:
+        spelled = ip.encode("utf-8", "replace")
+    else:
+        spelled = address.packed if isinstance(address, IPv4Address) else address.packed[:8]
+    return int.from_bytes(blake3(spelled).digest(8))
+
+
+def _mark(report: Report, signals_json: bytes, at_ms: int) -> Mark | None:
+    """Equal reports have equal nonces, so that one mark is enough."""
+    collected = report.collected_at_ms
+    stale = collected is not None and at_ms - collected > STALE_REPORT_MS
+    if report.nonce is not None:
+        return Mark(blake3(b"nonce " + report.nonce.encode("utf-8", "replace")).digest(16), "nonce", stale)
+    return None if collected is None else Mark(blake3(signals_json).digest(16), "report", stale)
+
+
+def visited(before: VisitorHistory, seen: Trace) -> VisitorHistory:
+    """A visitor's history with this identification, and without what has left its window."""
+    now_s = seen.at_s
+    slot = now_s // SLOT_S
+    counts = {then: count for then, count in before.activity if abs(slot - then) < SLOTS}
+    count = min(counts.pop(slot, 0) + 1, MANY_IDENTIFICATIONS)
+    addresses = before.addresses
+    if seen.counts_address:
+        addresses = ((seen.address, now_s), *addresses)
+    countries = before.countries
+    if seen.country is not None:
+        countries = ((seen.country, now_s), *countries)
+    return VisitorHistory(
+        ((slot, count), *counts.items())[:SLOTS],
+        _latest(addresses, now_s, HOUR_S, MANY_ADDRESSES),
+        _latest(countries, now_s, DAY_S, MANY_COUNTRIES),
+    )
+
+
+def _latest(
+    entries: tuple[tuple[_Key, int], ...], now_s: int, window_s: int, most: int
+) -> tuple[tuple[_Key, int], ...]:
+    """The first entry of each key, of those within the window: one entry a key, newest first, at most so many."""
+    kept: dict[_Key, int] = {}
+    for key, at_s in entries:
+        if abs(now_s - at_s) < window_s:
+            kept.setdefault(key, at_s)
+    return tuple(kept.items())[:most]
+
+
+def velocity(history: VisitorHistory) -> list[Observation]:
+    """What a visitor's history shows, this identification being in it."""
+    shown: list[Observation] = []
+    if sum(count for _, count in history.activity) >= MANY_IDENTIFICATIONS:
+        shown.append(Observation("high_activity", "low", ("identifications_in_an_hour",)))
+    if len(history.addresses) >= MANY_ADDRESSES:
+        shown.append(Observation("velocity_ip", "low", ("addresses_in_an_hour",)))
+    if len(history.countries) >= MANY_COUNTRIES:
+        shown.append(Observation("velocity_country", "low", ("countries_in_a_day",)))
+    return shown
+
+
+def met(before: AddressHistory, visitor: int, homeland: str) -> AddressHistory:
+    """The day of an address with this visitor; the same record where that changes nothing."""
+    if len(before.visitors) >= SAMPLED_VISITORS or visitor in before.visitors:
+        return before
+    return AddressHistory((*before.visitors, visitor), (*before.homelands, homeland))
+
+
+def is_crossroads(history: AddressHistory) -> bool:
+    """Whether people of many countries share the address, so that most of them cannot be where it is."""
+    homelands = history.homelands
+    if len(homelands) < MANY_VISITORS:
+        return False
+    countries = set(homelands)
+    largest = max(homelands.count(country) for country in countries)
+    return len(countries) >= MANY_HOMELANDS and 2 * largest <= len(homelands)
+
+
+def with_crossroads(observations: tuple[Observation, ...]) -> tuple[Observation, ...]:
+    """The observations of an address that behaves like a residential proxy, in both modes of that family.
+
+    Listed is one proof and says `residential_proxy_medium` already; both together are two.
+    """
+    behavior = Observation("residential_proxy_behavior", "low", ("many_countries",))
+    listed = next((seen for seen in observations if seen.signal == "residential_proxy_listed"), None)
+    if listed is None:
+        return (*observations, behavior, Observation("residential_proxy_low", "low", behavior.evidence))
+    others = (seen for seen in observations if seen.signal != "residential_proxy_medium")
+    sure = Observation("residential_proxy_high", "high", listed.evidence + behavior.evidence)
+    return (*others, behavior, sure)
+
+
+def is_remembered(first: Sending, now_s: int) -> bool:
+    return abs(now_s - first.at_s) < REPLAY_MEMORY_S
+
+
+def replay(first: Sending, seen: Trace) -> Observation | None:
+    """What it shows that this report was sent before; `first` is the earlier sending.
+
+    A nonce is used once, whatever else is sent with it: who tries again in good faith sends the same
+    `Idempotency-Key` and never comes this far. A report without a nonce may come again from the same address, and from
+    another one for ten minutes, when a phone changes networks between two attempts.
+    """
+    assert seen.mark is not None
+    if seen.mark.kind == "nonce":
+        return Observation("replayed", "high", ("nonce_again",))
+    if seen.mark.stale and first.address != seen.address:
+        return Observation("replayed", "medium", ("report_again",))
+    return None
+
+
+def rare_device(statistics: Statistics, features: Features) -> Observation | None:
+    """Whether hardly any other device of the class has parts like this one's; about 5 µs in a class large enough."""
+    devices = statistics.devices(features.family)
+    if devices < ENOUGH_DEVICES:
+        return None
+    logs = statistics.log_frequencies(features)
+    rare = [part for part in RARE_PARTS if features.values[part] and math.exp(logs[part]) * devices < RARE_DEVICES]
+    if len(rare) < RARE_TOGETHER:
+        return None
+    return Observation("rare_device", "low", tuple(part.name.lower() for part in rare))

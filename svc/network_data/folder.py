@@ -1,0 +1,159 @@
+"""The folder of network files: what each file is by its name, and what is in use of it.
+
+What may live here: reading the folder, again and again, each time into a new immutable `Reading`. A file is read only
+when it has changed, at once and whole; one that cannot be used leaves what was read of it before in force.
+
+    *.mmdb                     MaxMind's format: country, city or network (ASN)
+    tor*.txt vpn*.txt ...      lists of addresses and networks
+    crawler-NAME.txt           the addresses that an operator publishes for its crawler
+    *.md, LICENSE*, README*, CREDITS*, and names that begin with a dot are left alone
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+from svc.domain.network import Range
+from svc.network_data.lists import AddressSet, read_list
+from svc.network_data.mmdb import MAX_BYTES, Database
+from svc.network_data.refused import Broken
+
+LIST_KINDS = {
+    "tor": "tor",
+    "vpn": "vpn",
+    "relay": "relay",
+    "proxy": "proxy",
+    "residential-proxy": "residential_proxy",
+    "hosting": "hosting",
+    "attack": "attack",
+    "spam": "spam",
+}
+"""How a list's name begins -> kind of its ranges."""
+CRAWLER_PREFIX = "crawler-"
+
+MAX_FILES = 256
+"""Files in the folder, at most: each list is searched at each look-up."""
+
+
+class Signature(NamedTuple):
+    """By which a change of a file is noticed."""
+
+    inode: int
+    size: int
+    modified_ns: int
+
+
+class ListFile(NamedTuple):
+    """A list that is in use."""
+
+    name: str
+    kind: str
+    found: Range
+    """What it says of each of its addresses."""
+    addresses: AddressSet
+    built_at: date
+    """When the file was last written."""
+
+    @property
+    def entries(self) -> int:
+        return len(self.addresses)
+
+
+Source = ListFile | Database
+
+
+class Problem(NamedTuple):
+    """Why a file, as it is now, is not used."""
+
+    line: int | None
+    says: str
+
+
+class Entry(NamedTuple):
+    """One file of the folder."""
+
+    signature: Signature
+    source: Source | None
+    """In use; read from an earlier state of the file where there is a problem. `None` = nothing of it is in use."""
+    problem: Problem | None = None
+
+
+Reading = Mapping[str, Entry]
+"""Name of the file -> what is in use of it. Compare with `is`: an unchanged folder gives the same object again."""
+
+NOTHING: Reading = MappingProxyType({})
+
+
+def read_folder(directory: Path, before: Reading = NOTHING) -> Reading:
+    """The folder as it is now; a folder that is not there is empty. Raises `OSError` where it cannot be listed."""
+    try:
+        with os.scandir(directory) as found:
+            signatures = {item.name: _signature(item.stat()) for item in found if _is_ours(item)}
+    except FileNotFoundError:
+        signatures = dict[str, Signature]()
+    if {name: entry.signature for name, entry in before.items()} == signatures:
+        return before
+    after = dict[str, Entry]()
+    for place, (name, signature) in enumerate(sorted(signatures.items())):
+        known = before.get(name)
+        if known is not None and known.signature == signature:
+            after[name] = known
+        elif place >= MAX_FILES:
+            after[name] = Entry(signature, None, Problem(None, f"is one of more than {MAX_FILES} files; join some"))
+        else:
+            after[name] = _read(directory / name, signature, known)
+    return MappingProxyType(after)
+
+
+def _read(path: Path, signature: Signature, known: Entry | None) -> Entry:
+    try:
+        return Entry(signature, _source(path.name, _content(path), signature))
+    except Broken as error:
+        problem = Problem(error.line, str(error))
+    except OSError as error:
+        problem = Problem(None, f"cannot be read: {error.strerror or error}")
+    return Entry(signature, None if known is None else known.source, problem)
+
+
+def _content(path: Path) -> bytes:
+    """The whole file as it was at one moment."""
+    with path.open("rb") as file:
+        before = _signature(os.fstat(file.fileno()))
+        if before.size > MAX_BYTES:
+            raise Broken(f"is larger than {MAX_BYTES >> 30} GiB")
+        content = file.read()
+        if _signature(os.fstat(file.fileno())) != before:
+            raise Broken("was changed while it was read, and is read again; write files elsewhere and move them here")
+    return content
+
+
+def _source(name: str, content: bytes, signature: Signature) -> Source:
+    """What the file is, by its name. Raises `Broken`."""
+    lower = name.lower()
+    if lower.endswith(".mmdb"):
+        return Database(content, name)
+    written = datetime.fromtimestamp(signature.modified_ns / 1e9, UTC).date()
+    if lower.endswith(".txt"):
+        if lower.startswith(CRAWLER_PREFIX):
+            operator = name[len(CRAWLER_PREFIX) : -len(".txt")].replace("_", " ")
+            return ListFile(name, "crawler", Range("bot", operator, name), read_list(content), written)
+        for prefix, kind in LIST_KINDS.items():
+            if lower.startswith(prefix):
+                return ListFile(name, kind, Range(kind, "", name), read_list(content), written)
+    starts = ", ".join(f"{prefix}*.txt" for prefix in LIST_KINDS)
+    raise Broken(f"has a name that says no kind; name it *.mmdb, {starts} or crawler-NAME.txt, or move it elsewhere")
+
+
+def _signature(about: os.stat_result) -> Signature:
+    return Signature(about.st_ino, about.st_size, about.st_mtime_ns)
+
+
+def _is_ours(item: os.DirEntry[str]) -> bool:
+    upper = item.name.upper()
+    explains = upper.endswith(".MD") or upper.startswith(("LICENSE", "README", "CREDITS"))
+    return not (item.name.startswith(".") or explains) and item.is_file()

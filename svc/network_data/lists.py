@@ -1,0 +1,123 @@
+"""Plain lists: one address or network (CIDR) a line, and the set of addresses that they become.
+
+What may live here: the reading of such a file and the look-up in it. Sets are immutable: sorted disjoint ranges in
+arrays of numbers, 8 bytes a range for IPv4 and 32 for IPv6, searched by bisection in about a microsecond.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterable
+from socket import AF_INET, AF_INET6, inet_pton
+
+from svc.domain.addresses import Address
+from svc.network_data.refused import Broken
+
+MAX_RANGES = 8_000_000
+"""Lines with an address that one list may have: about 1 GB while it is read, 64 MB when it is (IPv4)."""
+
+SHORTEST_PREFIX = {32: 8, 128: 16}
+"""By bits of an address. No list means more: such a line is a slip that would flag a good part of the internet."""
+
+_IPV6_BYTES = 16
+
+
+class AddressSet:
+    """Which addresses a list holds."""
+
+    __slots__ = ("_ends4", "_ends6", "_starts4", "_starts6")
+
+    def __init__(self, ranges4: Iterable[int], ranges6: Iterable[int]) -> None:
+        """From ranges as numbers: the first address shifted left by the width of an address, or the last."""
+        self._starts4, self._ends4 = array("I"), array("I")
+        for start, end in _disjoint(ranges4, 32):
+            self._starts4.append(start)
+            self._ends4.append(end)
+        starts6, ends6 = bytearray(), bytearray()
+        for start, end in _disjoint(ranges6, 128):
+            starts6 += start.to_bytes(_IPV6_BYTES)
+            ends6 += end.to_bytes(_IPV6_BYTES)
+        self._starts6, self._ends6 = bytes(starts6), bytes(ends6)
+
+    def __len__(self) -> int:
+        """Disjoint ranges held."""
+        return len(self._starts4) + len(self._starts6) // _IPV6_BYTES
+
+    def __contains__(self, address: Address) -> bool:
+        if address.version == 4:
+            number = int(address)
+            place = bisect_right(self._starts4, number) - 1
+            return place >= 0 and number <= self._ends4[place]
+        packed = address.packed  # bytes of one length sort as the numbers they spell
+        count = len(self._starts6) // _IPV6_BYTES
+        place = bisect_right(range(count), packed, key=self._start6) - 1
+        return place >= 0 and packed <= self._ends6[place * _IPV6_BYTES : (place + 1) * _IPV6_BYTES]
+
+    def _start6(self, place: int) -> bytes:
+        return self._starts6[place * _IPV6_BYTES : (place + 1) * _IPV6_BYTES]
+
+
+def read_list(content: bytes) -> AddressSet:
+    """The addresses of a list; `#` and `;` begin a comment. Raises `Broken` at the first line that is no address.
+
+    A network may have bits set behind its prefix, as published lists do: it is the network that the address is in.
+    """
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise Broken("is not text; a list has one address or CIDR a line", line) from error
+    ranges4, ranges6 = array("Q"), list[int]()
+    for number, line in enumerate(text.splitlines(), 1):
+        entry = line.split("#", 1)[0].split(";", 1)[0].strip()
+        if not entry:
+            continue
+        try:
+            if ":" in entry:
+                ranges6.append(_range(entry, AF_INET6, 128))
+            else:
+                ranges4.append(_range(entry, AF_INET, 32))
+        except (OSError, ValueError) as error:
+            raise Broken(_complaint(entry), number) from error
+        if len(ranges4) + len(ranges6) > MAX_RANGES:
+            raise Broken(f"has more than {MAX_RANGES:,} addresses; join them to networks, or split the file", number)
+    if not ranges4 and not ranges6:
+        raise Broken("holds no address; if that is meant, remove the file")
+    return AddressSet(ranges4, ranges6)
+
+
+def _range(entry: str, family: int, bits: int) -> int:
+    """First and last address in one number. Raises `OSError` or `ValueError` for what is no address or network."""
+    address, slash, prefix = entry.partition("/")
+    number = int.from_bytes(inet_pton(family, address))
+    if not slash:
+        return number << bits | number
+    if not (prefix.isascii() and prefix.isdecimal() and SHORTEST_PREFIX[bits] <= int(prefix) <= bits):
+        raise ValueError(prefix)
+    rest = (1 << (bits - int(prefix))) - 1
+    return (number & ~rest) << bits | number | rest
+
+
+def _complaint(entry: str) -> str:
+    shown = entry if len(entry) <= 60 else entry[:57] + "..."
+    return (
+        f"{shown!r} is neither an address nor a network from /{SHORTEST_PREFIX[32]} (IPv4) or "
+        f"/{SHORTEST_PREFIX[128]} (IPv6) on; put one a line, and comments behind #"
+    )
+
+
+def _disjoint(ranges: Iterable[int], bits: int) -> Iterable[tuple[int, int]]:
+    """Sorted, with those joined that overlap or touch."""
+    mask = (1 << bits) - 1
+    start, end = 0, -2
+    for both in sorted(ranges):
+        first, last = both >> bits, both & mask
+        if first <= end + 1:
+            end = max(end, last)
+            continue
+        if end >= 0:
+            yield start, end
+        start, end = first, last
+    if end >= 0:
+        yield start, end

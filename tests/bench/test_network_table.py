@@ -1,0 +1,29 @@
+"""The table of labelled addresses: what it must show with the built-in ranges, and that databases are counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench.detection.network import LABELS, network_table
+
+
+def column(table, place: int) -> dict[str, float]:
+    return {row[0]: float(row[place]) for row in table.rows if row[place] != "-"}
+
+
+@pytest.mark.slow
+def test_the_built_in_ranges_find_what_they_are_for_and_leave_homes_alone(shared_data: Path, tmp_path: Path):
+    (tmp_path / "hosting.txt").write_text("185.0.0.0/8\n")
+    table = network_table(shared_data, tmp_path)
+    assert tuple(row[0] for row in table.rows) == LABELS
+    alone, with_a_list = column(table, 3), column(table, 5)
+    assert alone["relay"] == 1
+    assert alone["tor"] > 0.8
+    assert alone["vpn"] > 0.6
+    assert alone["hosting"] > 0.55
+    assert alone["residential"] == 0
+    assert with_a_list["hosting"] > alone["hosting"]
+    assert "µs" in table.text()
+    assert len(network_table(shared_data).header) == len(table.header) - 2

@@ -1,0 +1,281 @@
+"""What drivers and stealth tools leave behind, and the people who look a little like them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from svc.domain.detection import detect
+from svc.domain.detection.engine import V8_MATHS
+from svc.domain.model import Agent, Attribute, Claims, ClientHints, Network, Observation, Report, RequestFacts
+
+KHTML = "AppleWebKit/537.36 (KHTML, like Gecko)"
+WINDOWS = f"Mozilla/5.0 (Windows NT 10.0; Win64; x64) {KHTML} Chrome/140.0.0.0 Safari/537.36"
+LINUX = f"Mozilla/5.0 (X11; Linux x86_64) {KHTML} Chrome/140.0.0.0 Safari/537.36"
+ANDROID = f"Mozilla/5.0 (Linux; Android 10; K) {KHTML} Chrome/140.0.0.0 Mobile Safari/537.36"
+SAMSUNG = f"Mozilla/5.0 (X11; Linux x86_64) {KHTML} SamsungBrowser/29.0 Chrome/136.0.0.0 Safari/537.36"
+FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+SAFARI = (
+    "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) "
+    "Version/18.5 Safari/605.1.15"
+)
+IPAD = (
+    "Mozilla/5.0 (iPad; CPU OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) "
+    "Version/18.5 Mobile/15E148 Safari/604.1"
+)
+SWIFTSHADER = "ANGLE (Google, Vulkan 1.3.0 (SwiftShader Device (Subzero) (0x0000C0DE)), SwiftShader driver)"
+DIRECT3D = "ANGLE (NVIDIA, NVIDIA GeForce RTX 3060 (0x00002504) Direct3D11 vs_5_0 ps_5_0, D3D11)"
+NOWHERE = Network(state="unavailable", reason="private_address")
+
+
+def look(claims: Claims, user_agent: str = WINDOWS, **report: Any) -> dict[str, Observation]:
+    facts = RequestFacts(ip="192.0.2.1", user_agent=user_agent)
+    seen = detect(Report(claims=claims, **report), facts, Agent(), NOWHERE, "web")
+    return {observation.signal: observation for observation in seen}
+
+
+# Marks of drivers -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mark", "evidence"),
+    [
+        ("selenium", "selenium_mark"),
+        ("playwright", "playwright_mark"),
+        ("webdriver_writable", "webdriver_writable"),
+    ],
+)
+def test_a_mark_of_a_driver_is_definitive(mark: str, evidence: str):
+    assert look(Claims(driver_marks=(mark,)))["automation"] == Observation("automation", "high", (evidence,))
+    assert look(Claims(driver_marks=())) == {}
+
+
+@pytest.mark.parametrize("context", ["iframe", "worker"])
+def test_a_driver_that_hides_from_the_page_shows_in_other_contexts(context: str):
+    seen = look(Claims(webdriver=False, contexts={context: {"webdriver": True}}))
+    assert seen["automation"] == Observation("automation", "high", (f"webdriver_in_{context}",))
+    headless = WINDOWS.replace("Chrome/", "HeadlessChrome/")
+    seen = look(Claims(contexts={context: {"user_agent": headless}}))
+    assert seen["headless"].confidence == "high"
+    assert look(Claims(contexts={context: {"webdriver": False, "user_agent": WINDOWS}})) == {}
+
+
+# The page, its iframes and its workers --------------------------------------------------------------------------------
+
+PAGE = Claims(
+    user_agent=WINDOWS, platform="Win32", language="de-DE", cores=4, memory_gb=8, gpu_vendor="Google Inc. (NVIDIA)",
+    gpu_renderer=DIRECT3D,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("answers", "signal", "evidence"),
+    [
+        ({"platform": "Linux x86_64"}, "os_mismatch", "platform_in_worker"),
+        ({"user_agent": LINUX}, "os_mismatch", "user_agent_system_in_worker"),
+        ({"user_agent": WINDOWS.replace("140", "139")}, "browser_tampering", "user_agent_version_in_worker"),
+        ({"cores": 2}, "browser_tampering", "hardware_in_worker"),
+        ({"memory_gb": 16}, "browser_tampering", "hardware_in_worker"),
+        ({"gpu_renderer": SWIFTSHADER}, "browser_tampering", "renderer_in_worker"),
+    ],
+)
+def test_a_worker_that_answers_otherwise_than_the_page_is_a_contradiction(
+    answers: dict[str, Any], signal: str, evidence: str
+):
+    seen = look(msgspec.structs.replace(PAGE, contexts={"worker": answers}))
+    assert {name: one.evidence for name, one in seen.items()} == {signal: (evidence,)}
+
+
+def test_another_engine_in_a_worker_is_a_mismatch():
+    seen = look(Claims(user_agent=FIREFOX, contexts={"worker": {"user_agent": LINUX}}), FIREFOX)
+    assert seen["engine_mismatch"].evidence == ("user_agent_engine_in_worker",)
+
+
+def test_contexts_that_agree_or_say_nothing_are_silent():
+    same = {"user_agent": WINDOWS, "platform": "Win32", "language": "de", "cores": 4, "gpu_renderer": DIRECT3D}
+    assert look(msgspec.structs.replace(PAGE, contexts={"iframe": same, "worker": same})) == {}
+    assert look(msgspec.structs.replace(PAGE, contexts={"worker": {"language": "fr"}})) == {}
+    assert look(Claims(contexts={"worker": {"cores": 2, "platform": "Win32"}})) == {}
+
+
+def test_an_ipad_that_asks_for_desktop_pages_says_so_in_the_page_alone():
+    page = Claims(user_agent=SAFARI, platform="MacIntel", contexts={"worker": {"platform": "iPad", "user_agent": IPAD}})
+    assert look(page, SAFARI) == {}
+
+
+def test_a_browser_that_garbles_its_hardware_may_do_so_differently_in_a_worker():
+    page = msgspec.structs.replace(PAGE, contexts={"worker": {"cores": 2}})
+    assert set(look(page, masked=frozenset((Attribute.HARDWARE,)))) == {"privacy_settings"}
+
+
+# Stealth --------------------------------------------------------------------------------------------------------------
+
+EMPTIED = ClientHints(emptied=True, mobile=False)
+
+
+def test_an_overridden_user_agent_without_a_window_is_a_driver():
+    claims = Claims(hints=EMPTIED, screen=(800, 600), outer_window=(780, 580), inner_window=(780, 437))
+    seen = look(claims)
+    assert seen["automation"].evidence == ("hints_emptied",)
+    assert "automation" not in look(Claims(hints=ClientHints(mobile=False), screen=(800, 600), outer_window=(780, 580)))
+
+
+def test_an_overridden_user_agent_alone_is_tampering_at_most():
+    assert {name: one.evidence for name, one in look(Claims(hints=EMPTIED)).items()} == {
+        "browser_tampering": ("hints_emptied",)
+    }
+    assert look(Claims(hints=EMPTIED), ANDROID) == {}
+    assert look(Claims(hints=EMPTIED), FIREFOX) == {}
+
+
+@pytest.mark.parametrize(
+    ("version", "grease"),
+    [
+        (115, "Not/A)Brand"), (119, "Not?A_Brand"), (120, "Not_A Brand"), (124, "Not-A.Brand"), (127, "Not)A;Brand"),
+        (138, "Not)A;Brand"), (148, "Not/A)Brand"), (156, "Not:A-Brand"),
+    ],
+)  # fmt: skip
+def test_the_invented_brand_follows_from_the_version(version: int, grease: str):
+    user_agent = WINDOWS.replace("140", str(version))
+    assert look(Claims(hints=ClientHints(grease=grease)), user_agent) == {}
+    for invented in (" Not A;Brand", ";Not A Brand", grease.replace("A", " A", 1)):
+        seen = look(Claims(hints=ClientHints(grease=invented)), user_agent)
+        assert seen["browser_tampering"].evidence == ("invented_brand_of_another_release",)
+
+
+def test_a_browser_that_shows_another_version_keeps_its_own_invented_brand():
+    hints = ClientHints(brands=(("Chromium", "156"),), grease="Not:A-Brand")
+    assert look(Claims(hints=hints))["browser_tampering"].evidence == ("brand_version_vs_user_agent",)
+
+
+def test_old_chromium_and_emulated_phones_may_invent_brands_as_they_like():
+    assert look(Claims(hints=ClientHints(grease=" Not A;Brand")), WINDOWS.replace("140", "99")) == {}
+    assert look(Claims(hints=ClientHints(grease="Not:A-Brand")), ANDROID) == {}
+
+
+def test_brands_without_versions_contradict_no_version():
+    assert look(Claims(hints=ClientHints(brands=(("Chromium", ""),)))) == {}
+
+
+def test_the_limits_of_a_software_renderer_betray_a_borrowed_name():
+    seen = look(Claims(gpu_renderer=DIRECT3D, point_size_limit=1023))
+    assert {name: one.evidence for name, one in seen.items()} == {"browser_tampering": ("limits_of_software_renderer",)}
+    seen = look(Claims(gpu_renderer=DIRECT3D, point_size_limit=1023, fonts=()), collectors=("fingerprintjs",))
+    assert seen["automation"].evidence == ("limits_of_software_renderer", "no_stock_fonts")
+
+
+@pytest.mark.parametrize(
+    ("user_agent", "renderer", "limit"),
+    [
+        (WINDOWS, DIRECT3D, 1024),
+        (LINUX, SWIFTSHADER, 1023),
+        (ANDROID, "Adreno (TM) 740", 1023),
+        (LINUX, "Adreno (TM) 740", 1023),
+    ],
+)
+def test_honest_limits_are_silent(user_agent: str, renderer: str, limit: float):
+    seen = look(Claims(gpu_renderer=renderer, point_size_limit=limit), user_agent)
+    assert set(seen) <= {"virtual_machine"}
+
+
+def test_a_replaced_list_of_plugins_is_tampering():
+    assert look(Claims(plugins_patched=True))["browser_tampering"].evidence == ("plugins_patched",)
+    assert look(Claims(plugins_patched=False)) == {}
+    assert set(look(Claims(plugins_patched=True), masked=frozenset((Attribute.PLUGINS,)))) == {"privacy_settings"}
+
+
+# Windows and screens --------------------------------------------------------------------------------------------------
+
+
+def test_a_page_that_fills_a_screen_smaller_than_its_window_is_a_drivers():
+    playwright = Claims(screen=(720, 1280), inner_window=(1280, 720), outer_window=(1288, 805))
+    assert look(playwright, LINUX)["automation"].evidence == ("emulated_screen",)
+    assert "automation" not in look(playwright, LINUX, developer_tools=True)
+    assert look(playwright, ANDROID) == {}
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        Claims(screen=(1920, 1080), inner_window=(1920, 1080), outer_window=(1920, 1080)),
+        Claims(screen=(1536, 864), inner_window=(1536, 864), outer_window=(1537, 865)),
+        Claims(screen=(1920, 1080), inner_window=(1920, 969), outer_window=(1936, 1056)),
+        Claims(screen=(1440, 900), inner_window=(2880, 1500), outer_window=(1440, 875)),
+        Claims(screen=(1920, 1080), inner_window=(900, 500), outer_window=(800, 600)),
+    ],
+    ids=["full screen", "rounded", "maximised", "half zoom", "an iframe"],
+)
+def test_ordinary_windows_are_silent(claims: Claims):
+    assert look(claims) == {}
+
+
+def test_a_page_larger_than_its_window_is_a_trait_of_a_missing_window():
+    puppeteer = Claims(screen=(1024, 768), outer_window=(780, 580), inner_window=(800, 600), gpu_renderer=SWIFTSHADER)
+    assert look(puppeteer)["headless"].evidence == ("page_larger_than_window", "software_renderer")
+    assert "headless" not in look(msgspec.structs.replace(puppeteer, inner_window=(867, 644)))
+
+
+def test_a_browser_inside_another_program_has_neither_plugins_nor_a_chrome_object():
+    embedded = Claims(plugin_count=0, vendor_flavors=())
+    assert "headless" in look(embedded)
+    assert look(embedded, WINDOWS + " Edg/140.0.0.0") == {}
+
+
+def test_headless_firefox_is_recognised_in_a_larger_window_too():
+    claims = Claims(screen=(1366, 768), outer_window=(1920, 1080), inner_window=(1920, 995))
+    assert look(claims, FIREFOX)["headless"].evidence == ("headless_default_screen", "no_graphics_hardware")
+    assert look(msgspec.structs.replace(claims, gpu_renderer="NVIDIA GeForce GTX 980, or similar"), FIREFOX) == {}
+
+
+# Engines --------------------------------------------------------------------------------------------------------------
+
+
+def test_webkit_without_apples_fonts_is_built_for_drivers():
+    claims = Claims(platform="MacIntel", vendor="Apple Computer, Inc.", fonts=("Lucida Bright",), apple_font=False)
+    seen = look(claims, SAFARI, collectors=("fingerprintjs",))
+    assert seen["automation"].evidence == ("webkit_without_apples_fonts",)
+    assert set(seen) == {"automation", "os_mismatch"}
+    at_home = msgspec.structs.replace(claims, fonts=("Menlo",), apple_font=True)
+    assert look(at_home, SAFARI, collectors=("fingerprintjs",)) == {}
+
+
+@pytest.mark.parametrize(
+    ("user_agent", "claims", "botd", "evidence"),
+    [
+        (SAFARI, Claims(hints=ClientHints(brands=(("Chromium", "140"),))), {}, "hints_of_another_engine"),
+        (WINDOWS, Claims(os_cpu="Windows NT 10.0"), {}, "os_cpu_of_another_engine"),
+        (SAFARI, Claims(), {"browserEngineKind": "chromium"}, "features_vs_user_agent"),
+        (WINDOWS, Claims(math=dict.fromkeys(V8_MATHS, 0.5)), {}, "math_vs_user_agent"),
+    ],
+)
+def test_what_only_another_engine_has_is_a_mismatch(
+    user_agent: str, claims: Claims, botd: dict[str, Any], evidence: str
+):
+    assert look(claims, user_agent, botd=botd)["engine_mismatch"].evidence == (evidence,)
+
+
+def test_engines_that_answer_as_they_do_are_silent():
+    assert look(Claims(math=V8_MATHS | {"tan": -1.4214488238747243, "powPI": 1.0})) == {}
+    assert look(Claims(math=dict.fromkeys(V8_MATHS, 0.5)), FIREFOX) == {}
+    assert look(Claims(os_cpu="Linux x86_64"), FIREFOX) == {}
+    assert look(Claims(), ANDROID, botd={"browserEngineKind": "webkit"}) == {}
+
+
+def test_the_system_that_firefox_names_must_be_the_user_agents():
+    assert look(Claims(os_cpu="Windows NT 10.0; Win64; x64"), FIREFOX)["os_mismatch"].evidence == (
+        "os_cpu_vs_user_agent",
+    )
+
+
+def test_canvas_noise_is_tampering_where_the_browser_adds_none():
+    assert look(Claims(canvas_noise=True))["browser_tampering"] == Observation(
+        "browser_tampering", "low", ("canvas_noise",)
+    )
+    for user_agent in (FIREFOX, SAFARI, SAMSUNG):
+        assert set(look(Claims(canvas_noise=True), user_agent)) == {"privacy_settings"}
+    assert look(Claims(canvas_noise=False)) == {}
+    masked = look(Claims(canvas_noise=True), masked=frozenset((Attribute.CANVAS,)))
+    assert masked["privacy_settings"].evidence == ("masked_canvas",)
+    assert set(masked) == {"privacy_settings"}

@@ -1,0 +1,140 @@
+"""User agents that others have labelled: how many are read right, and that the judge itself judges right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench.detection.useragents import (
+    OF_LABELS,
+    OF_LISTS,
+    Measure,
+    Reading,
+    equivalents,
+    errors_table,
+    plain,
+    read_labelled,
+    read_listed,
+    read_one,
+    same,
+    share,
+)
+
+CHROME = (
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/137.0.0.0 Safari/537.36"
+)
+BY_NAME = {measure.name: measure for measure in (*OF_LABELS, *OF_LISTS)}
+
+
+@pytest.fixture(scope="module")
+def labelled(shared_data: Path) -> list[Reading]:
+    return read_labelled(shared_data)
+
+
+@pytest.fixture(scope="module")
+def listed(shared_data: Path) -> list[Reading]:
+    return read_listed(shared_data)
+
+
+def measured(measure: Measure, readings: list[Reading], *, tuned_on: bool) -> float:
+    count, met = share(measure, [reading for reading in readings if reading.tuned_on() is tuned_on])
+    assert count > 10
+    assert met is not None
+    return met
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tuned_on", [True, False])
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [
+        ("operating system right", 0.99),
+        ("browser right", 0.985),
+        ("app right", 0.58),
+        ("kind of device right", 0.88),
+        ("bots found", 0.98),
+        ("AI agents: recall", 0.5),
+        ("AI agents: precision", 0.6),
+        ("search crawlers: recall", 0.5),
+        ("search crawlers: precision", 0.5),
+    ],
+)
+def test_labelled_user_agents_are_read_as_well_in_the_half_held_back(
+    labelled: list[Reading], name: str, least: float, tuned_on: bool
+):
+    assert measured(BY_NAME[name], labelled, tuned_on=tuned_on) >= least
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tuned_on", [True, False])
+def test_labelled_people_are_hardly_taken_for_bots(labelled: list[Reading], tuned_on: bool):
+    assert measured(BY_NAME["people taken for bots"], labelled, tuned_on=tuned_on) <= 0.0025
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tuned_on", [True, False])
+def test_other_lists_agree_on_who_is_a_bot(listed: list[Reading], tuned_on: bool):
+    assert measured(BY_NAME["other lists: bots found"], listed, tuned_on=tuned_on) >= 0.89
+    assert measured(BY_NAME["other lists: people taken for bots"], listed, tuned_on=tuned_on) <= 0.03
+
+
+@pytest.mark.slow
+def test_no_search_crawler_is_read_as_an_ai_agent_but_by_policy(labelled: list[Reading]):
+    tuned_on = [reading for reading in labelled if reading.tuned_on()]
+    assert {one.agent.program for one in tuned_on if one.is_search() and one.found_ai()} == {"TikTokSpider"}
+    # Siri's search lists pages, and somebody who is compatible with Googlebot says to be it.
+    assert {one.agent.program for one in tuned_on if one.is_ai() and one.found_search()} == {"Applebot", "Googlebot"}
+
+
+def test_the_table_of_equivalent_names_is_the_published_one():
+    assert equivalents("Operating systems")["Linux"] == {"GNU/Linux"}
+    assert equivalents("Browsers and apps")["Edge"] == {"Microsoft Edge"}
+    for heading in ("Operating systems", "Browsers and apps"):
+        rows = equivalents(heading)
+        assert list(rows) == sorted(rows)
+        for ours, theirs in rows.items():
+            assert all(plain(ours) != plain(label) for label in theirs), f"{ours}: the rule says so already"
+
+
+def test_a_heading_that_the_page_does_not_have_is_refused():
+    with pytest.raises(SystemExit, match="Cars"):
+        equivalents("Cars")
+
+
+@pytest.mark.parametrize(
+    ("ours", "label", "expected"),
+    [
+        ("Chrome Mobile", "Chrome", True),
+        ("HiBrowser", "Hi Browser", True),
+        ("Edge Mobile", "Microsoft Edge", True),
+        ("Browser", "Mobile Browser", False),
+        ("Chrome", "Chrome Webview", False),
+        ("Chrome", "Chromium", False),
+        (None, "Chrome", False),
+    ],
+)
+def test_names_are_the_same_by_letters_or_by_the_table(ours: str | None, label: str, expected: bool):
+    assert same("Browsers and apps", ours, label) is expected
+
+
+def test_a_reading_is_judged_by_its_label():
+    label = {"ua": CHROME, "kind": "human", "os": "Windows", "client": "Chrome", "client_type": "browser"}
+    right, wrong = read_one(label), read_one({**label, "os": "Mac", "client": "Firefox"})
+    assert right.os_is_right()
+    assert right.client_is_right()
+    assert not wrong.os_is_right()
+    assert not wrong.client_is_right()
+    assert share(BY_NAME["browser right"], [right, wrong]) == (2, 0.5)
+    assert share(BY_NAME["bots found"], [right, wrong]) == (0, None)
+
+
+def test_errors_are_grouped_and_only_those_of_the_half_tuned_on_are_shown():
+    wrong = [
+        read_one({"ua": f"{CHROME} {number}", "kind": "human", "os": "Mac", "client": "Chrome", "client_type": "x"})
+        for number in range(20)
+    ]
+    tuned_on = sum(one.tuned_on() for one in wrong)
+    assert 0 < tuned_on < 20
+    rows = [row for row in errors_table(wrong, 5).rows if row[0] == "operating system right"]
+    assert [row[1:3] for row in rows] == [("Mac read as Windows", str(tuned_on))]

@@ -1,0 +1,159 @@
+"""The folder: what each file is by its name, and what stays in use when files change, break and go."""
+
+import os
+from datetime import date
+from ipaddress import ip_address
+from pathlib import Path
+
+import pytest
+
+from svc.domain.network import Known, Range
+from svc.network_data.builtin import BuiltInRanges
+from svc.network_data.folder import LIST_KINDS, NOTHING, Reading, read_folder
+from svc.network_data.lookup import NetworkData
+from svc.network_data.mmdb import Database
+from svc.network_data.writer import Tree
+
+IP = ip_address("81.2.69.160")
+
+
+def country(code: str, built_at_s: int = 1_767_225_600) -> bytes:
+    tree = Tree()
+    tree.add(int(IP), int(IP), {"country_code": code})
+    return tree.content("country", built_at_s)
+
+
+def known(reading: Reading) -> Known | None:
+    return NetworkData(None, reading).find(IP)
+
+
+def problem(reading: Reading, name: str) -> str:
+    found = reading[name].problem
+    assert found is not None
+    return found.says
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        *((f"{prefix}.txt", Range(kind, "", f"{prefix}.txt")) for prefix, kind in LIST_KINDS.items()),
+        ("torbulkexitlist.txt", Range("tor", "", "torbulkexitlist.txt")),
+        ("VPN-ranges 2.TXT", Range("vpn", "", "VPN-ranges 2.TXT")),
+        ("crawler-Common_Crawl.txt", Range("bot", "Common Crawl", "crawler-Common_Crawl.txt")),
+    ],
+)
+def test_a_lists_name_says_what_its_addresses_are(tmp_path: Path, name: str, found: Range):
+    (tmp_path / name).write_text("81.2.69.0/24\n")
+    assert known(read_folder(tmp_path)) == Known((found,))
+
+
+def test_a_name_that_says_no_kind_is_refused_and_explanations_are_left_alone(tmp_path: Path):
+    for name in ("README", "LICENSE.txt", "CREDITS-free.md", "notes.md", ".tor.txt.part"):
+        (tmp_path / name).write_text("81.2.69.160\n")
+    assert read_folder(tmp_path) == {}
+    for name in ("exits.txt", "asn.csv", "country.mmdb.gz"):
+        (tmp_path / name).write_text("81.2.69.160\n")
+        assert "residential-proxy*.txt" in problem(read_folder(tmp_path), name)
+
+
+def test_a_folder_that_is_not_there_is_empty_and_what_is_no_folder_is_an_error(tmp_path: Path):
+    assert read_folder(tmp_path / "none") == {}
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError):
+        read_folder(tmp_path / "file")
+
+
+def test_an_unchanged_folder_is_not_read_again(tmp_path: Path):
+    (tmp_path / "tor.txt").write_text("81.2.69.160\n")
+    first = read_folder(tmp_path)
+    assert read_folder(tmp_path, first) is first
+    (tmp_path / "vpn.txt").write_text("81.2.69.160\n")
+    second = read_folder(tmp_path, first)
+    assert second["tor.txt"] is first["tor.txt"]
+
+
+def test_a_broken_file_is_refused_and_what_was_read_before_stays(tmp_path: Path):
+    file = tmp_path / "tor.txt"
+    file.write_text("81.2.69.160\n")
+    before = read_folder(tmp_path)
+    file.write_text("81.2.69.160\n81.2.69.161\nnonsense\n")
+    broken = read_folder(tmp_path, before)
+    assert broken["tor.txt"].problem is not None
+    assert broken["tor.txt"].problem.line == 3
+    assert known(broken) == known(before) == Known((Range("tor", "", "tor.txt"),))
+    file.write_text("81.2.69.161\n")
+    mended = read_folder(tmp_path, broken)
+    assert mended["tor.txt"].problem is None
+    assert known(mended) is None
+
+
+def test_a_file_that_was_never_whole_is_not_in_use(tmp_path: Path):
+    (tmp_path / "tor.txt").write_text("nonsense\n")
+    (tmp_path / "country.mmdb").write_bytes(country("GB")[:100])
+    reading = read_folder(tmp_path)
+    assert not NetworkData(None, reading)
+    assert NetworkData(None, reading).state(date(2026, 1, 1), 180) == "missing"
+
+
+def test_a_removed_file_drops_out(tmp_path: Path):
+    (tmp_path / "tor.txt").write_text("81.2.69.160\n")
+    before = read_folder(tmp_path)
+    (tmp_path / "tor.txt").unlink()
+    assert known(read_folder(tmp_path, before)) is None
+
+
+def test_a_database_that_is_overwritten_in_place_goes_on_answering(tmp_path: Path):
+    """Under a memory map of the file itself this would end the process."""
+    file = tmp_path / "country.mmdb"
+    file.write_bytes(country("GB"))
+    reading = read_folder(tmp_path)
+    source = reading["country.mmdb"].source
+    assert isinstance(source, Database)
+    os.truncate(file, 0)
+    found, _ = source.find(IP)
+    assert found is not None
+    assert found.code == "GB"
+    assert "no whole MaxMind database" in problem(read_folder(tmp_path, reading), "country.mmdb")
+
+
+def test_a_file_replaced_by_one_of_the_same_size_and_time_is_noticed(tmp_path: Path):
+    file, other = tmp_path / "country.mmdb", tmp_path / ".country.mmdb"
+    for path, code in ((file, "GB"), (other, "SE")):
+        path.write_bytes(country(code))
+        os.utime(path, ns=(1, 1))
+    before = read_folder(tmp_path)
+    other.replace(file)
+    after = known(read_folder(tmp_path, before))
+    assert after is not None
+    assert after.country is not None
+    assert after.country.code == "SE"
+
+
+def test_of_two_databases_the_one_built_later_is_believed(tmp_path: Path):
+    (tmp_path / "a.mmdb").write_bytes(country("GB", 1_700_000_000))
+    (tmp_path / "b.mmdb").write_bytes(country("SE", 1_767_225_600))
+    found = known(read_folder(tmp_path))
+    assert found is not None
+    assert found.country is not None
+    assert found.country.source == "b.mmdb"
+
+
+def test_everything_that_is_said_of_an_address_is_kept(tmp_path: Path):
+    (tmp_path / "tor.txt").write_text("185.220.101.1\n")
+    (tmp_path / "attack.txt").write_text("185.220.101.0/24\n")
+    found = NetworkData(BuiltInRanges(), read_folder(tmp_path)).find(ip_address("185.220.101.1"))
+    assert found is not None
+    assert [(one.kind, one.source) for one in found.ranges] == [
+        ("attack", "attack.txt"), ("tor", "tor.txt"), ("tor", "built-in ranges"),
+    ]  # fmt: skip
+
+
+def test_data_is_as_old_as_its_oldest_part(tmp_path: Path):
+    (tmp_path / "country.mmdb").write_bytes(country("GB", 1_767_225_600))
+    data = NetworkData(None, read_folder(tmp_path))
+    assert data.state(date(2026, 1, 31), 30) == "ok"
+    assert data.state(date(2026, 2, 1), 30) == "stale"
+    (tmp_path / "tor.txt").write_text("81.2.69.160\n")
+    os.utime(tmp_path / "tor.txt", (1_700_000_000, 1_700_000_000))
+    assert NetworkData(None, read_folder(tmp_path)).state(date(2026, 1, 31), 30) == "stale"
+    assert NetworkData(None, NOTHING).state(date(2026, 1, 31), 30) == "missing"

@@ -1,0 +1,217 @@
+"""Signals that need history, over HTTP (signals.md 2, decisions 3.2, 6): replay, velocity, crowded addresses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from svc.domain.history import MANY_ADDRESSES, MANY_IDENTIFICATIONS, MANY_VISITORS
+from svc.store.tables import ADDRESS_HISTORY, SENDINGS, VISITOR_HISTORY
+from tests.spec.answers import TOO_LITTLE, nothing_stored, visit
+from tests.support.live import PUBLIC_ADDRESS, USER_AGENT, Live, report
+from tests.support.worlds import EPOCH_MS
+
+ELSEWHERE = "195.99.4.20"
+NONCE = {"nonce": "3f1c9a0e5b7d42aa"}
+
+
+def from_address(ip: str, **headers: str) -> dict[str, str]:
+    return {"x-forwarded-for": ip, **headers}
+
+
+async def triggers(live: Live, secret: str, signals: Any, ip: str = PUBLIC_ADDRESS, **headers: str) -> dict[str, Any]:
+    """The triggers of one identification, by signal."""
+    answer = (await visit(live, secret, signals, headers=from_address(ip, **headers))).json()
+    return {trigger["signal"]: trigger for trigger in answer.get("triggers", ())}
+
+
+# Replay
+
+
+async def test_a_nonce_that_comes_again_is_a_replay(live: Live):
+    """From wherever and with whatever else it comes; 40 alone reaches the default threshold."""
+    _, secret = live.issue()
+    assert await triggers(live, secret, report(**NONCE)) == {}
+    live.clock.advance(seconds=1)
+    again = await triggers(live, secret, report(2, **NONCE))
+    assert again == {"replayed": {"signal": "replayed", "group": "replay", "weight": 40, "confidence": "high"}}
+    assert "replayed" in await triggers(live, secret, report(**NONCE), ELSEWHERE)
+    assert await triggers(live, secret, report(nonce="3f1c9a0e5b7d42ab")) == {}
+    events = [event for _, event in live.events()]
+    assert [event.suspect_level for event in events] == ["low", "medium", "medium", "low"]
+    assert events[1].triggers[0].signal == "replay"
+
+
+async def test_an_old_report_that_comes_again_from_elsewhere_is_a_replay(live: Live):
+    _, secret = live.issue()
+    sent = report(collected_at=EPOCH_MS)
+    assert await triggers(live, secret, sent) == {}
+    live.clock.advance(seconds=601)
+    assert await triggers(live, secret, sent) == {}, "its own address"
+    again = await triggers(live, secret, sent, ELSEWHERE)
+    assert (again["replayed"]["weight"], again["replayed"]["confidence"]) == (40, "medium")
+
+
+async def test_a_report_is_known_again_a_month_later_and_then_no_more(live: Live):
+    _, secret = live.issue()
+    sent = report(collected_at=EPOCH_MS)
+    await triggers(live, secret, sent)
+    live.clock.advance(hours=29 * 24)
+    assert "replayed" in await triggers(live, secret, sent, ELSEWHERE)
+    live.clock.advance(hours=24)
+    assert "replayed" not in await triggers(live, secret, sent, ELSEWHERE)
+
+
+async def test_a_phone_that_changes_networks_and_tries_again_replays_nothing(live: Live):
+    _, secret = live.issue()
+    sent = report(collected_at=EPOCH_MS)
+    await triggers(live, secret, sent)
+    live.clock.advance(seconds=30)
+    assert await triggers(live, secret, sent, ELSEWHERE) == {}
+
+
+async def test_an_honest_retry_is_a_duplicate_and_touches_no_history(live: Live):
+    """Decisions 3.2: a duplicate changes nothing, fires nothing."""
+    _, secret = live.issue()
+    key = {"idempotency-key": "9b2f"}
+    await visit(live, secret, report(collected_at=EPOCH_MS, **NONCE), headers=key)
+    live.clock.advance(hours=1)
+    with nothing_stored(live):
+        for ip in (PUBLIC_ADDRESS, ELSEWHERE):
+            headers = from_address(ip, **key)
+            response = await visit(live, secret, report(collected_at=EPOCH_MS, **NONCE), headers=headers)
+            assert response.json()["duplicate"] is True
+
+
+async def test_equal_reports_without_nonce_and_time_are_no_replay(live: Live):
+    _, secret = live.issue()
+    for ip in (PUBLIC_ADDRESS, ELSEWHERE, PUBLIC_ADDRESS):
+        assert await triggers(live, secret, report(), ip) == {}
+        live.clock.advance(hours=1)
+    with live.found.store.read() as snapshot:
+        assert snapshot.count(SENDINGS) == 0
+
+
+async def test_a_report_that_identifies_nobody_is_known_again_too(live: Live):
+    _, secret = live.issue()
+    await triggers(live, secret, TOO_LITTLE | NONCE)
+    assert "replayed" in await triggers(live, secret, TOO_LITTLE | NONCE)
+    with live.found.store.read() as snapshot:
+        assert snapshot.count(VISITOR_HISTORY) == 0
+
+
+async def test_reports_of_one_organization_are_no_replay_in_another(live: Live):
+    _, secret = live.issue()
+    _, other = live.issue(organization=live.new_organization().number)
+    await triggers(live, secret, report(**NONCE))
+    assert await triggers(live, other, report(**NONCE), ELSEWHERE) == {}
+
+
+async def test_a_refused_report_leaves_no_history(live: Live):
+    _, secret = live.issue(environment="production")
+    live.set_billing_status("blocked")
+    with nothing_stored(live):
+        assert (await visit(live, secret, report(**NONCE))).status_code == 402
+    live.set_billing_status("free")
+    assert await triggers(live, secret, report(**NONCE)) == {}
+
+
+# Velocity
+
+
+async def test_a_visitor_of_many_addresses_within_an_hour_is_noticed(live: Live):
+    _, secret = live.issue()
+    fired = []
+    for number in range(MANY_ADDRESSES):
+        fired.append(list(await triggers(live, secret, report(), f"81.2.69.{number}")))
+        live.clock.advance(seconds=60)
+    assert fired == [[]] * (MANY_ADDRESSES - 1) + [["velocity_ip"]]
+    live.clock.advance(hours=1)
+    assert await triggers(live, secret, report()) == {}
+    assert len({event.visitor_id for _, event in live.events()}) == 1
+
+
+async def test_several_visitors_of_many_addresses_are_not_one(live: Live):
+    _, secret = live.issue()
+    for number in range(MANY_ADDRESSES * 2):
+        assert await triggers(live, secret, report(number % 3), f"81.2.69.{number}") == {}
+
+
+async def test_a_visitor_who_never_stops_is_noticed(live: Live):
+    _, secret = live.issue()
+    for _ in range(MANY_IDENTIFICATIONS - 1):
+        assert await triggers(live, secret, report()) == {}
+        live.clock.advance(seconds=40)
+    fired = await triggers(live, secret, report())
+    assert fired == {
+        "high_activity": {"signal": "high_activity", "group": "velocity", "weight": 8, "confidence": "low"}
+    }
+
+
+async def test_an_hour_goes_on_over_midnight(live: Live):
+    """The clock of the tests starts at midnight, UTC; history lies by days."""
+    _, secret = live.issue()
+    live.clock.advance(hours=23.9)
+    for number in range(MANY_ADDRESSES - 1):
+        assert await triggers(live, secret, report(), f"81.2.69.{number}") == {}
+    live.clock.advance(hours=0.3)
+    assert list(await triggers(live, secret, report(), "81.2.69.99")) == ["velocity_ip"]
+
+
+async def test_a_clock_that_jumps_back_does_no_harm(live: Live):
+    _, secret = live.issue()
+    for number in range(MANY_ADDRESSES):
+        await triggers(live, secret, report(), f"81.2.69.{number}")
+    live.clock.advance(hours=-24 * 400)
+    assert await triggers(live, secret, report()) == {}
+
+
+# Addresses
+
+
+ZONES = [
+    "Europe/London", "America/Sao_Paulo", "Asia/Tokyo", "America/New_York", "Asia/Kolkata", "Africa/Lagos",
+    "Europe/Berlin", "Australia/Sydney",
+]  # fmt: skip
+
+
+async def test_visitors_of_many_countries_behind_one_address_are_noticed(live: Live):
+    _, secret = live.issue()
+    fired = [
+        list(await triggers(live, secret, report(number, timezone=ZONES[number]))) for number in range(MANY_VISITORS)
+    ]
+    assert fired == [[]] * (MANY_VISITORS - 1) + [["residential_proxy_behavior"]]
+    (document,) = [row for row in live.contents()["documents"] if "residential_proxy_low" in row[1].evidence]
+    assert document[1].evidence["residential_proxy_behavior"] == ("many_countries",)
+    assert await triggers(live, secret, report(0), ELSEWHERE) == {}
+    live.clock.advance(hours=24)
+    assert await triggers(live, secret, report(0)) == {}, "another day"
+
+
+@pytest.mark.parametrize("ip", ["185.220.101.1", "10.1.2.3"])
+async def test_nobody_wonders_who_meets_at_an_exit_or_behind_a_private_address(live: Live, ip: str):
+    _, secret = live.issue()
+    for number in range(MANY_VISITORS + 2):
+        fired = await triggers(live, secret, report(number, timezone=ZONES[number % len(ZONES)]), ip)
+        assert "residential_proxy_behavior" not in fired
+    with live.found.store.read() as snapshot:
+        assert snapshot.count(ADDRESS_HISTORY) == 0
+
+
+async def test_an_office_is_no_proxy(live: Live):
+    _, secret = live.issue()
+    for number in range(MANY_VISITORS * 3):
+        assert await triggers(live, secret, report(number)) == {}
+
+
+async def test_one_person_without_a_record_is_not_a_crowd(live: Live):
+    """Each of these reports gets a new id; equal ones still count as one visitor of the address."""
+    _, secret = live.issue()
+    poor = {"userAgent": USER_AGENT, "timezone": "Europe/London", "languages": ["en"]}
+    for _ in range(MANY_VISITORS * 2):
+        await triggers(live, secret, poor)
+    with live.found.store.read() as snapshot:
+        ((_, history),) = snapshot.scan(ADDRESS_HISTORY)
+    assert len(history.visitors) == 1
+    assert len({event.visitor_id for _, event in live.events()}) == MANY_VISITORS * 2

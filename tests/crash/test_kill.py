@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import AsyncIterator
 from pathlib import Path
 from uuid import UUID
 
@@ -21,6 +22,21 @@ KILLS = 10
 CLIENTS = 8
 CREDIT_MICROS = 1_000_000_000
 PRICE_MICROS = 3_000
+
+
+class Whole(httpx.AsyncByteStream):
+    """A body in one piece. httpx's own is a generator, which nobody closes when the connection breaks under it."""
+
+    def __init__(self, body: bytes) -> None:
+        self._parts = [body]
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self._parts:
+            return self._parts.pop()
+        raise StopAsyncIteration
 
 
 class Journal:
@@ -69,7 +85,9 @@ async def _client(
         }
         body = {"sdk": {"platform": "web"}, "signals": report(device)}
         try:
-            response = await client.post("/api/v1/identify", json=body, headers=headers)
+            request = client.build_request("POST", "/api/v1/identify", json=body, headers=headers)
+            request.stream = Whole(request.content)
+            response = await client.send(request)
         except httpx.TransportError:
             journal.unanswered.extend([(key, device), *pending])
             return

@@ -326,7 +326,7 @@ def test_one_identification_stays_within_its_reads_and_writes() -> None:
     organization = Organization()
     crowd(organization, 1500, seed=1)
     assert organization.most_block_reads == 8
-    assert 20 < organization.most_visitor_reads <= RECORDS_READ
+    assert 12 < organization.most_visitor_reads <= RECORDS_READ
     assert 6 <= organization.most_block_writes <= 8
     assert max(len(raw) for raw in organization.blocks.values()) == 4 * (BLOCK_LENGTH + 1)
 

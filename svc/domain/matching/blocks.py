@@ -9,7 +9,8 @@ not others; between them, the eight kinds find nearly every return (the blocking
     E     everything but rendering and versions                             a browser upgrade
     A     model, GPU, screen, hardware, touch, first language, time zone    fonts, rendering, versions
     B     GPU, hardware, canvas, WebGL, audio, font preferences             travel, monitor, fonts, languages
-    C     model, GPU, hardware, touch, first language, fonts                travel, monitor, rendering, versions
+    C     model, GPU, hardware, touch, fonts                                travel, monitor, languages, rendering,
+                                                                            versions
     D     screen, languages, time zone, fonts, colour, accessibility,       GPU and core-count noise, rendering,
           frame, rest                                                       versions
     N     class, near network                                               everything but the network
@@ -81,7 +82,6 @@ COVERED: Final[dict[int, tuple[Attribute, ...]]] = {
         Attribute.GPU,
         Attribute.HARDWARE,
         Attribute.TOUCH,
-        Attribute.FIRST_LANGUAGE,
         Attribute.FONTS,
     ),
     SETTINGS: (

@@ -25,18 +25,19 @@ from svc.domain.matching import parameters
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-NEAR, CROWDED, WIDE, UNKNOWN, FAR = range(5)
+NEAR, CROWDED, WIDE, UNKNOWN, HIDDEN, FAR = range(6)
 """Whence the report comes: a network that the visitor used before, the same one shared with many devices, one in the
-same wide network, not known, elsewhere."""
-SURROUNDINGS: Final = 5
-KINDS: Final = 2 * SURROUNDINGS
-"""Each of those with a changed report, then with one that was seen before."""
+same wide network, never known of this visitor, known at other times, elsewhere."""
+SURROUNDINGS: Final = 6
+KINDS: Final = 4 * SURROUNDINGS
+"""Each of those with a changed report, then with one that was seen before; both without a token, then with one."""
 BANDS: Final = len(parameters.BAND_EDGES) + 1
 _MOST_LOGIT: Final = 12.0
 
 
-def kind_of(surroundings: int, *, exact: bool) -> int:
-    return surroundings + SURROUNDINGS * exact
+def kind_of(surroundings: int, *, exact: bool, token: bool) -> int:
+    """The kind of a judgement; `token`: the visit brought one, which is not known."""
+    return surroundings + SURROUNDINGS * (exact + 2 * token)
 
 
 def logit(probability: float) -> float:

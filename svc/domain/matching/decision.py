@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import msgspec
 
 from svc.domain.matching import blocks, parameters
-from svc.domain.matching.calibration import CROWDED, FAR, NEAR, UNKNOWN, WIDE, kind_of
+from svc.domain.matching.calibration import CROWDED, FAR, HIDDEN, NEAR, SURROUNDINGS, UNKNOWN, WIDE, kind_of
 from svc.domain.matching.chance import ALL_AGREE, BIT, Chance, bits_of
 from svc.domain.matching.parameters import ATTRIBUTE_COUNT
 from svc.domain.matching.statistics import ROW_OF_DAY, TABLE_OF_RELEASES, releases_between
@@ -121,6 +121,12 @@ def by_token(number: int, changed: int, *, exact: bool) -> Judgement:
         probability=1.0,
         probability_new=0.0,
     )
+
+
+def proven_by_network(judgement: Judgement) -> bool:
+    """Whether the visitor's own network makes the link as good as proven: wrong once in ten thousand visits."""
+    near = judgement.kind % SURROUNDINGS == NEAR
+    return judgement.linked and near and judgement.probability >= parameters.PROVEN_PROBABILITY
 
 
 def rank(features: Features, candidates: Sequence[tuple[int, Visitor]]) -> list[tuple[int, Visitor]]:
@@ -230,7 +236,7 @@ class _Judge:
                     0 < features.os_release < visitor.os_release
                 )
                 likelihood += parameters.LOG_OTHER_VERSION + downgrades * parameters.LOG_VERSION_DOWN
-        if surroundings in (NEAR, CROWDED) and not agreement & _TIMEZONE_BIT:
+        if surroundings in (NEAR, CROWDED, WIDE) and not agreement & _TIMEZONE_BIT:
             likelihood += parameters.LOG_MOVED_AT_HOME
         log_twins = self.chance.log_twins(agreement, same_version=same_version, exact=exact)
         low, high = parameters.GAP_BOUNDS
@@ -245,7 +251,7 @@ class _Judge:
         near, wide = self.features.near_network, self.features.wide_network
         far_clones = self.clones * (1.0 - parameters.CLONES_NEAR)
         if not near or not visitor.networks:
-            return 0.0, 0.0, far_clones, UNKNOWN
+            return 0.0, 0.0, far_clones, HIDDEN if near or visitor.networks else UNKNOWN
         same_wide = False
         for place, (known_near, known_wide) in enumerate(visitor.networks):
             if known_near == near:
@@ -310,7 +316,7 @@ def judge(
     _pool_split_records(weighed)
     best = max(weighed, key=lambda candidate: (candidate.pooled, candidate.visitor.last_seen_s, -candidate.number))
     raw = min(best.pooled / total, 1.0)
-    kind = kind_of(best.surroundings, exact=best.exact)
+    kind = kind_of(best.surroundings, exact=best.exact, token=bool(features.token))
     probability = statistics.calibrated(kind, raw, rate)
     # What the calibration takes from the best is shared by the others as before.
     doubt = (1.0 - probability) / max(1.0 - raw, 1e-9)

@@ -50,7 +50,7 @@ IDENTIFIABLE_ATTRIBUTES: Final = 4
 
 BLOCK_LENGTH: Final = 32
 """Visitor numbers kept in a block; more devices than that are counted only."""
-RECORDS_READ: Final = 32
+RECORDS_READ: Final = 20
 """Visitor records read for one identification, the token's included."""
 RECORDS_SCORED: Final = 12
 """Of those, how many are compared in full after a cheap ranking."""
@@ -130,7 +130,7 @@ LOG_SAME_FIRST_LANGUAGE: Final = 1.7
 LOG_CHANGED_AT_ONCE: Final = -1.2
 """Of any change within a day: soon after a visit comes the same report again, or another device of the household."""
 LOG_MOVED_AT_HOME: Final = -1.2
-"""Of another time zone on a network that the visitor used before: who travels is elsewhere."""
+"""Of another time zone on a network that the visitor used before, or near it: who travels is elsewhere."""
 EXACT_KEEPS_DAYS: Final = 12.0
 LOG_EXACT_KEPT_LEAST: Final = -4.0
 """A whole report, versions included, stays as it is for so many days (exponential); the least that this weighs."""
@@ -197,7 +197,7 @@ PRIOR_DEVICES: Final = 4.0
 """How often two devices of one class agree by chance, and how many devices that belief is worth."""
 
 UNSEEN_DEVICES: Final = 300.0
-UNSEEN_AT_MOST: Final = 20.0
+UNSEEN_AT_MOST: Final = 5.0
 """How far a small organization is from having seen its visitors, in devices, and the most that this may weigh. The
 first lets a young organization recognise at all; the second keeps its first few visitors apart."""
 RARE_TOGETHER: Final = 1.8
@@ -242,11 +242,13 @@ FORGETFUL_DAYS: Final = 7
 LOG_OTHER_LIVE_TOKEN: Final = -11.5
 """It brings a stored token that we do not know, while this visitor has a living one."""
 
-RETURN_RATE: Final = 0.23
+RETURN_RATE_WITH_TOKEN: Final = (0.23, 0.03, 0.97)
+RETURN_RATE_WITHOUT_TOKEN: Final = (0.8, 0.5, 0.97)
 RETURN_RATE_VISITS: Final = 40.0
-RETURN_RATE_BOUNDS: Final = (0.03, 0.97)
 RETURN_RATE_MEMORY: Final = 4000.0
-"""P(a visit without a known token is a return), how many visits that belief is worth, and how many are remembered."""
+"""P(a visit with a token that is not known is a return), the same of one with none: to begin with, at least and at
+most; how many visits that belief is worth, and how many are remembered. Without tokens every doubtful split would lower
+the rate, and a lower rate split more: hence the floor."""
 CLASS_VISITS: Final = 10.0
 """Visits of a class that the belief is worth where other classes say otherwise."""
 MISSED_BY_BLOCKS: Final = 0.01
@@ -257,23 +259,40 @@ MISSED_BY_BLOCKS: Final = 0.01
 CALIBRATION: Final = (
     (2.8, 0.97),
     (0.5, 0.85),
-    (0.1, 0.61),
-    (-0.4, 0.6),
-    (-0.6, 0.56),
+    (-0.3, 0.6),
+    (-0.5, 0.62),
+    (-2.3, 0.5),
+    (-0.8, 0.57),
     (3.5, 0.84),
     (2.5, 0.85),
-    (1.0, 0.62),
+    (0.9, 0.62),
+    (0.6, 0.68),
     (0.2, 0.55),
-    (-0.15, 0.51),
+    (-0.4, 0.53),
+    (5.0, 0.47),
+    (2.4, 0.45),
+    (1.3, 0.43),
+    (0.6, 0.4),
+    (-0.7, 0.36),
+    (-0.3, 0.35),
+    (5.2, 0.52),
+    (2.5, 0.8),
+    (1.4, 0.48),
+    (0.8, 0.5),
+    (0.5, 0.35),
+    (0.2, 0.31),
 )
 """Per kind of judgement (`calibration.kind_of`): intercept and slope of the log odds that it is right over the log
 odds that it was given, both less those of the prior. Logistic fits on the devices of even number of two simulated
 populations of 3,000 devices, one of them three quarters factory copies, with and without tokens, confirmed on the
-others and on smaller populations. Crowded and unknown surroundings were too rare there: set between the others."""
+others and on smaller populations. Crowded surroundings were too rare there: set between near and far."""
 CAUTION: Final = 0.7
-CAUTION_TRIALS: Final = 60.0
+CAUTION_TRIALS: Final = 100.0
 """Log odds taken off a judgement of a visitor that is not where it was, in an organization without trials of its own,
 and the number of trials that halves this."""
+PROVEN_PROBABILITY: Final = 0.995
+RETURNS_FROM_ELSEWHERE: Final = 0.07
+"""From which probability on a known network proves its visitor, and the share of returns that come from another one."""
 BAND_EDGES: Final = (0.8, 0.97, 0.995)
 """Raw probabilities between which trials are counted apart."""
 TRIALS_REMEMBERED: Final = 2000.0
@@ -291,7 +310,7 @@ CROWDED_DEVICES: Final = 1.5
 
 # ---- the decision
 
-LINK_PROBABILITY: Final = 0.85
+LINK_PROBABILITY: Final = 0.82
 """Tau: a visit is linked from here on. A doubtful split costs less than a false merge."""
 SOLE_DEVICE: Final = 1.5
 SOLE_PROBABILITY: Final = 0.9985

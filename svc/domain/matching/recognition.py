@@ -3,9 +3,10 @@
 What may live here: the order of reads, and the writes of one identification as data. The caller runs it inside its
 transaction, over an `Index` that is bound to one organization, and applies what comes back.
 
-Bounds of one identification: at most 8 block reads, 32 record reads (12 scored in full), 8 block writes and 2 record
+Bounds of one identification: at most 8 block reads, 20 record reads (12 scored in full), 8 block writes and 2 record
 writes. A known token that nothing contradicts costs two blocks and one record, but for the sample of such visits that
-is tried without its token (`calibration`): that reads as much as a visit without one. A report that cannot identify
+is tried without its token (`calibration`): that reads as much as a visit without one. A sample of those that the
+visitor's own network proves is tried as well, over what was read already. A report that cannot identify
 anybody reads and writes nothing, with or without a token: an id that hangs on the token alone would be the token, and
 a report poor enough for that is easily made by anybody who copied one.
 """
@@ -19,7 +20,7 @@ import msgspec
 from svc.domain.matching import blocks, parameters
 from svc.domain.matching.blocks import EMPTY_BLOCK, Block, BlockKey, block_keys, token_key
 from svc.domain.matching.calibration import Trial
-from svc.domain.matching.decision import DAY_S, Judgement, Outcome, by_token, judge, token_changes
+from svc.domain.matching.decision import DAY_S, Judgement, Outcome, by_token, judge, proven_by_network, token_changes
 from svc.domain.matching.statistics import NOTHING, Lesson, Statistics
 from svc.domain.matching.visitor import CAME_BACK, Visitor, first_record
 
@@ -78,7 +79,7 @@ def recognise(index: Index, statistics: Statistics, features: Features, now_ms: 
             changed = token_changes(features, visitor)
             if changed is not None:
                 if statistics.wants_trial(features, now_ms):
-                    trials, senders = _trials(index, statistics, features, now_ms, number)
+                    trials, senders = _token_trials(index, statistics, features, now_ms, number)
                     exact = features.exact in visitor.exact_hashes or number in senders
                 else:
                     trials, exact = (), _sent_before(index, features, number, visitor)
@@ -95,33 +96,60 @@ def _sent_before(index: Index, features: Features, number: int, visitor: Visitor
     return number in index.block(blocks.exact_key(features.exact)).numbers
 
 
-def _trials(
+def _token_trials(
     index: Index, statistics: Statistics, features: Features, now_ms: int, owner: int
 ) -> tuple[tuple[Trial, ...], tuple[int, ...]]:
-    """How this visit would have been judged had its browser lost its token, and who sent the same report before.
-
-    Judged as a return, and as a new device: without the owner and the records that were split from it in doubt.
-    """
+    """How this visit would have been judged had its browser lost its token, and who sent the same report before."""
     features = msgspec.structs.replace(features, token_is_new=True)
     keys = [key for key in block_keys(features) if key[0] != blocks.TOKEN]
     read = {key[0]: index.block(key) for key in keys}
+    rate = statistics.return_rate(features)
+    trials = _trials(index, statistics, features, now_ms, owner, read, (rate, 1.0 - rate))
+    return trials, read.get(blocks.EXACT, EMPTY_BLOCK).numbers
+
+
+def _network_trials(
+    index: Index, statistics: Statistics, features: Features, now_ms: int, owner: int, read: dict[int, Block]
+) -> tuple[Trial, ...]:
+    """How this visit would have been judged had it come from a network where nobody was seen, or from an unknown one.
+
+    Most new devices do, and few returns.
+    """
+    near = features.exact & 0xFFFFFFFF if features.exact >> 32 & 1 else 0
+    elsewhere = msgspec.structs.replace(features, near_network=near, wide_network=near)
+    read = {kind: block for kind, block in read.items() if kind != blocks.NETWORK}
+    rate = statistics.return_rate(features)
+    returns, arrivals = rate * parameters.RETURNS_FROM_ELSEWHERE, 1.0 - rate
+    share = returns / (returns + arrivals)
+    return _trials(index, statistics, elsewhere, now_ms, owner, read, (share, 1.0 - share))
+
+
+def _trials(
+    index: Index,
+    statistics: Statistics,
+    features: Features,
+    now_ms: int,
+    owner: int,
+    read: dict[int, Block],
+    weights: tuple[float, float],
+) -> tuple[Trial, ...]:
+    """Judged as a return, and as a new device: without the owner and the records that were split from it in doubt."""
     candidates = _candidates(index, read, parameters.RECORDS_READ - 1)
     exact_numbers = read.get(blocks.EXACT, EMPTY_BLOCK).numbers
-    rate = statistics.return_rate(features)
-    as_return = judge(
-        features, now_ms, {kind: block.count for kind, block in read.items()}, candidates, exact_numbers, statistics
-    )
+    counts = {kind: block.count for kind, block in read.items()}
+    as_return = judge(features, now_ms, counts, candidates, exact_numbers, statistics)
     parents = {number: visitor.parent for number, visitor in candidates}
     own = {number for number, parent in parents.items() if parent == owner} | {owner, parents.get(owner, 0)}
     others = [pair for pair in candidates if pair[0] not in own]
     counts = {kind: block.count - (owner in block.numbers) for kind, block in read.items()}
     as_new = judge(features, now_ms, counts, others, [n for n in exact_numbers if n not in own], statistics)
-    trials: list[Trial] = []
-    if as_return.raw >= parameters.TRIAL_PROBABILITY:
-        trials.append(Trial(as_return.kind, as_return.raw, rate, as_return.number in own, rate))
-    if as_new.raw >= parameters.TRIAL_PROBABILITY:
-        trials.append(Trial(as_new.kind, as_new.raw, rate, False, 1.0 - rate))
-    return tuple(trials), exact_numbers
+    rate = statistics.return_rate(features)
+    tried = ((as_return, as_return.number in own, weights[0]), (as_new, False, weights[1]))
+    return tuple(
+        Trial(judgement.kind, judgement.raw, rate, right, weight)
+        for judgement, right, weight in tried
+        if judgement.raw >= parameters.TRIAL_PROBABILITY
+    )
 
 
 def _judged(
@@ -135,12 +163,16 @@ def _judged(
     exact_numbers = read.get(blocks.EXACT, EMPTY_BLOCK).numbers
     judgement = judge(features, now_ms, counts, candidates, exact_numbers, statistics)
     if judgement.linked:
-        visitor = next(visitor for number, visitor in candidates if number == judgement.number)
+        number, visitor = next(pair for pair in candidates if pair[0] == judgement.number)
+        trials: tuple[Trial, ...] = ()
+        if proven_by_network(judgement) and statistics.wants_trial(features, now_ms):
+            trials = _network_trials(index, statistics, features, now_ms, number, read)
         return _linked(
             features,
             now_ms,
             judgement,
             visitor,
+            trials=trials,
             new_devices=_new_devices(statistics, features, judgement),
             token_conflict=token_conflict,
         )
@@ -225,7 +257,7 @@ def _linked(
             changed = after
     else:
         # The report is remembered, so that the same report gets the same answer; its second visit then counts in full.
-        after = visitor.counted(features, now_ms)
+        after = visitor.counted(features)
         if features.exact not in visitor.exact_hashes:
             postings = ((blocks.exact_key(features.exact), 1.0),)
             changed = after

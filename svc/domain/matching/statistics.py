@@ -30,10 +30,10 @@ from svc.domain.matching.parameters import (
     PRIOR_FREQUENCY,
     PRIOR_HARDWARE,
     PRIOR_LOCALE,
-    RETURN_RATE,
-    RETURN_RATE_BOUNDS,
     RETURN_RATE_MEMORY,
     RETURN_RATE_VISITS,
+    RETURN_RATE_WITH_TOKEN,
+    RETURN_RATE_WITHOUT_TOKEN,
     TRIAL_SHARES,
     YOUNG_TRIALS,
     ChangeRate,
@@ -41,6 +41,7 @@ from svc.domain.matching.parameters import (
 from svc.domain.matching.visitor import Visitor
 from svc.domain.model import Attribute
 
+FORMAT: Final = 2
 CLASSES: Final = 48
 COMMON_VALUES: Final = 64
 COMMON_HARDWARE: Final = 256
@@ -109,7 +110,7 @@ class _Changes(msgspec.Struct, gc=False):
 class _State(msgspec.Struct, gc=False):
     """Everything that is kept; the bytes are its MessagePack."""
 
-    format: int = 1
+    format: int = FORMAT
     classes: dict[int, _Class] = msgspec.field(default_factory=dict[int, _Class])
     returns: dict[int, tuple[float, float]] = msgspec.field(default_factory=dict[int, tuple[float, float]])
     changes: list[_Changes] = msgspec.field(default_factory=lambda: [_Changes(), _Changes()])
@@ -174,8 +175,9 @@ class Statistics:
 
     @staticmethod
     def from_bytes(raw: bytes) -> Statistics:
-        """The statistics in these bytes; `msgspec.DecodeError` when they are none."""
-        return Statistics(msgspec.msgpack.decode(raw, type=_State))
+        """The statistics in these bytes, new ones if they are of another format; `msgspec.DecodeError` for others."""
+        state = msgspec.msgpack.decode(raw, type=_State)
+        return Statistics(state if state.format == FORMAT else None)
 
     def devices(self, family: int) -> float:
         """Expected number of devices of this class seen so far."""
@@ -207,11 +209,11 @@ class Statistics:
     def return_rate(self, features: Features) -> float:
         """P(a visit in this token state is a return), for visits whose token is not known."""
         returned, visits = self._state.returns.get(_token_state(features), (0.0, 0.0))
-        rate = (RETURN_RATE * RETURN_RATE_VISITS + returned) / (RETURN_RATE_VISITS + visits)
-        # In a class that hardly came so far, nobody can return yet.
+        usual, low, high = RETURN_RATE_WITH_TOKEN if features.token else RETURN_RATE_WITHOUT_TOKEN
+        rate = (usual * RETURN_RATE_VISITS + returned) / (RETURN_RATE_VISITS + visits)
+        # In a class that hardly came so far, other classes say little.
         of_class = self._state.classes.get(features.family, _EMPTY_CLASS).version_visits
-        rate += (RETURN_RATE - rate) * CLASS_VISITS / (CLASS_VISITS + of_class)
-        low, high = RETURN_RATE_BOUNDS
+        rate += (usual - rate) * CLASS_VISITS / (CLASS_VISITS + of_class)
         return min(max(rate, low), high)
 
     def calibrated(self, kind: int, raw: float, prior: float) -> float:
@@ -219,7 +221,7 @@ class Statistics:
         return self._state.calibration.probability(kind, raw, prior)
 
     def wants_trial(self, features: Features, now_ms: int) -> bool:
-        """Whether this visit, whose token is proven, is one of the sample that is tried without it."""
+        """Whether this visit, whose owner is proven, is one of the sample that is tried without the proof."""
         young, old = TRIAL_SHARES
         share = young if self._state.calibration.taken < YOUNG_TRIALS else old
         return (features.exact + now_ms // 1000) % share == 0

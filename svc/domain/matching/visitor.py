@@ -49,6 +49,7 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     rest_sketch: int
     first_seen_s: int
     last_seen_s: int
+    """The last visit that was sure to be its own."""
     visits: int = 1
     visits_without_token: int = 0
     """Visits that brought no token or a new one. Counts stop at 65,535; visits within six hours may go uncounted."""
@@ -71,11 +72,13 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def has_near_network(self, near_network: int) -> bool:
         return any(near == near_network for near, _ in self.networks)
 
-    def counted(self, features: Features, now_ms: int) -> Visitor:
-        """The record after a visit that is not sure enough to change its template: only the report is remembered."""
+    def counted(self, features: Features) -> Visitor:
+        """The record after a visit that is not sure enough to change its template: only the report is remembered.
+
+        The time of the template stays with it: changes are judged by how long it has had to age.
+        """
         return msgspec.structs.replace(
             self,
-            last_seen_s=max(self.last_seen_s, now_ms // 1000),
             visits=min(self.visits + 1, _MOST_VISITS),
             visits_without_token=min(self.visits_without_token + _without_token(features), _MOST_VISITS),
             exact_hashes=_first(features.exact, self.exact_hashes, EXACT_HASHES),

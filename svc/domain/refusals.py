@@ -22,6 +22,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "unauthorized": (401, "The key is missing, or not valid for this request. Check the key, its region, and its allowed origins and platforms."),
     "billing_blocked": (402, "This organization's traffic is blocked. Contact the operator of this service."),
     "no_credit": (402, "The organization's credit is used up. Ask the operator of this service for more."),
+    "insufficient_role": (403, "The key's role does not allow this. Use a management key with the admin role."),
     "not_found": (404, "There is nothing at this path. Check the path and the identifiers in it."),
     "method_not_allowed": (405, "This path does not take this method. The Allow header names those it takes."),
     "request_timeout": (408, "The request did not arrive in time. Send it again, without pauses."),

@@ -56,13 +56,15 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 def authenticate(
     gate: Gate, snapshot: Snapshot, headers: Headers, peer: str, *, kinds: Sequence[KeyKind], now_ms: int
 ) -> Caller | Refusal:
-    """Judge the key of a client API request (decisions 1.8: before anything else is looked at)."""
+    """Judge the key of a request (decisions 1.8: before anything else is looked at)."""
     found = _find(gate, snapshot, headers.get("x-api-key"), kinds, now_ms)
     if isinstance(found, Refusal):
         return found
     key, key_digest = found
     if key.kind == "public":
         return _browser(gate, snapshot, headers, peer, key, key_digest)
+    if key.kind == "management":
+        return _automation(gate, snapshot, headers, peer, key, key_digest)
     if key.kind == "secret" and "origin" in headers:
         return _unauthorized("a secret key was sent with an Origin header", key)
     return _server(gate, snapshot, headers, peer, key, key_digest, now_ms)
@@ -76,6 +78,13 @@ def platform_refusal(caller: Caller, platform: str | None) -> Refusal | None:
     if profile != "web" and profile in caller.applied.platforms:
         return None
     return _unauthorized(f"no origin, and the platform {profile} is not one of the key's native ones", caller.key)
+
+
+def forbidden(caller: Caller, organization_id: str | None, role: str | None) -> Refusal | None:
+    """Whether the key reaches what the path names: its own organization alone, and with the role that is needed."""
+    if organization_id is not None and organization_id != caller.organization.id:
+        return Refusal("not_found")
+    return None if role is None or caller.key.role == role else Refusal("insufficient_role")
 
 
 def claimed_platform(headers: Headers) -> str | None:
@@ -127,6 +136,23 @@ def _browser(
         origin=origin,
         facts=_own_facts(gate, headers, peer),
         must_be_native=sent is None,
+    )
+
+
+def _automation(
+    gate: Gate, snapshot: Snapshot, headers: Headers, peer: str, key: Key, key_digest: bytes
+) -> Caller | Refusal:
+    """A management key is refused from browsers, however valid it is (interface 5, rule 2)."""
+    if "origin" in headers:
+        return _unauthorized("a management key was sent with an Origin header", key)
+    return Caller(
+        key=key,
+        digest=key_digest,
+        applied=key,
+        organization=views.organization(snapshot, key.organization),
+        origin=None,
+        facts=_own_facts(gate, headers, peer),
+        must_be_native=False,
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeGuard, TypeVar
 
 import msgspec
 
-from svc.domain.refusals import Issue, Refusal, invalid
+from svc.domain.refusals import Issue, Location, Refusal, invalid
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -101,7 +101,7 @@ def decode(body: bytes, kind: type[T]) -> T | Refusal:
     try:
         value = msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
-        return _wrong_json(body) or _explain(str(error))
+        return _wrong_json(body) or explain(str(error), "body")
     except (msgspec.DecodeError, UnicodeDecodeError):
         return _MALFORMED_JSON
     except RecursionError:
@@ -201,15 +201,15 @@ def _quoted_names(kind: type[msgspec.Struct]) -> list[bytes]:
 _TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:]')
 
 
-def _explain(message: str) -> Refusal:
+def explain(message: str, location: Location) -> Refusal:
     """The decoder's sentence as a detail: which field, and what is the matter with it."""
     where = _WHERE.search(message)
     path = where.group(1) if where else ""
     if message.startswith("Object contains unknown field"):
-        return invalid(_join(path, _named(message)), "unknown_field")
+        return invalid(_join(path, _named(message)), "unknown_field", location)
     if message.startswith("Object missing required field"):
-        return invalid(_join(path, _named(message)), "required")
-    return invalid(path, _value_issue(message))
+        return invalid(_join(path, _named(message)), "required", location)
+    return invalid(path, _value_issue(message), location)
 
 
 def _value_issue(message: str) -> Issue:

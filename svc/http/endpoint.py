@@ -43,16 +43,20 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """`None` on routes without a key, and only there."""
     platform: str | None
     """What the body, else the header, says of the SDK's platform."""
+    path: Mapping[str, str] = MappingProxyType({})
+    """The variable segments of the path, by name."""
+    query: Any = None
+    """The route's query type, decoded; `None` where it has none."""
     body: Any
     """The route's body type, decoded; `None` where it has none."""
 
 
 class Outcome(NamedTuple):
-    """What an endpoint answers: a body of the schema, or a refusal."""
+    """What an endpoint answers: a body of the schema, nothing, or a refusal."""
 
-    body: msgspec.Struct | Refusal
+    body: msgspec.Struct | Refusal | None
     status: int = 200
-    """Of a body; a refusal brings its own."""
+    """Of a body or of nothing; a refusal brings its own."""
     headers: Mapping[str, str] = MappingProxyType({})
 
 

@@ -7,7 +7,6 @@ of arrival are made here, once. ASGI messages come in and go out; no framework i
 from __future__ import annotations
 
 from typing import NamedTuple
-from urllib.parse import parse_qsl
 from uuid import UUID
 
 import msgspec
@@ -15,11 +14,12 @@ import structlog
 import trio
 from hypercorn.typing import ASGIReceiveCallable, HTTPScope
 
-from svc.domain.refusals import CATALOGUE, Refusal, invalid
-from svc.http.authentication import Caller, authenticate, claimed_platform, platform_refusal
+from svc.domain.refusals import CATALOGUE, Refusal
+from svc.http.authentication import Caller, authenticate, claimed_platform, forbidden, platform_refusal
 from svc.http.body import MAX_WIRE_BYTES, acceptable, decode, sdk_platform, unpack
 from svc.http.endpoint import Call, Outcome, Services
-from svc.http.routes import Place, Route, by_path
+from svc.http.query import read_query
+from svc.http.routes import Found, Paths, Place, Route
 from svc.http.schema import error_body
 from svc.world import World
 
@@ -48,17 +48,20 @@ class Exchange:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._places = by_path()
+        self._paths = Paths()
 
     def knows(self, path: str) -> bool:
-        return path in self._places
+        return self._paths.find(path) is not None
 
     async def answer(self, scope: HTTPScope, receive: ASGIReceiveCallable) -> Answer:
         """Every request for a known path gets exactly one answer, a fault of this program included."""
         at_ms = self._services.world.now_ms()
         request_id = self._services.world.request_id(at_ms)
         headers = _read_headers(scope)
-        place, method = self._places[scope["path"]], scope["method"]
+        found, method = self._paths.find(scope["path"]), scope["method"]
+        if found is None:
+            return render(request_id, Outcome(Refusal("not_found")), None)
+        place = found.place
         route = place.routes.get("GET" if method == "HEAD" else method)
         origin = headers.get("origin") if place.from_browsers else None
         if method == "OPTIONS" and place.from_browsers:
@@ -66,7 +69,7 @@ class Exchange:
         if route is None:
             return render(request_id, Outcome(Refusal("method_not_allowed"), headers={"Allow": place.allow}), origin)
         try:
-            outcome = await self._run(route, scope, receive, request_id, at_ms, headers)
+            outcome = await self._run(route, found, scope, receive, request_id, at_ms, headers)
         except Exception:
             log.exception("request failed", request_id=str(request_id), operation=route.operation_id)
             outcome = Outcome(Refusal("internal_error"))
@@ -79,6 +82,7 @@ class Exchange:
     async def _run(
         self,
         route: Route,
+        place: Found,
         scope: HTTPScope,
         receive: ASGIReceiveCallable,
         request_id: UUID,
@@ -91,6 +95,9 @@ class Exchange:
             if isinstance(found, Refusal):
                 return _refused(found, request_id)
             caller = found
+            refusal = forbidden(caller, place.path.get("organization_id"), route.role)
+            if refusal is not None:
+                return _refused(refusal, request_id)
         body: msgspec.Struct | Refusal | None = None
         platform = None
         if route.body is not None:
@@ -102,9 +109,19 @@ class Exchange:
             return _refused(refusal, request_id)
         if isinstance(body, Refusal):
             return Outcome(body)
-        if scope["query_string"]:
-            return Outcome(_unknown_query(scope["query_string"]))
-        call = Call(request_id=request_id, at_ms=at_ms, headers=headers, caller=caller, platform=platform, body=body)
+        query = read_query(scope["query_string"], route.query)
+        if isinstance(query, Refusal):
+            return Outcome(query)
+        call = Call(
+            request_id=request_id,
+            at_ms=at_ms,
+            headers=headers,
+            caller=caller,
+            platform=platform,
+            path=place.path,
+            query=query,
+            body=body,
+        )
         return await route.endpoint(self._services, call)
 
     def _authenticate(self, route: Route, scope: HTTPScope, at_ms: int, headers: dict[str, str]) -> Caller | Refusal:
@@ -163,12 +180,6 @@ def _refused(refusal: Refusal, request_id: UUID) -> Outcome:
     return Outcome(refusal)
 
 
-def _unknown_query(query_string: bytes) -> Refusal:
-    """No route of this table takes a query; a mistyped one must not be silently ignored (decisions 1.6)."""
-    names = [name for name, _ in parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)]
-    return invalid(names[0] if names else "", "unknown_field", "query")
-
-
 def _preflight(request_id: UUID, origin: str | None, place: Place) -> Answer:
     """Answered for any origin, without a key (decisions 3.11)."""
     headers = {"X-Request-Id": str(request_id), "Vary": "Origin", "Allow": place.allow}
@@ -179,8 +190,8 @@ def _preflight(request_id: UUID, origin: str | None, place: Place) -> Answer:
 
 def render(request_id: UUID, outcome: Outcome, origin: str | None) -> Answer:
     """An outcome as it goes onto the wire; `origin` is echoed where browsers may read the answer."""
-    headers = {"Content-Type": "application/json", "X-Request-Id": str(request_id), **outcome.headers}
-    body: msgspec.Struct = outcome.body
+    headers = {"X-Request-Id": str(request_id), **outcome.headers}
+    body = outcome.body
     status = outcome.status
     if isinstance(body, Refusal):
         status = body.status
@@ -191,7 +202,10 @@ def render(request_id: UUID, outcome: Outcome, origin: str | None) -> Answer:
         headers["Access-Control-Allow-Origin"] = origin
         headers["Access-Control-Expose-Headers"] = EXPOSED_HEADERS
         headers["Vary"] = "Origin"
+    if body is None:
+        return Answer(status, _encode(headers), b"")
     encoded = _encoder.encode(body)
+    headers["Content-Type"] = "application/json"
     headers["Content-Length"] = str(len(encoded))
     return Answer(status, _encode(headers), encoded)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -12,18 +12,25 @@ from svc.http.endpoint import Endpoint
 from svc.http.schema import HealthBody, IdentifyAnswer, IdentifyBody, ReadinessBody
 
 BASE = "/api/v1"
+Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
     operation_id: str
-    method: Literal["GET", "POST"]
+    method: Method
     path: str
-    """Below `BASE`."""
+    """Below `BASE`; `{name}` stands for one segment, any but an empty one."""
     endpoint: Endpoint
     kinds: tuple[KeyKind, ...] = ()
-    """Keys that may call it; none = open to all."""
+    """Keys that may call it; none = open to all. A path with `{organization_id}` is the key's own organization's."""
+    role: Literal["admin"] | None = None
+    """The role that a management key needs; any, where there is none."""
+    query: type[msgspec.Struct] | None = None
+    """What the query may say; nothing, where there is none."""
     body: type[msgspec.Struct] | None = None
-    answer: type[msgspec.Struct]
+    answer: type[msgspec.Struct] | None
+    """Of the answer of `status`; `None` = it has no body."""
+    status: int = 200
     from_browsers: bool = False
     """CORS is answered (decisions 3.11)."""
     at_root: bool = False
@@ -84,8 +91,52 @@ class Place(msgspec.Struct, frozen=True):
     """Every method that the path takes, as the `Allow` header says it (RFC 9110, 10.2.1)."""
 
 
-def by_path(routes: tuple[Route, ...] = ROUTES) -> dict[str, Place]:
-    """Path -> what is there."""
+class Found(NamedTuple):
+    """A place, and what its path's variable segments are."""
+
+    place: Place
+    path: dict[str, str]
+
+
+class Paths:
+    """Finds the place that a path leads to: those without variable segments at once, the others by their segments."""
+
+    def __init__(self, routes: tuple[Route, ...] = ROUTES) -> None:
+        self._fixed: dict[str, Found] = {}
+        self._variable: dict[int, list[tuple[tuple[str, ...], Place]]] = {}
+        for path, place in _by_path(routes).items():
+            if "{" in path:
+                segments = tuple(path.split("/"))
+                self._variable.setdefault(len(segments), []).append((segments, place))
+            else:
+                self._fixed[path] = Found(place, {})
+
+    def find(self, path: str) -> Found | None:
+        """`None` where nothing is."""
+        found = self._fixed.get(path)
+        if found is not None:
+            return found
+        parts = path.split("/")
+        for segments, place in self._variable.get(len(parts), ()):
+            variables = _matched(segments, parts)
+            if variables is not None:
+                return Found(place, variables)
+        return None
+
+
+def _matched(segments: tuple[str, ...], parts: list[str]) -> dict[str, str] | None:
+    variables: dict[str, str] = {}
+    for segment, part in zip(segments, parts, strict=True):
+        if segment[:1] == "{":
+            if not part:
+                return None
+            variables[segment[1:-1]] = part
+        elif segment != part:
+            return None
+    return variables
+
+
+def _by_path(routes: tuple[Route, ...]) -> dict[str, Place]:
     table: dict[str, dict[str, Route]] = {}
     for route in routes:
         for path in (BASE + route.path, route.path) if route.at_root else (BASE + route.path,):

@@ -1,0 +1,57 @@
+"""Query strings: every parameter known, at most once, and of its type."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Meta
+
+from svc.domain.refusals import Refusal
+from svc.http.query import read_query
+
+
+class Page(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    page: Annotated[int, Meta(ge=1)] = 1
+    visitor: str | None = None
+
+
+def test_a_query_is_read_by_its_type() -> None:
+    assert read_query(b"page=3&visitor=a%20b", Page) == Page(3, "a b")
+    assert read_query(b"", Page) == Page()
+    assert read_query(b"", None) is None
+
+
+@pytest.mark.parametrize(
+    ("query", "field", "issue"),
+    [
+        (b"pages=3", "pages", "unknown_field"),
+        (b"page=3&page=4", "page", "invalid_value"),
+        (b"page=three", "page", "wrong_type"),
+        (b"page=0", "page", "out_of_range"),
+        (b"page=", "page", "wrong_type"),
+        (b"visitor=%ff", "", "malformed_encoding"),
+        (b"visitor=\xff", "", "malformed_encoding"),
+        (b"&".join(b"page=1" for _ in range(40)), "", "out_of_range"),
+    ],
+)
+def test_a_wrong_query_is_refused_by_name(query: bytes, field: str, issue: str) -> None:
+    refusal = read_query(query, Page)
+    assert isinstance(refusal, Refusal)
+    assert refusal.code == "validation_error"
+    assert [(detail.field, detail.issue, detail.location) for detail in refusal.details] == [(field, issue, "query")]
+
+
+def test_a_route_without_a_query_refuses_any() -> None:
+    refusal = read_query(b"page=1", None)
+    assert isinstance(refusal, Refusal)
+    assert refusal.details[0].issue == "unknown_field"
+
+
+@given(st.binary(max_size=200))
+def test_no_query_raises(query: bytes) -> None:
+    assert isinstance(read_query(query, Page), Page | Refusal)
+    assert isinstance(read_query(query, None), Refusal | None)

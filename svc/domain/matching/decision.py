@@ -130,20 +130,20 @@ def proven_by_network(judgement: Judgement) -> bool:
 
 
 def rank(features: Features, candidates: Sequence[tuple[int, Visitor]]) -> list[tuple[int, Visitor]]:
-    """The comparable candidates, the likeliest first, no more than are scored in full."""
+    """The comparable candidates that come close to the likeliest, it first, no more than are scored in full."""
     family, collector = features.family, features.collector
     comparable = [pair for pair in candidates if pair[1].family == family and pair[1].collector == collector]
-    if len(comparable) <= parameters.RECORDS_SCORED:
+    if len(comparable) < 2:
         return comparable
     values, exact, near = features.values, features.exact, features.near_network
-
-    def likeness(pair: tuple[int, Visitor]) -> int:
-        visitor = pair[1]
-        alike = sum(map(eq, values, visitor.values))
-        return alike + 3 * (exact in visitor.exact_hashes) + 2 * visitor.has_near_network(near)
-
-    comparable.sort(key=likeness, reverse=True)
-    return comparable[: parameters.RECORDS_SCORED]
+    alike: dict[int, int] = {}
+    for number, visitor in comparable:
+        likeness = sum(map(eq, values, visitor.values))
+        alike[number] = likeness + 3 * (exact in visitor.exact_hashes) + 2 * visitor.has_near_network(near)
+    bar = max(alike.values()) - parameters.LIKENESS_WITHIN
+    close = [pair for pair in comparable if alike[pair[0]] >= bar]
+    close.sort(key=lambda pair: alike[pair[0]], reverse=True)
+    return close[: parameters.RECORDS_SCORED]
 
 
 def compare(features: Features, visitor: Visitor, logs: ChangeRow, leaders: tuple[int, ...]) -> tuple[float, int]:

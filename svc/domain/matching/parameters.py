@@ -52,8 +52,12 @@ BLOCK_LENGTH: Final = 32
 """Visitor numbers kept in a block; more devices than that are counted only."""
 RECORDS_READ: Final = 20
 """Visitor records read for one identification, the token's included."""
+VOTES_WITHIN: Final = 3
+"""How many blocks a visitor may stand in fewer than the one that stands in most, to be read at all."""
 RECORDS_SCORED: Final = 12
-"""Of those, how many are compared in full after a cheap ranking."""
+LIKENESS_WITHIN: Final = 4
+"""Of those, how many are compared in full after a cheap ranking, and how many attributes they may fall behind the
+likeliest."""
 
 # ---- how devices change
 

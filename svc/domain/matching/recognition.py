@@ -202,7 +202,8 @@ def _candidates(index: Index, read: dict[int, Block], most: int) -> list[tuple[i
         if block.count <= parameters.BLOCK_LENGTH or kind in _ALWAYS_LISTED:
             for number in block.numbers:
                 votes[number] = votes.get(number, 0) + 1
-    numbers = list(votes)
+    bar = max(votes.values(), default=0) - parameters.VOTES_WITHIN
+    numbers = [number for number, counted in votes.items() if counted >= bar]
     if len(numbers) > most:
         numbers.sort(key=votes.__getitem__, reverse=True)  # stable: ties stay in order
     found = ((number, index.visitor(number)) for number in numbers[:most])

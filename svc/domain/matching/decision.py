@@ -38,7 +38,7 @@ weak, because nobody resembles it, because the report says too little."""
 
 DAY_S: Final = 86_400
 _FONTS, _LANGUAGES, _REST = int(Attribute.FONTS), int(Attribute.LANGUAGES), int(Attribute.REST)
-_TIMEZONE_BIT = BIT[Attribute.TIMEZONE]
+_CANVAS_BIT, _TIMEZONE_BIT = BIT[Attribute.CANVAS], BIT[Attribute.TIMEZONE]
 _FIRST_LANGUAGE = int(Attribute.FIRST_LANGUAGE)
 _LEADERS: Final = tuple(
     tuple(
@@ -236,6 +236,8 @@ class _Judge:
                     0 < features.os_release < visitor.os_release
                 )
                 likelihood += parameters.LOG_OTHER_VERSION + downgrades * parameters.LOG_VERSION_DOWN
+        if not agreement & _CANVAS_BIT and features.forgetful and not features.token and visitor.tokens:
+            likelihood += parameters.LOG_PRIVATE_CANVAS
         if surroundings in (NEAR, CROWDED, WIDE) and not agreement & _TIMEZONE_BIT:
             likelihood += parameters.LOG_MOVED_AT_HOME
         log_twins = self.chance.log_twins(agreement, same_version=same_version, exact=exact)

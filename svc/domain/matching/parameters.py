@@ -131,6 +131,9 @@ LOG_NEAR_REST: Final = 2.0
 LOG_FAR_REST: Final = -1.0
 """Corrections to a change of a set, when the two sets share three quarters of their members, and when they do not."""
 LOG_SAME_FIRST_LANGUAGE: Final = 1.7
+LOG_PRIVATE_CANVAS: Final = 3.5
+"""Correction to another canvas where WebKit comes without the token that this visitor has: in private windows it adds
+noise to what is read from a canvas."""
 LOG_CHANGED_AT_ONCE: Final = -1.2
 """Of any change within a day: soon after a visit comes the same report again, or another device of the household."""
 LOG_MOVED_AT_HOME: Final = -1.2

@@ -36,6 +36,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Region of this server; keys of another are refused."""
     trusted_proxies: tuple[str, ...] = ()
     """Networks (CIDR) whose X-Forwarded-For is believed."""
+    connection_os_header: Annotated[str, Meta(pattern="^[a-z0-9-]{1,64}$")] | None = None
+    """Header, in lower case, in which a trusted proxy says what operating system made the connection, as passive
+    fingerprinting of TCP sees it. Another one than the user agent's fires `vpn_os_mismatch`."""
     pepper_file: str | None = None
     """Where the pepper is kept; `pepper` in the data directory when not set."""
     network_builtin: bool = True

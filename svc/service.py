@@ -63,7 +63,7 @@ class Service:
             world=world,
             store=opened.store,
             admission=self.pipeline.admission,
-            gate=Gate(opened.pepper, config.region, config.networks()),
+            gate=Gate(opened.pepper, config.region, config.networks(), config.connection_os_header),
             deferred_key=deferred.signing_key(opened.pepper),
             network_data=self.network_data,
             request_timeout_s=config.request_timeout_s,

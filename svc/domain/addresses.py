@@ -66,19 +66,20 @@ def client_address(peer: str, forwarded_for: str | None, trusted: Sequence[IPv4N
     no address is not believed, so the nearest address that is known is the answer.
     """
     nearest = parse_ip(peer) or peer
-    if not trusted or forwarded_for is None or not _is_trusted(nearest, trusted):
+    if not trusted or forwarded_for is None or not is_trusted(nearest, trusted):
         return nearest
     for entry in reversed(forwarded_for.split(",")):
         address = parse_ip(_without_port(entry.strip()))
         if address is None:
             return nearest
         nearest = address
-        if not _is_trusted(address, trusted):
+        if not is_trusted(address, trusted):
             return address
     return nearest
 
 
-def _is_trusted(text: str, trusted: Sequence[IPv4Network | IPv6Network]) -> bool:
+def is_trusted(text: str, trusted: Sequence[IPv4Network | IPv6Network]) -> bool:
+    """Whether the address in `text` lies in one of the networks."""
     address = read_address(text)
     return address is not None and any(address in network for network in trusted)
 

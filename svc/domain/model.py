@@ -169,6 +169,8 @@ class RequestFacts(msgspec.Struct, frozen=True, kw_only=True):
     accept_language: str | None = None
     hints: ClientHints = ClientHints()
     """From the `sec-ch-ua*` headers."""
+    connection_os: str | None = None
+    """The operating system that a trusted edge saw in the connection itself, in its own words."""
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):

@@ -214,7 +214,8 @@ _SIGNALS: tuple[Signal, ...] = (
         _everywhere(5),
         "The connection was made by another operating system than the user agent says.",
         "method",
-        fires_on="Needs an edge in front of the service that looks at the connection; without one it never fires.",
+        fires_on="A trusted proxy that fingerprints connections says so, in the header that the setting "
+        "`connection_os_header` names; without one it never fires.",
     ),
     _signal(
         "vpn",

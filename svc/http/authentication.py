@@ -11,7 +11,7 @@ from ipaddress import IPv4Network, IPv6Network
 
 import msgspec
 
-from svc.domain.addresses import client_address, parse_ip
+from svc.domain.addresses import client_address, is_trusted, parse_ip
 from svc.domain.credentials import Credential, Key, KeyKind, digest, parse
 from svc.domain.model import RequestFacts, scoring_platform
 from svc.domain.origins import normalise_origin, origin_allowed
@@ -35,6 +35,8 @@ class Gate(msgspec.Struct, frozen=True):
     pepper: bytes
     region: str
     trusted_proxies: Sequence[IPv4Network | IPv6Network]
+    connection_os_header: str | None = None
+    """In which header a trusted proxy says what operating system made the connection; lower case."""
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
@@ -212,7 +214,14 @@ def _own_facts(gate: Gate, headers: Headers, peer: str) -> RequestFacts:
         user_agent=headers.get("user-agent"),
         accept_language=headers.get("accept-language"),
         hints=read_hints(headers),
+        connection_os=_connection_os(gate, headers, peer),
     )
+
+
+def _connection_os(gate: Gate, headers: Headers, peer: str) -> str | None:
+    """Believed from trusted proxies alone: anybody may send a header."""
+    header = gate.connection_os_header
+    return headers.get(header) if header is not None and is_trusted(peer, gate.trusted_proxies) else None
 
 
 def _forwarded_facts(headers: Headers) -> RequestFacts | Refusal:

@@ -48,6 +48,7 @@ class Visit:
     headers: dict[str, str] = field(default_factory=dict)
     network: Network = ORDINARY
     platform: Platform = "web"
+    connection_os: str | None = None
 
     def fired(self) -> dict[str, Observation]:
         headers = {"accept-language": "de-DE,de;q=0.9", **self.headers}
@@ -56,6 +57,7 @@ class Visit:
             user_agent=self.user_agent,
             accept_language=headers["accept-language"],
             hints=read_hints(headers),
+            connection_os=self.connection_os,
         )
         report = read_report(self.signals, facts)
         seen = detect(report, facts, read_agent(facts, report), self.network, self.platform, NOW)
@@ -117,6 +119,9 @@ BOTH_WAYS: dict[str, tuple[Visit, Visit]] = {
     "tor": (at(tor=True), at(vpn=True)),
     "vpn_public": (at(vpn=True), at(hosting=True)),
     "vpn_timezone_mismatch": (at(country_code="JP"), at(country_code="FR")),
+    "vpn_os_mismatch": (
+        replace(web(), connection_os="Linux 3.11 and newer"), replace(web(), connection_os="Windows NT kernel"),
+    ),
     "vpn_auxiliary_mobile": (app(vpn_active=True), app(vpn_active="yes")),
     "vpn_relay": (at(relay=True), at(vpn=True)),
     "vpn_low": (at(country_code="JP"), at(country_code="JP", vpn=True)),
@@ -153,8 +158,8 @@ SHOWN_ELSEWHERE = {
 }  # fmt: skip
 
 WITHOUT_A_SOURCE = {
-    # An edge that looks at the connection, and a verified attestation: neither reaches a report.
-    "vpn_os_mismatch", "attestation_failed",
+    # A verified attestation reaches no report.
+    "attestation_failed",
 }  # fmt: skip
 
 

@@ -240,3 +240,24 @@ async def test_what_is_no_address_is_not_believed(live: Live):
     for forwarded_for in ("81.2.69.160, nonsense", "", "unknown", "81.2.69.160,"):
         assert (await visit(live, secret, headers={"x-forwarded-for": forwarded_for})).status_code == 200
     assert [event.ip_address for _, event in live.events()] == ["127.0.0.1"] * 4
+
+
+@pytest.mark.parametrize(
+    ("trusted", "seen", "fires"),
+    [
+        (("127.0.0.1/32",), "Linux 3.11 and newer", True),
+        (("127.0.0.1/32",), "Windows NT kernel", False),
+        (("127.0.0.1/32",), "???", False),
+        (("10.0.0.0/8",), "Linux 3.11 and newer", False),
+    ],
+)
+async def test_what_a_connection_was_made_by_is_believed_from_trusted_proxies_alone(
+    tmp_path: Path, trusted: tuple[str, ...], seen: str, *, fires: bool
+):
+    """Signals 2, `vpn_os_mismatch`: the edge's word against the user agent's."""
+    async with live_service(tmp_path, trusted_proxies=trusted, connection_os_header="x-connection-os") as live:
+        _, key = live.issue(allowed_origins=(ORIGIN,))
+        headers = {"user-agent": USER_AGENT, "x-forwarded-for": PUBLIC_ADDRESS, "x-connection-os": seen}
+        answer = (await live.identify(key, {"timezone": "UTC"}, headers=headers)).json()
+    assert "Windows" in USER_AGENT
+    assert ("vpn_os_mismatch" in {trigger["signal"] for trigger in answer.get("triggers", ())}) == fires

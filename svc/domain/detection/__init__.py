@@ -31,11 +31,11 @@ def detect(
     """
     findings = Findings()
     programs.find(facts, agent, network, platform, findings)
-    network_signals.find(report, agent, network, findings)
+    claimed = read_claimed(facts.user_agent or report.claims.user_agent)
+    network_signals.find(report, facts, agent, network, claimed, findings)
     privacy.find(report, findings)
     if report.botd:
         botd.find(report.botd, findings)
-    claimed = read_claimed(facts.user_agent or report.claims.user_agent)
     if platform == "web":
         graphics.find(report.claims, claimed, findings)
         tampering.find(report, facts, claimed, findings)

@@ -76,6 +76,22 @@ def _system(text: str, *, ios: bool, android: bool) -> System | None:
     return "unix" if "Linux" in text or "CrOS" in text or "X11" in text else None
 
 
+def system_of_connection(seen: str | None) -> System | None:
+    """What passive fingerprinting calls an operating system, such as `Windows NT kernel` or `Linux 3.x`."""
+    text = (seen or "")[:_TEXT_LIMIT].lower()
+    for system, names in _CONNECTIONS:
+        if any(name in text for name in names):
+            return system
+    return None
+
+
+_CONNECTIONS: tuple[tuple[System, tuple[str, ...]], ...] = (
+    ("windows", ("windows",)),
+    ("apple", ("mac", "ios", "darwin", "iphone", "ipad")),
+    ("unix", ("linux", "android", "chromeos", "cros")),
+)
+
+
 def _engine(text: str, system: System | None, *, chromium: bool, android: bool) -> Engine | None:
     if "Trident/" in text or "MSIE " in text or "Edge/" in text:
         return None

@@ -6,13 +6,16 @@ side; which of them counts is the weights profile's choice (`scoring`).
 
 from __future__ import annotations
 
+from svc.domain.detection.claimed import Claimed, system_of_connection
 from svc.domain.detection.findings import Findings
 from svc.domain.detection.programs import comes_from_operator
 from svc.domain.detection.timezones import zone_fits_country
-from svc.domain.model import Agent, Attribute, Network, Report
+from svc.domain.model import Agent, Attribute, Network, Report, RequestFacts
 
 
-def find(report: Report, agent: Agent, network: Network, findings: Findings) -> None:
+def find(
+    report: Report, facts: RequestFacts, agent: Agent, network: Network, claimed: Claimed, findings: Findings
+) -> None:
     """Turn network facts into findings."""
     if network.tor:
         findings.add("tor", "exit_address", "definitive")
@@ -28,6 +31,19 @@ def find(report: Report, agent: Agent, network: Network, findings: Findings) -> 
     crawls_from_home = agent.crawler is not None and comes_from_operator(agent, network)
     if network.hosting and not explained and not crawls_from_home:
         findings.add("hosting", "hosting_range")
+    _find_listed(network, findings)
+    hints: list[str] = []
+    if _has_foreign_clock(report, network):
+        findings.add("vpn_timezone_mismatch", "timezone_vs_country", "hint")
+        hints.append("timezone_vs_country")
+    if _is_of_another_system(facts, agent, claimed):
+        findings.add("vpn_os_mismatch", "connection_vs_user_agent", "hint")
+        hints.append("connection_vs_user_agent")
+    _weigh_vpn(network, findings, hints)
+
+
+def _find_listed(network: Network, findings: Findings) -> None:
+    """What the operator's lists say."""
     if network.residential_proxy:
         findings.add("residential_proxy_listed", "residential_proxy_list")
         findings.add("residential_proxy_medium", "residential_proxy_list")
@@ -35,26 +51,27 @@ def find(report: Report, agent: Agent, network: Network, findings: Findings) -> 
         findings.add("ip_attack_source", "attack_list")
     if network.spam_source:
         findings.add("ip_email_spam", "spam_list")
-    _weigh_vpn(network, findings, foreign_clock=_has_foreign_clock(report, network, findings))
 
 
-def _has_foreign_clock(report: Report, network: Network, findings: Findings) -> bool:
+def _has_foreign_clock(report: Report, network: Network) -> bool:
     zone = report.claims.timezone
     if zone is None or network.country_code is None or Attribute.TIMEZONE in report.masked:
         return False
-    if zone_fits_country(zone, network.country_code) is not False:
-        return False
-    findings.add("vpn_timezone_mismatch", "timezone_vs_country", "hint")
-    return True
+    return zone_fits_country(zone, network.country_code) is False
 
 
-def _weigh_vpn(network: Network, findings: Findings, *, foreign_clock: bool) -> None:
+def _is_of_another_system(facts: RequestFacts, agent: Agent, claimed: Claimed) -> bool:
+    """The far end of a tunnel speaks for the device. Programs say what they like, and prove nothing by it."""
+    seen = system_of_connection(facts.connection_os)
+    return seen is not None and agent.program is None and claimed.system is not None and claimed.system != seen
+
+
+def _weigh_vpn(network: Network, findings: Findings, hints: list[str]) -> None:
     """The confidence mode: one heuristic, one proof, or two (signals.md 2). A relay is no VPN."""
-    listed = network.vpn and not network.relay
-    if listed and foreign_clock:
-        findings.add("vpn_high", "vpn_range")
-        findings.add("vpn_high", "timezone_vs_country")
-    elif listed:
-        findings.add("vpn_medium", "vpn_range")
-    elif foreign_clock:
-        findings.add("vpn_low", "timezone_vs_country", "hint")
+    if network.vpn and not network.relay:
+        signal = "vpn_high" if hints else "vpn_medium"
+        for evidence in ("vpn_range", *hints):
+            findings.add(signal, evidence)
+    elif hints:
+        for evidence in hints:
+            findings.add("vpn_low", evidence, "hint")

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from svc.domain.matching import Features, recognise
 from svc.domain.matching.blocks import block_keys
+from svc.domain.matching.calibration import FAR, HIDDEN, NEAR, UNKNOWN, WIDE, kind_of
+from svc.domain.matching.decision import judge, stated
 from svc.domain.matching.parameters import ATTRIBUTE_COUNT, BLOCK_LENGTH, RECORDS_READ
 from svc.domain.model import Attribute
 from tests.domain.matching_world import (
@@ -215,7 +217,7 @@ def test_visitors_of_another_class_are_not_compared() -> None:
     assert (seen.is_new, seen.outcome) == (True, "no_candidate")
 
 
-def test_a_link_below_92_leaves_the_template_alone() -> None:
+def test_a_link_that_is_less_than_92_percent_sure_leaves_the_template_alone() -> None:
     organization = Organization()
     first = organization.visit(features_of())
     template = organization.visitor(first.number)
@@ -227,15 +229,24 @@ def test_a_link_below_92_leaves_the_template_alone() -> None:
         trial = Organization()
         trial.visit(features_of())
         report = features_of(changed(**dict.fromkeys(names, "changed")), ip="81.2.99.3")
+        counts = {key[0]: trial.block(key).count for key in block_keys(report)}
+        judgement = judge(report, START_MS + 2 * DAY_MS, counts, [(1, template)], (), trial.statistics)
         seen = trial.visit(report, START_MS + 2 * DAY_MS)
         record = trial.visitor(1)
         assert record is not None
-        if seen.number == 1 and seen.confidence < 92:
+        if seen.number == 1 and judgement.probability < 0.92:
             weak += 1
             assert record.values == template.values
             assert record.networks == template.networks
             assert record.visits == 2
     assert weak
+
+
+def test_a_link_to_a_visitor_that_is_not_where_it_was_is_told_to_be_less_sure_than_it_is_held_to_be() -> None:
+    for token in (False, True):
+        assert stated(kind_of(NEAR, exact=True, token=token), 0.97) == 0.97
+        for surroundings in (WIDE, UNKNOWN, HIDDEN, FAR):
+            assert stated(kind_of(surroundings, exact=False, token=token), 0.97) < 0.95
 
 
 # ---- poor and hostile reports

@@ -329,7 +329,7 @@ def judge(
         outcome = "exact" if best.exact else "match"
         sole = best.exact and counts.get(blocks.EXACT, 0.0) < parameters.SOLE_DEVICE
         sole = sole and probability >= parameters.SOLE_PROBABILITY
-        confidence = 100 if sole else min(99, max(85, int(100 * probability)))
+        confidence = 100 if sole else min(99, max(85, int(100 * stated(kind, probability))))
     else:
         outcome = "ambiguous" if probability_new < 1.0 - parameters.LINK_PROBABILITY else "doubtful"
         confidence = 0
@@ -345,6 +345,17 @@ def judge(
         distinct=distinct,
         near=any((~candidate.agreement & _INDEPENDENT).bit_count() <= 2 for candidate in weighed),
     )
+
+
+def stated(kind: int, probability: float) -> float:
+    """The probability as it is told: what holds in every population, where the visitor is not where it was.
+
+    The curves are right on average, and a population full of factory copies is worse than the average. Whoever trusts a
+    number with money must find at least that share right.
+    """
+    if kind % SURROUNDINGS < WIDE:
+        return probability
+    return probability / (probability + (1.0 - probability) * math.exp(parameters.STATED_CAUTION))
 
 
 def _pool_split_records(weighed: list[_Candidate]) -> None:

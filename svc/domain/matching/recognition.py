@@ -246,7 +246,7 @@ def _linked(
     postings: tuple[tuple[BlockKey, float], ...] = ()
     dropped: tuple[BlockKey, ...] = ()
     changed: Visitor | None = None
-    if judgement.confidence >= parameters.TEMPLATE_CONFIDENCE or proven:
+    if judgement.probability >= parameters.TEMPLATE_PROBABILITY or proven:
         before = visitor
         if proven and _shared_by_two(features, visitor):
             # Two devices share this id; the one of the older token keeps it, the other gets an id when it returns.

@@ -5,7 +5,7 @@
 PYTHON ?= python3.11
 BIN := .venv/bin
 
-.PHONY: run test venv check format bench accuracy detection lock clean
+.PHONY: run test venv check format bench bench-events accuracy detection lock clean
 
 run: venv
 	$(BIN)/svc dev
@@ -34,6 +34,10 @@ format: venv
 
 bench: venv
 	$(BIN)/python -m bench.identify
+
+# Makes a million events and reads them back: a minute or two and 3 GB of the temporary directory. EVENTS=N for others.
+bench-events: venv
+	$(BIN)/python -m bench.events $(if $(EVENTS),--events $(EVENTS))
 
 # Replays the streams of the shared data beside the project, and rewrites the figures in docs. STREAMS="dev hard" for
 # others; MILLION=1 to measure among a million visitors, too; JSON=file for every figure.

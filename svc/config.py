@@ -6,6 +6,7 @@ trusted_proxies = ["10.0.0.0/8"]  SVC_TRUSTED_PROXIES=10.0.0.0/8,fd00::/8
 
 from __future__ import annotations
 
+import ssl
 import tomllib
 from collections.abc import Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -15,12 +16,18 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from svc.domain.webhooks.addresses import metadata_opened
+
 PREFIX = "SVC_"
 NOT_SETTINGS = frozenset({"SVC_DATA", "SVC_CONFIG"})
 """Variables that name where things are: read by the command line, not part of the settings."""
 
 Count = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0)]
+Digest = Annotated[str, Meta(pattern="^[0-9a-fA-F]{64}$")]
+
+LISTS = ("trusted_proxies", "attestation_packages", "attestation_digests", "webhook_allow_networks")
+"""Settings that hold several values, with commas between them in the environment."""
 
 
 class ConfigError(Exception):
@@ -50,6 +57,21 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Between two looks at that folder for files that were replaced, added or removed."""
     network_stale_days: Count = 180
     """Age at which the built-in ranges, or a file of that folder, are reported as stale."""
+    attestation_roots_file: str | None = None
+    """Root certificates of attestations, PEM or JSON as Android publishes them; the built-in ones when not set."""
+    attestation_status_file: str | None = None
+    """Android's published list of certificates that are revoked or suspended; none are known when not set."""
+    attestation_packages: tuple[str, ...] = ()
+    """Names of the Android apps that may attest; any when empty."""
+    attestation_digests: tuple[Digest, ...] = ()
+    """SHA-256, in hexadecimal, of the certificates that these apps are signed with; any when empty."""
+    webhook_allow_networks: tuple[str, ...] = ()
+    """Networks (CIDR) that webhooks may be sent to beside the public internet. One that holds the address on which a
+    cloud hands out its machines' credentials is refused."""
+    webhook_ca_file: str | None = None
+    """PEM file of authorities that are trusted for receivers, beside the usual ones."""
+    visitor_retention_days: Count = 365
+    """After which a visitor who has not come back is forgotten; not before its last event."""
     log_format: Annotated[str, Meta(pattern="^(json|console)$")] = "json"
 
     map_gib: Annotated[float, Meta(gt=0)] = 64
@@ -74,6 +96,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
         """`trusted_proxies`, read."""
         return tuple(ip_network(text) for text in self.trusted_proxies)
+
+    def webhook_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        """`webhook_allow_networks`, read."""
+        return tuple(ip_network(text) for text in self.webhook_allow_networks)
 
     def network_files(self, data: Path | None) -> Path | None:
         """`network_directory`, or where it is in the data directory; `None` where neither is known."""
@@ -102,15 +128,34 @@ def load(file: Path | None, environment: Mapping[str, str]) -> Config:
         config.networks()
     except ValueError as error:
         raise ConfigError(f"trusted_proxies: {error}") from error
+    _refuse_unsafe_webhooks(config)
     return config
+
+
+def _refuse_unsafe_webhooks(config: Config) -> None:
+    """Loudly and at the start: what these two settings get wrong would else show as deliveries that leak or fail."""
+    try:
+        opened = metadata_opened(config.webhook_networks())
+    except ValueError as error:
+        raise ConfigError(f"webhook_allow_networks: {error}") from error
+    if opened is not None:
+        raise ConfigError(
+            f"webhook_allow_networks would open {opened}, where a cloud gives a machine's credentials to whoever asks "
+            "from it; name smaller networks, without that address"
+        )
+    if config.webhook_ca_file is not None:
+        try:
+            ssl.create_default_context(cafile=config.webhook_ca_file)
+        except OSError as error:  # ssl.SSLError is one
+            raise ConfigError(f"webhook_ca_file: {config.webhook_ca_file}: {error.strerror or error}") from error
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     named = {name: text for name, text in environment.items() if name.startswith(PREFIX) and name not in NOT_SETTINGS}
     settings: dict[str, Any] = {name.removeprefix(PREFIX).lower(): text for name, text in sorted(named.items())}
     _refuse_unknown(settings, "the environment", upper=True)
-    if "trusted_proxies" in settings:
-        settings["trusted_proxies"] = [part.strip() for part in settings["trusted_proxies"].split(",") if part.strip()]
+    for name in settings.keys() & LISTS:
+        settings[name] = [part.strip() for part in settings[name].split(",") if part.strip()]
     return settings
 
 

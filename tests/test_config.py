@@ -28,6 +28,10 @@ def test_a_list_in_a_variable_is_separated_by_commas():
         ({"SVC_MAX_CONNECTIONS": "0"}, "max_connections"),
         ({"SVC_REGION": "Somewhere Else"}, "region"),
         ({"SVC_TRUSTED_PROXIES": "10.0.0.0/99"}, "trusted_proxies"),
+        ({"SVC_WEBHOOK_ALLOW_NETWORKS": "10.0.0.0/99"}, "webhook_allow_networks"),
+        ({"SVC_WEBHOOK_ALLOW_NETWORKS": "10.0.0.1/8"}, "webhook_allow_networks"),
+        ({"SVC_WEBHOOK_CA_FILE": "/does/not/exist.pem"}, "webhook_ca_file"),
+        ({"SVC_WEBHOOK_CA_FILE": __file__}, "webhook_ca_file"),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_refused_by_name(variables: dict[str, str], says: str):
@@ -52,3 +56,26 @@ def test_what_is_printed_reads_back_as_the_same(tmp_path: Path):
     file = tmp_path / "svc.toml"
     file.write_text(as_toml(config))
     assert load(file, {}) == config
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        "169.254.169.254/32", "169.254.0.0/16", "0.0.0.0/0", "168.63.129.16/32", "100.64.0.0/10", "192.0.0.0/24",
+        "fd00:ec2::254/128", "fd00:ec2::/32", "fd00::/8", "fc00::/7", "::/0", "::ffff:169.254.0.0/112", "64:ff9b::/96",
+        "64:ff9b:1::/48", "2002::/16", "::/96",
+    ],
+)  # fmt: skip
+def test_networks_that_hold_an_address_of_cloud_metadata_are_not_opened_to_webhooks(network: str):
+    with pytest.raises(ConfigError, match=r"webhook_allow_networks would open .* credentials"):
+        load(None, {"SVC_WEBHOOK_ALLOW_NETWORKS": f"10.0.0.0/8,{network}"})
+
+
+def test_networks_of_ones_own_can_be_opened_to_webhooks():
+    config = load(None, {"SVC_WEBHOOK_ALLOW_NETWORKS": "10.0.0.0/8, 127.0.0.0/8,::1/128,fd12:3456::/32"})
+    assert [str(network) for network in config.webhook_networks()] == [
+        "10.0.0.0/8",
+        "127.0.0.0/8",
+        "::1/128",
+        "fd12:3456::/32",
+    ]

@@ -1,7 +1,7 @@
 """The scorer: reads a submission before the store is asked.
 
 Owns nothing but its mailbox; the network ranges are read-only, and asked for anew for each report, since they may be
-replaced in between.
+replaced in between. What attestations are measured against stays the same.
 Hears `Admitted`. Says `Assessed` to the visitor index, or the failure of one hostile report to its asker alone.
 Never reads the store or the clock.
 """
@@ -15,6 +15,7 @@ import trio
 
 from svc.actors.mailbox import Mailbox
 from svc.actors.messages import Admitted, Assessed, Failed
+from svc.domain.attestation import Trust
 from svc.domain.identification import assess
 from svc.domain.network import Ranges
 
@@ -25,6 +26,7 @@ async def run(
     inbox: Mailbox[Admitted],
     visitor_index: Mailbox[Assessed],
     ranges: Callable[[], Ranges | None],
+    trust: Trust | None,
     batch_limit: int,
 ) -> None:
     """Until the inbox is closed and empty; then closes the visitor index's. `ranges()` are those in force now."""
@@ -32,7 +34,7 @@ async def run(
         while True:
             for admitted in await inbox.batch(batch_limit):
                 try:
-                    assessment = assess(admitted.submission, ranges())
+                    assessment = assess(admitted.submission, ranges(), trust)
                 except Exception:  # a report that breaks an adapter must not be an off-switch
                     log.exception("assessment failed", request_id=str(admitted.submission.request_id))
                     admitted.answer(Failed("internal_error"))

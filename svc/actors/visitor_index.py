@@ -1,7 +1,8 @@
 """The visitor index: the one writer of identifications.
 
 Owns the statistics of every organization that was seen since the start, and the order in which identifications are
-recorded. Hears `Assessed`, takes up to a batch of them, commits them together, and answers each caller.
+recorded. Hears `Assessed`, takes up to a batch of them, commits them together, answers each caller, and nudges the
+outbox.
 Never acknowledges what is not on disk; a commit that fails otherwise than for want of room ends the process.
 
 While one commit is on the disk the next requests gather in the mailbox: group commit without a timer.
@@ -9,6 +10,7 @@ While one commit is on the disk the next requests gather in the mailbox: group c
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import structlog
@@ -17,6 +19,7 @@ import trio
 from svc.actors.mailbox import Mailbox
 from svc.actors.messages import Assessed, Failed
 from svc.domain.matching import Statistics
+from svc.domain.webhooks.records import LaneKey
 from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFull
 from svc.store.tables import STATISTICS
@@ -28,12 +31,16 @@ LESSONS_BETWEEN_WRITES = 256
 """Lessons that an organization's statistics may be ahead of the store. A crash forgets at most so many of them."""
 
 
-async def run(inbox: Mailbox[Assessed], store: Store, batch_limit: int) -> None:
+Nudge = Callable[[Iterable[LaneKey]], None]
+"""Tells the outbox in which lanes a commit has made something due."""
+
+
+async def run(inbox: Mailbox[Assessed], store: Store, batch_limit: int, nudge: Nudge) -> None:
     """Until the inbox is closed and empty; then writes what the statistics have learned."""
     frequencies = Frequencies(store)
     try:
         while True:
-            await _record(await inbox.batch(batch_limit), store, frequencies)
+            await _record(await inbox.batch(batch_limit), store, frequencies, nudge)
             await frequencies.write_behind(LESSONS_BETWEEN_WRITES)
     except trio.EndOfChannel:
         await frequencies.write_behind(1)
@@ -82,7 +89,7 @@ class Frequencies:
             transaction.put(STATISTICS, (number,), self._known[number].to_bytes())
 
 
-async def _record(batch: list[Assessed], store: Store, frequencies: Frequencies) -> None:
+async def _record(batch: list[Assessed], store: Store, frequencies: Frequencies, nudge: Nudge) -> None:
     jobs = [
         partial(identify, assessment=message.assessment, statistics=frequencies.of(_organization(message)))
         for message in batch
@@ -98,6 +105,7 @@ async def _record(batch: list[Assessed], store: Store, frequencies: Frequencies)
         if isinstance(outcome, Recorded):
             frequencies.learn(_organization(message), outcome)
             message.admitted.answer(outcome.outcome)
+            nudge(outcome.lanes)
         else:
             request_id = str(message.assessment.submission.request_id)
             log.error("recording failed", request_id=request_id, exc_info=outcome)

@@ -12,12 +12,15 @@ import click
 import svc
 from svc.cli.data import check, data
 from svc.cli.dev import dev
+from svc.cli.documents import collection, openapi
 from svc.cli.keys import key
 from svc.cli.organizations import org
 from svc.cli.output import Refused
 from svc.cli.replay import replay
 from svc.cli.serve import serve
 from svc.cli.signals import signals
+from svc.cli.visitors import visitor
+from svc.cli.webhooks import webhook
 from svc.config import ConfigError
 from svc.store.codec import Corrupted
 from svc.store.directory import Unusable
@@ -37,7 +40,7 @@ def program() -> None:
     """  # noqa: D301  click reads \b as "leave these lines as they are"
 
 
-for command in (dev, serve, replay, org, key, data, check, signals):
+for command in (dev, serve, replay, org, key, visitor, data, check, signals, openapi, collection, webhook):
     program.add_command(command)
 
 

@@ -108,7 +108,7 @@ async def _introduce(bind: str, directory: Path, organization: Organization, iss
     click.echo(f"  secret      {issued.secret}")
     click.echo(f"  management  {issued.management}\n")
     click.echo(f"Identify this terminal, as a page on localhost would:\n\n{_curl(url, issued.public)}\n")
-    click.echo(f"Pages: {url}/healthz  {url}/readyz\nStop with Ctrl-C.")
+    click.echo(f"Pages: {url}/docs  {url}/healthz  {url}/readyz\nStop with Ctrl-C.")
 
 
 def _identify(bind: str, secret: str, sample: str) -> dict[str, Any]:

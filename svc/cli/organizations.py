@@ -1,8 +1,9 @@
-"""`svc org`: organizations, their limits and their money."""
+"""`svc org`: organizations, their limits and their money. Amounts are shown in dollars, exact to a millionth."""
 
 from __future__ import annotations
 
 import getpass
+from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from pathlib import Path
@@ -11,14 +12,22 @@ from typing import Any, cast
 import click
 
 from svc.cli.output import Refused, account, commit, data_option, json_option, opened, show, show_table
-from svc.domain.billing import BILLING_STATUSES, MICROS_PER_USD, TRANSITIONS, BillingStatus
+from svc.domain.billing import (
+    BILLING_STATUSES,
+    MICROS_PER_USD,
+    TRANSITIONS,
+    BillingChange,
+    BillingStatus,
+    LedgerEntry,
+    Usage,
+)
 from svc.domain.ratelimit import DEFAULT_LIMIT_PER_S
 from svc.domain.records import Organization
 from svc.http.schema import timestamp
 from svc.store import views
 from svc.store.directory import Opened
 from svc.store.snapshot import Transaction
-from svc.store.transactions import accounts
+from svc.store.transactions import accounts, settlement
 from svc.world import World, twenty_characters
 
 _RATE_LIMIT = click.IntRange(0, 1_000_000)
@@ -161,19 +170,102 @@ def rate_limit(organization_id: str, per_second: int, directory: Path, as_json: 
 @org.command("billing-status")
 @click.argument("organization_id", metavar="ORG")
 @click.argument("status", type=click.Choice(BILLING_STATUSES))
+@click.option("--note", default="", help="Why, kept with the change.")
 @data_option
 @json_option
-def billing_status(organization_id: str, status: str, directory: Path, as_json: bool) -> None:
+def billing_status(organization_id: str, status: str, note: str, directory: Path, as_json: bool) -> None:
     """Set the billing status: free, active, past_due or blocked."""
     wanted = cast("BillingStatus", status)
+    world = World.real()
+    now_ms = world.now_ms()
+    author = accounts.Author(world.request_id(now_ms), now_ms, getpass.getuser(), note)
     with opened(directory) as found:
         known = account(found, organization_id)
         before = known.organization.billing_status
-        job = partial(accounts.set_billing_status, number=known.organization.number, status=wanted)
+        number = known.organization.number
+        job = partial(accounts.set_billing_status, number=number, status=wanted, author=author)
         changed = commit(found, job)
     if changed == "not_allowed":
         raise Refused(f"{before} cannot become {wanted}; from there it may become {', '.join(TRANSITIONS[before])}")
     show(_shown(changed, known.balance_micros), as_json=as_json)
+
+
+@org.command()
+@click.argument("organization_id", metavar="ORG")
+@click.option("--month", type=click.DateTime(["%Y-%m"]), required=True, help="YYYY-MM, in UTC.")
+@data_option
+@json_option
+def statement(organization_id: str, month: datetime, directory: Path, as_json: bool) -> None:
+    """What the ledger says of a month: each day with a line on it, credit, and changes of the billing status."""
+    first = month.date()
+    beyond = date(first.year + first.month // 12, first.month % 12 + 1, 1)
+    with opened(directory) as found:
+        known = account(found, organization_id)
+        with found.store.read() as snapshot:
+            told = settlement.statement(snapshot, known.organization.number, _day(first), _day(beyond))
+    total = sum((row.usage for row in told.days), Usage())
+    shown: dict[str, Any] = {
+        "organization_id": organization_id,
+        "month": first.strftime("%Y-%m"),
+        "opening_balance_usd": _usd(told.opening_micros),
+        **_usage(total),
+        "closing_balance_usd": _usd(told.opening_micros + total.change_micros),
+    }
+    parts = (
+        ("days", [_statement_day(row) for row in told.days], _DAY_COLUMNS),
+        ("credits", [_credit(entry) for entry in told.credits], ("at", "credit_usd", "by")),
+        ("billing_status_changes", [_change(change) for change in told.changes], ("at", "previous", "current", "by")),
+    )
+    if as_json:
+        show({**shown, **{name: rows for name, rows, _ in parts}}, as_json=True)
+        return
+    show(shown, as_json=False)
+    for name, rows, columns in parts:
+        if rows:
+            click.echo()
+            show_table(rows, columns, name, as_json=False)
+
+
+_DAY_COLUMNS = ("date", "identifiable", "unidentifiable", "free", "charged_usd", "credit_usd", "balance_usd")
+_EPOCH = date(1970, 1, 1)
+
+
+def _day(of: date) -> int:
+    return (of - _EPOCH).days
+
+
+def _usd(micros: int) -> str:
+    return f"{Decimal(micros) / MICROS_PER_USD:f}"
+
+
+def _usage(usage: Usage) -> dict[str, Any]:
+    return {
+        "identifications": usage.identifications,
+        "identifiable": usage.identifiable,
+        "unidentifiable": usage.unidentifiable,
+        "free": usage.free,
+        "charged_usd": _usd(usage.charged_micros),
+        "credit_usd": _usd(usage.credited_micros),
+    }
+
+
+def _statement_day(row: settlement.StatementDay) -> dict[str, Any]:
+    day = (_EPOCH + timedelta(days=row.day)).isoformat()
+    return {"date": day, **_usage(row.usage), "balance_usd": _usd(row.balance_micros)}
+
+
+def _credit(entry: LedgerEntry) -> dict[str, Any]:
+    return {"at": timestamp(entry.at_ms), "credit_usd": _usd(entry.amount_micros), "by": entry.note}
+
+
+def _change(change: BillingChange) -> dict[str, Any]:
+    return {
+        "at": timestamp(change.at_ms),
+        "previous": change.previous,
+        "current": change.current,
+        "blocked_reason": change.blocked_reason,
+        "by": f"{change.by}: {change.note}" if change.note else change.by,
+    }
 
 
 def _shown(organization: Organization, balance_micros: int) -> dict[str, Any]:
@@ -183,8 +275,8 @@ def _shown(organization: Organization, balance_micros: int) -> dict[str, Any]:
         "created_at": timestamp(organization.created_at_ms),
         "billing_status": organization.billing_status,
         "blocked_reason": organization.blocked_reason,
-        "balance_usd": f"{Decimal(balance_micros) / MICROS_PER_USD:f}",
+        "balance_usd": _usd(balance_micros),
         "balance_micros": balance_micros,
-        "credit_limit_usd": f"{Decimal(organization.credit_limit_micros) / MICROS_PER_USD:f}",
+        "credit_limit_usd": _usd(organization.credit_limit_micros),
         "rate_limit_per_s": organization.rate_limit_per_s,
     }

@@ -1,14 +1,18 @@
-"""Billing: what an identification costs, who is refused, and how a billing status may change (decisions 5).
+"""Billing: what an identification costs, who is refused, what a day comes to, how a billing status may change.
+
+What may live here: prices, the records of money and of billing statuses, and the rules over them (decisions 5).
 
 Amounts are integers in millionths of a US dollar. The ledger is append-only and the balance is always its sum.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
 
+from svc.domain.ids import DAY_MS
 from svc.domain.model import Environment, State
 
 BillingStatus = Literal["free", "active", "past_due", "blocked"]
@@ -37,6 +41,83 @@ class LedgerEntry(msgspec.Struct, frozen=True, array_like=True):
     at_ms: int
     note: str = ""
     """Who did it and why, for credits."""
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """What some lines of a ledger come to. Identifications are told apart by their price."""
+
+    identifiable: int = 0
+    unidentifiable: int = 0
+    free: int = 0
+    """Production identifications that cost nothing: their network could not be looked up (interface 8)."""
+    charged_micros: int = 0
+    credited_micros: int = 0
+    """What was taken back is taken off."""
+
+    @property
+    def identifications(self) -> int:
+        return self.identifiable + self.unidentifiable + self.free
+
+    @property
+    def change_micros(self) -> int:
+        """What the balance gained."""
+        return self.credited_micros - self.charged_micros
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(*(one + more for one, more in zip(_counts(self), _counts(other), strict=True)))
+
+
+class Settlement(msgspec.Struct, frozen=True, array_like=True):
+    """What one UTC day of production traffic came to, as it is told once (decisions 8.10). Append fields."""
+
+    identifiable: int
+    unidentifiable: int
+    free: int
+    amount_micros: int
+    """Charged on that day."""
+    balance_micros: int
+    """At the end of that day."""
+    settled_at_ms: int
+
+
+class BillingChange(msgspec.Struct, frozen=True, array_like=True):
+    """One change of a billing status. Append fields, never move them."""
+
+    previous: BillingStatus
+    current: BillingStatus
+    blocked_reason: BlockedReason | None
+    at_ms: int
+    by: str
+    """The operator's name on the machine, or `settler`."""
+    note: str = ""
+
+
+OVERDUE_MS = 7 * DAY_MS
+"""How long an organization may be past due before it is blocked (decisions 5.3)."""
+SETTLED_AFTER_MS = 5 * 60 * 1000
+"""A UTC day is settled when so much of the next one is over (decisions 5.4)."""
+
+
+def tally(entries: Iterable[LedgerEntry]) -> Usage:
+    """What these lines of a ledger come to."""
+    identifiable = unidentifiable = free = charged = credited = 0
+    for entry in entries:
+        amount = entry.amount_micros
+        if entry.kind == "credit":
+            credited += amount
+            continue
+        charged -= amount
+        if not amount:
+            free += 1
+        elif amount == -UNIDENTIFIABLE_MICROS:
+            unidentifiable += 1
+        else:
+            identifiable += 1
+    return Usage(identifiable, unidentifiable, free, charged, credited)
+
+
+def _counts(usage: Usage) -> tuple[int, ...]:
+    return msgspec.structs.astuple(usage)
 
 
 def price_micros(*, environment: Environment, state: State, identifiable: bool) -> int:

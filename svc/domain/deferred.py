@@ -1,7 +1,7 @@
 """The deferred token: the capability to send one deferred report (interface 2.4, decisions 7.4).
 
 Opaque and self-contained, so that issuing one stores nothing: version, request id, expiry and a digest of key and
-origin, with an HMAC over them, base64url without padding.
+origin, with an HMAC over them, base64url without padding. And when two deferred reports are the same.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import hmac
 import struct
 from typing import NamedTuple
 from uuid import UUID
+
+import msgspec
 
 LIFETIME_MS = 24 * 3600 * 1000
 _FORM = struct.Struct(">B16sQ16s")
@@ -51,6 +53,28 @@ def open_token(signing_key: bytes, text: str, key_id: str, origin: str | None, n
 def signing_key(pepper: bytes) -> bytes:
     """The key of all deferred tokens of one installation, derived from its pepper."""
     return hmac.digest(pepper, b"svc deferred token 1", "sha256")
+
+
+def report_digest(sdk_platform: str | None, sdk_version: str | None, signals_json: bytes) -> bytes:
+    """16 bytes that two reports share when SDK and signals have the same canonical JSON (decisions 7.4).
+
+    Canonical: names sorted, no space, one spelling of each text and number, as RFC 8785 has it.
+    """
+    canonical = msgspec.json.encode((sdk_platform, sdk_version, _untyped.decode(signals_json)), order="deterministic")
+    return hashlib.blake2b(canonical, digest_size=16).digest()
+
+
+def _number(text: str) -> int | float:
+    """A number that is not written as an integer, but may be one: 1.0 and 1e0 are 1."""
+    value = float(text)
+    return int(value) if abs(value) <= _EXACT and value.is_integer() else value
+
+
+_EXACT = 2.0**53
+"""Up to here a double is as exact as an integer."""
+
+
+_untyped = msgspec.json.Decoder(float_hook=_number)
 
 
 def _binding(key_id: str, origin: str | None) -> bytes:

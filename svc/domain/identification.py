@@ -14,6 +14,7 @@ from uuid import UUID
 
 import msgspec
 
+from svc.domain.attestation import Attestation, Trust, published_trust, read_attestation
 from svc.domain.billing import price_micros
 from svc.domain.detection import detect
 from svc.domain.history import Trace, trace
@@ -76,6 +77,8 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     observations: tuple[Observation, ...]
     """What the report shows by itself; what history adds is decided in the transaction."""
     trace: Trace
+    attestation: Attestation | None
+    """What the report attests, its challenge not looked up yet; `None` where it attests nothing."""
     scored: bool
     """`False` only when nothing could be read as a report and there is no user agent (decisions 3.9)."""
     archive: bytes
@@ -117,8 +120,11 @@ class Refused(msgspec.Struct, frozen=True):
     balance_micros: int
 
 
-def assess(submission: Submission, ranges: Ranges | None) -> Assessment:
-    """Read a submission: adapters, user agent, network, features, signals. No input makes it raise."""
+def assess(submission: Submission, ranges: Ranges | None, trust: Trust | None = None) -> Assessment:
+    """Read a submission: adapters, user agent, network, features, signals, attestation. No input makes it raise.
+
+    Attestations are measured against `trust`; without it, against the published roots alone.
+    """
     report = read_report(submission.signals, submission.facts)
     agent = read_agent(submission.facts, report)
     network = read_network(submission.facts.ip, ranges)
@@ -131,6 +137,7 @@ def assess(submission: Submission, ranges: Ranges | None) -> Assessment:
         features=extract(report, agent, submission.facts, network),
         observations=detect(report, submission.facts, agent, network, platform, submission.at_ms),
         trace=trace(report, network, submission.facts.ip, submission.signals_json, submission.at_ms),
+        attestation=read_attestation(submission.signals, platform, trust or published_trust(), submission.at_ms),
         scored=bool(report.collectors or submission.facts.user_agent or report.claims.user_agent),
         archive=deflate(submission.signals_json),
     )

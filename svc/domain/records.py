@@ -89,6 +89,18 @@ class Document(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """signal -> the checks that gave it away."""
 
 
+class DeferredReport(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """What a device sent after its identification (interface 2.4). It changes nothing else."""
+
+    signals: bytes
+    """Byte for byte as they were sent, deflated."""
+    sdk_platform: str | None
+    sdk_version: str | None
+    digest: bytes
+    """Of the canonical JSON of SDK and signals, 16 bytes: the same digest is the same report."""
+    received_at_ms: int
+
+
 class WeightsSnapshot(msgspec.Struct, frozen=True, array_like=True):
     """A set of weights that scored something, kept once however often it is used."""
 
@@ -103,5 +115,7 @@ class Idempotency(msgspec.Struct, frozen=True, array_like=True):
     at_ms: int
 
 
+RETENTION_MS = 30 * 24 * 3600 * 1000
+"""How long after its arrival an event is readable (interface 8). After that it does not exist, deleted yet or not."""
 IDEMPOTENCY_MS = 24 * 3600 * 1000
 """How long an `Idempotency-Key` is remembered (decisions 3.2)."""

@@ -10,6 +10,8 @@ from typing import Literal
 
 import msgspec
 
+from svc.domain.credentials import Key
+
 Issue = Literal[
     "required", "unknown_field", "wrong_type", "malformed_json", "malformed_encoding", "out_of_range", "too_long",
     "too_deep", "invalid_url", "not_public_address", "unknown_event_type", "requires_live", "invalid_origin",
@@ -24,13 +26,23 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "no_credit": (402, "The organization's credit is used up. Ask the operator of this service for more."),
     "insufficient_role": (403, "The key's role does not allow this. Use a management key with the admin role."),
     "not_found": (404, "There is nothing at this path. Check the path and the identifiers in it."),
+    "event_not_found": (404, "There is no such event in the key's environment, or it is older than 30 days."),
     "method_not_allowed": (405, "This path does not take this method. The Allow header names those it takes."),
     "request_timeout": (408, "The request did not arrive in time. Send it again, without pauses."),
     "payload_too_large": (413, "The body is over 1 MiB, measured after decompression. Send less."),
     "unsupported_media_type": (415, "Send JSON as application/json, plain or with Content-Encoding: gzip."),
+    "webhook_limit": (409, "The organization has ten webhook endpoints, and may not have more. Delete one first."),
+    "webhook_busy": (409, "A test or redelivery is on its way to this endpoint. Wait until it has ended."),
+    "webhook_paused": (409, "The endpoint is paused. Resume it first."),
     "revision_conflict": (409, "Somebody else has saved since the revision you sent. Read the weights again and repeat your change."),
+    "sdk_key_revoked": (409, "This SDK key was revoked, which is for good. Issue a new key."),
+    "proxy_key_revoked": (409, "This proxy key was revoked before. There is nothing left to do."),
+    "supplement_conflict": (409, "Another deferred report was accepted for this request, and stays."),
     "idempotency_key_too_long": (422, "The Idempotency-Key is over 255 characters. Send a shorter one."),
     "invalid_visitor_metadata": (422, "The forwarded visitor details are missing or malformed. Send x-svc-visitor-ip with one IPv4 or IPv6 address, and well-formed x-svc-visitor-origin and x-svc-visitor-user-agent if any."),
+    "invalid_supplement": (422, "The token does not hold for this request, key and origin, or is over 24 hours old, or signals.tier is not 'deferred'."),
+    "invalid_request_id": (422, "The path names no request id. Request ids are UUIDs such as 019b76da-a800-7000-8000-000000000000."),
+    "invalid_window": (422, "The window, page or filter is not valid. The window lies within the last 30 days, its start before its end, both RFC 3339 with + sent as %2B; at most 10,000 events come before a page; level is low, medium or high; visitor is a visitor id."),
     "validation_error": (422, "The request is not valid. Mend what the details name and send it again."),
     "rate_limited": (429, "The organization is over its rate limit. Wait for the seconds in Retry-After."),
     "header_fields_too_large": (431, "The header fields are too large. Send fewer or shorter ones."),
@@ -57,6 +69,8 @@ class Refusal(msgspec.Struct, frozen=True):
     retry_after_s: int | None = None
     reason: str = ""
     """For the log only; never told to the caller."""
+    key: Key | None = None
+    """The recognised key that was refused before there was a caller: its owner may be told (decisions 8.9)."""
 
     @property
     def status(self) -> int:

@@ -70,14 +70,13 @@ def changed(
     `422 validation_error` names every fault of the change; `409 revision_conflict` says that somebody else has saved
     since. `stored` is the scope's own configuration, `None` when it has none.
     """
-    names = signal_names(platform)
-    faults = _faults(change, names)
-    if faults:
-        return Refusal("validation_error", faults)
+    refusal = faulty(change, platform)
+    if refusal is not None:
+        return refusal
     revision = 0 if stored is None else stored.revision
     if change.revision not in (None, revision):
         return Refusal("revision_conflict")
-    weights = {name: in_force.weights.get(name, 0) for name in names}
+    weights = {name: in_force.weights.get(name, 0) for name in signal_names(platform)}
     return StoredWeights(
         revision=revision + 1,
         threshold=in_force.threshold if change.threshold is None else change.threshold,
@@ -88,8 +87,9 @@ def changed(
     )
 
 
-def _faults(change: WeightsChange, names: tuple[str, ...]) -> tuple[Detail, ...]:
-    """In the body's own terms (decisions 6.3)."""
+def faulty(change: WeightsChange, platform: Platform) -> Refusal | None:
+    """What is wrong with a change whatever is stored, in the body's own terms (decisions 6.3)."""
+    names = signal_names(platform)
     faults: list[Detail] = []
     if change.threshold is not None and not SMALLEST_THRESHOLD <= change.threshold <= LARGEST_THRESHOLD:
         faults.append(Detail("suspect_threshold", "out_of_range", "body"))
@@ -98,4 +98,4 @@ def _faults(change: WeightsChange, names: tuple[str, ...]) -> tuple[Detail, ...]
             faults.append(Detail(f"weights.{name}", "unknown_signal", "body"))
         elif not 0 <= weight <= MAX_WEIGHT:
             faults.append(Detail(f"weights.{name}", "out_of_range", "body"))
-    return tuple(faults)
+    return Refusal("validation_error", tuple(faults)) if faults else None

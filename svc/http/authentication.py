@@ -67,8 +67,8 @@ def authenticate(
         return _browser(gate, snapshot, headers, peer, key, key_digest)
     if key.kind == "management":
         return _automation(gate, snapshot, headers, peer, key, key_digest)
-    if key.kind == "secret" and "origin" in headers:
-        return _unauthorized("a secret key was sent with an Origin header", key)
+    if key.kind == "secret" and "origin" in headers and not _from_the_reference(key, headers):
+        return _refused_place("a secret key was sent with an Origin header", key)
     return _server(gate, snapshot, headers, peer, key, key_digest, now_ms)
 
 
@@ -79,7 +79,7 @@ def platform_refusal(caller: Caller, platform: str | None) -> Refusal | None:
     profile = scoring_platform(platform or "web")
     if profile != "web" and profile in caller.applied.platforms:
         return None
-    return _unauthorized(f"no origin, and the platform {profile} is not one of the key's native ones", caller.key)
+    return _refused_place(f"no origin, and the platform {profile} is not one of the key's native ones", caller.key)
 
 
 def forbidden(caller: Caller, organization_id: str | None, role: str | None) -> Refusal | None:
@@ -176,11 +176,11 @@ def _server(
     else:
         forwarded = _forwarded_facts(headers)
         if isinstance(forwarded, Refusal):
-            return forwarded
+            return msgspec.structs.replace(forwarded, key=key)
         facts, sent = forwarded, headers.get("x-svc-visitor-origin")
         origin = None if sent is None else normalise_origin(sent)
         if sent is not None and origin is None:
-            return _metadata("x-svc-visitor-origin", "invalid_origin")
+            return msgspec.structs.replace(_metadata("x-svc-visitor-origin", "invalid_origin"), key=key)
     if applied is not key:
         refusal = _origin_refusal(applied, sent, origin)
         if refusal is not None:
@@ -201,10 +201,10 @@ def _origin_refusal(key: Key, sent: str | None, origin: str | None) -> Refusal |
     assert key.environment is not None
     if sent is None:
         if all(platform == "web" for platform in key.platforms):
-            return _unauthorized("no origin, and the key is for the web only", key)
+            return _refused_place("no origin, and the key is for the web only", key)
         return None
     if origin is None or not origin_allowed(origin, key.allowed_origins, key.environment):
-        return _unauthorized("the origin is not in the key's list", key)
+        return _refused_place("the origin is not in the key's list", key)
     return None
 
 
@@ -224,6 +224,18 @@ def _connection_os(gate: Gate, headers: Headers, peer: str) -> str | None:
     return headers.get(header) if header is not None and is_trusted(peer, gate.trusted_proxies) else None
 
 
+def _from_the_reference(key: Key, headers: Headers) -> bool:
+    """A development key from the page `/docs` of this very service: its origin is where it asks (decisions 2.8).
+
+    The scheme is taken as the browser says it, since a front may have ended TLS.
+    """
+    origin = normalise_origin(headers["origin"])
+    if key.environment != "development" or origin is None:
+        return False
+    scheme = origin.partition("://")[0]
+    return scheme in ("http", "https") and origin == normalise_origin(f"{scheme}://{headers.get('host', '')}")
+
+
 def _forwarded_facts(headers: Headers) -> RequestFacts | Refusal:
     sent = headers.get("x-svc-visitor-ip")
     if sent is None:
@@ -239,6 +251,11 @@ def _forwarded_facts(headers: Headers) -> RequestFacts | Refusal:
 
 def _unauthorized(reason: str, key: Key | None = None) -> Refusal:
     return Refusal("unauthorized", reason=reason if key is None else f"{reason} ({key.id})")
+
+
+def _refused_place(reason: str, key: Key) -> Refusal:
+    """A good key in the wrong place, of which its owner may be told."""
+    return Refusal("unauthorized", reason=f"{reason} ({key.id})", key=key)
 
 
 def _metadata(header: str, issue: Issue) -> Refusal:

@@ -17,7 +17,7 @@ from svc.domain.refusals import Refusal, invalid
 from svc.http.authentication import Caller
 from svc.http.body import decode_object
 from svc.http.endpoint import Call, Outcome, Services
-from svc.http.schema import IdentifyAnswer, IdentifyBody, TriggerBody
+from svc.http.schema import DuplicateAnswer, IdentifyAnswer, IdentifyBody, TriggerBody
 from svc.store import views
 from svc.store.transactions.keys import use_is_due
 from svc.world import twenty_characters
@@ -88,7 +88,7 @@ def _render(services: Services, call: Call, caller: Caller, answer: Answer) -> O
             body = _identified(services, call, caller, outcome)
             return Outcome(body, headers=_headers(answer.admission, outcome.balance_micros))
         case Duplicate():
-            body = IdentifyAnswer(request_id=str(outcome.request_id), duplicate=True)
+            body = DuplicateAnswer(str(outcome.request_id))
             headers = _headers(answer.admission, outcome.balance_micros)
             return Outcome(body, headers={**headers, "X-Request-Id": body.request_id})
         case Refused():

@@ -12,6 +12,7 @@ import msgspec
 from svc.actors.mailbox import Mailbox
 from svc.actors.messages import Identify
 from svc.domain.refusals import Refusal
+from svc.domain.webhooks.refused import RefusedRequest
 from svc.http.authentication import Caller, Gate
 from svc.store.store import Store
 from svc.world import World
@@ -28,6 +29,8 @@ class Services(NamedTuple):
     """Signs deferred tokens."""
     network_data: Callable[[], str]
     """`ok`, `missing` or `stale`, now."""
+    note_refusal: Callable[[RefusedRequest], None]
+    """Has subscribers told of it; never waits."""
     request_timeout_s: float
 
 
@@ -51,10 +54,17 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """The route's body type, decoded; `None` where it has none."""
 
 
-class Outcome(NamedTuple):
-    """What an endpoint answers: a body of the schema, nothing, or a refusal."""
+class File(NamedTuple):
+    """Bytes that are answered as they stand."""
 
-    body: msgspec.Struct | Refusal | None
+    content: bytes
+    media_type: str
+
+
+class Outcome(NamedTuple):
+    """What an endpoint answers: a body of the schema, a file, nothing, or a refusal."""
+
+    body: msgspec.Struct | File | Refusal | None
     status: int = 200
     """Of a body or of nothing; a refusal brings its own."""
     headers: Mapping[str, str] = MappingProxyType({})

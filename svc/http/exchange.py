@@ -14,12 +14,16 @@ import structlog
 import trio
 from hypercorn.typing import ASGIReceiveCallable, HTTPScope
 
+from svc.domain.credentials import Key
+from svc.domain.origins import normalise_origin
 from svc.domain.refusals import CATALOGUE, Refusal
+from svc.domain.webhooks.refused import TOLD, RefusedRequest
 from svc.http.authentication import Caller, authenticate, claimed_platform, forbidden, platform_refusal
 from svc.http.body import MAX_WIRE_BYTES, acceptable, decode, sdk_platform, unpack
-from svc.http.endpoint import Call, Outcome, Services
+from svc.http.endpoint import Call, File, Outcome, Services
 from svc.http.query import read_query
-from svc.http.routes import Found, Paths, Place, Route
+from svc.http.route import Route
+from svc.http.routes import Found, Paths, Place
 from svc.http.schema import error_body
 from svc.world import World
 
@@ -89,12 +93,50 @@ class Exchange:
         at_ms: int,
         headers: dict[str, str],
     ) -> Outcome:
-        caller: Caller | None = None
-        if route.kinds:
-            found = self._authenticate(route, scope, at_ms, headers)
-            if isinstance(found, Refusal):
-                return _refused(found, request_id)
-            caller = found
+        caller = self._authenticate(route, scope, at_ms, headers) if route.kinds else None
+        if isinstance(caller, Refusal):
+            outcome, key, ip = _refused(caller, request_id), caller.key, None
+            origin = normalise_origin(headers.get("origin", ""))
+        else:
+            outcome = await self._judge(route, place, scope, receive, request_id, at_ms, headers, caller)
+            key = None if caller is None else caller.applied
+            origin, ip = (None, None) if caller is None else (caller.origin, caller.facts.ip)
+        if route.operation_id == "identify" and key is not None and isinstance(outcome.body, Refusal):
+            self._note(key, outcome.body, request_id, at_ms, origin, ip)
+        return outcome
+
+    def _note(
+        self, key: Key, refusal: Refusal, request_id: UUID, at_ms: int, origin: str | None, ip: str | None
+    ) -> None:
+        """Whoever subscribes to `identification.refused` is told (decisions 8.9)."""
+        if refusal.status not in TOLD or key.environment is None:
+            return
+        refused = RefusedRequest(
+            organization=key.organization,
+            key_id=key.id,
+            code=refusal.code,
+            status=refusal.status,
+            environment=key.environment,
+            request_id=request_id.bytes,
+            occurred_at_ms=at_ms,
+            origin=origin,
+            ip_address=ip,
+        )
+        self._services.note_refusal(refused)
+
+    async def _judge(
+        self,
+        route: Route,
+        place: Found,
+        scope: HTTPScope,
+        receive: ASGIReceiveCallable,
+        request_id: UUID,
+        at_ms: int,
+        headers: dict[str, str],
+        caller: Caller | None,
+    ) -> Outcome:
+        """Everything after the key, in its order."""
+        if caller is not None:
             refusal = forbidden(caller, place.path.get("organization_id"), route.role)
             if refusal is not None:
                 return _refused(refusal, request_id)
@@ -204,8 +246,10 @@ def render(request_id: UUID, outcome: Outcome, origin: str | None) -> Answer:
         headers["Vary"] = "Origin"
     if body is None:
         return Answer(status, _encode(headers), b"")
-    encoded = _encoder.encode(body)
-    headers["Content-Type"] = "application/json"
+    if isinstance(body, File):
+        encoded, headers["Content-Type"] = body
+    else:
+        encoded, headers["Content-Type"] = _encoder.encode(body), "application/json"
     headers["Content-Length"] = str(len(encoded))
     return Answer(status, _encode(headers), encoded)
 

@@ -2,44 +2,49 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
-from svc.domain.credentials import KeyKind
-from svc.http import client_api, health
-from svc.http.endpoint import Endpoint
-from svc.http.schema import HealthBody, IdentifyAnswer, IdentifyBody, ReadinessBody
+from svc.http import attestation, client_api, documents, events, health
+from svc.http.management import keys, visitors, weights
+from svc.http.management.schema import (
+    IssuedProxyKeyBody,
+    IssuedSdkKeyBody,
+    IssueProxyKeyBody,
+    IssueSdkKeyBody,
+    ManagementKeyBody,
+    ProxyKeyBody,
+    ProxyKeysBody,
+    ReplaceOriginsBody,
+    RiskWeightsBody,
+    SaveWeightsBody,
+    SdkKeyBody,
+    SdkKeysBody,
+    SignalsBody,
+)
+from svc.http.route import BASE, Route
+from svc.http.schema import (
+    ChallengeAnswer,
+    DuplicateAnswer,
+    EventDetailBody,
+    EventsAnswer,
+    HealthBody,
+    IdentifyAnswer,
+    IdentifyBody,
+    ListEventsQuery,
+    ReadinessBody,
+    SupplementAnswer,
+    SupplementBody,
+)
 
-BASE = "/api/v1"
-Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+_ORGANIZATION = "/management/organizations/{organization_id}"
+_KEYED = ("unauthorized", "validation_error")
+_OWN = (*_KEYED, "not_found")
+_ADMIN = (*_OWN, "insufficient_role")
+_BODY = ("payload_too_large", "unsupported_media_type")
 
-
-class Route(msgspec.Struct, frozen=True, kw_only=True):
-    operation_id: str
-    method: Method
-    path: str
-    """Below `BASE`; `{name}` stands for one segment, any but an empty one."""
-    endpoint: Endpoint
-    kinds: tuple[KeyKind, ...] = ()
-    """Keys that may call it; none = open to all. A path with `{organization_id}` is the key's own organization's."""
-    role: Literal["admin"] | None = None
-    """The role that a management key needs; any, where there is none."""
-    query: type[msgspec.Struct] | None = None
-    """What the query may say; nothing, where there is none."""
-    body: type[msgspec.Struct] | None = None
-    answer: type[msgspec.Struct] | None
-    """Of the answer of `status`; `None` = it has no body."""
-    status: int = 200
-    from_browsers: bool = False
-    """CORS is answered (decisions 3.11)."""
-    at_root: bool = False
-    """Served without `BASE` too."""
-    errors: tuple[str, ...] = ()
-    """Codes it may answer beyond those every route has."""
-
-
-ROUTES: tuple[Route, ...] = (
+API: tuple[Route, ...] = (
     Route(
         operation_id="identify",
         method="POST",
@@ -48,6 +53,7 @@ ROUTES: tuple[Route, ...] = (
         kinds=("public", "secret", "proxy"),
         body=IdentifyBody,
         answer=IdentifyAnswer,
+        other_answers=((200, DuplicateAnswer),),
         from_browsers=True,
         errors=(
             "unauthorized",
@@ -62,12 +68,213 @@ ROUTES: tuple[Route, ...] = (
         ),
     ),
     Route(
+        operation_id="issueAttestationChallenge",
+        method="POST",
+        path="/attestation/challenge",
+        endpoint=attestation.issue,
+        kinds=("public",),
+        answer=ChallengeAnswer,
+        from_browsers=True,
+        errors=("unauthorized", "validation_error"),
+    ),
+    Route(
+        operation_id="supplementEvent",
+        method="POST",
+        path="/events/{request_id}/supplement",
+        endpoint=events.supplement_event,
+        kinds=("public",),
+        body=SupplementBody,
+        answer=SupplementAnswer,
+        status=202,
+        from_browsers=True,
+        errors=(*_KEYED, *_BODY, "supplement_conflict", "invalid_supplement", "invalid_request_id"),
+    ),
+    Route(
+        operation_id="listEvents",
+        method="GET",
+        path="/events",
+        endpoint=events.list_events,
+        kinds=("secret",),
+        query=ListEventsQuery,
+        answer=EventsAnswer,
+        errors=(*_KEYED, "invalid_window"),
+    ),
+    Route(
+        operation_id="getEvent",
+        method="GET",
+        path="/events/{request_id}",
+        endpoint=events.get_event,
+        kinds=("secret",),
+        answer=EventDetailBody,
+        errors=(*_KEYED, "event_not_found", "invalid_request_id"),
+    ),
+    Route(
+        operation_id="getManagementKey",
+        method="GET",
+        path="/management/key",
+        endpoint=keys.describe_key,
+        kinds=("management",),
+        answer=ManagementKeyBody,
+        errors=_KEYED,
+    ),
+    Route(
+        operation_id="listProxyKeys",
+        method="GET",
+        path=_ORGANIZATION + "/proxy-credentials",
+        endpoint=keys.list_proxy_keys,
+        kinds=("management",),
+        role="admin",
+        answer=ProxyKeysBody,
+        errors=_ADMIN,
+    ),
+    Route(
+        operation_id="issueProxyKey",
+        method="POST",
+        path=_ORGANIZATION + "/proxy-credentials",
+        endpoint=keys.issue_proxy_key,
+        kinds=("management",),
+        role="admin",
+        body=IssueProxyKeyBody,
+        answer=IssuedProxyKeyBody,
+        status=201,
+        errors=(*_ADMIN, *_BODY),
+    ),
+    Route(
+        operation_id="revokeProxyKey",
+        method="POST",
+        path=_ORGANIZATION + "/proxy-credentials/{proxy_credential_id}/revoke",
+        endpoint=keys.revoke_proxy_key,
+        kinds=("management",),
+        role="admin",
+        answer=ProxyKeyBody,
+        errors=(*_ADMIN, "proxy_key_revoked"),
+    ),
+    Route(
+        operation_id="listSdkKeys",
+        method="GET",
+        path=_ORGANIZATION + "/sdk-keys",
+        endpoint=keys.list_sdk_keys,
+        kinds=("management",),
+        answer=SdkKeysBody,
+        errors=_OWN,
+    ),
+    Route(
+        operation_id="issueSdkKey",
+        method="POST",
+        path=_ORGANIZATION + "/sdk-keys",
+        endpoint=keys.issue_sdk_key,
+        kinds=("management",),
+        body=IssueSdkKeyBody,
+        answer=IssuedSdkKeyBody,
+        status=201,
+        errors=(*_OWN, *_BODY),
+    ),
+    Route(
+        operation_id="revokeSdkKey",
+        method="POST",
+        path=_ORGANIZATION + "/sdk-keys/{key_id}/revoke",
+        endpoint=keys.revoke_sdk_key,
+        kinds=("management",),
+        answer=SdkKeyBody,
+        errors=(*_OWN, "sdk_key_revoked"),
+    ),
+    Route(
+        operation_id="replaceSdkKeyOrigins",
+        method="PUT",
+        path=_ORGANIZATION + "/sdk-keys/{key_id}/allowed-origins",
+        endpoint=keys.replace_origins,
+        kinds=("management",),
+        body=ReplaceOriginsBody,
+        answer=SdkKeyBody,
+        errors=(*_OWN, *_BODY, "sdk_key_revoked"),
+    ),
+    Route(
+        operation_id="getOrganizationRiskWeights",
+        method="GET",
+        path=_ORGANIZATION + "/risk-weights",
+        endpoint=weights.read_weights,
+        kinds=("management",),
+        answer=RiskWeightsBody,
+        errors=_OWN,
+    ),
+    Route(
+        operation_id="saveOrganizationRiskWeights",
+        method="PUT",
+        path=_ORGANIZATION + "/risk-weights/{platform}",
+        endpoint=weights.save,
+        kinds=("management",),
+        role="admin",
+        body=SaveWeightsBody,
+        answer=RiskWeightsBody,
+        errors=(*_ADMIN, *_BODY, "revision_conflict"),
+    ),
+    Route(
+        operation_id="restoreOrganizationRiskWeights",
+        method="DELETE",
+        path=_ORGANIZATION + "/risk-weights/{platform}",
+        endpoint=weights.restore,
+        kinds=("management",),
+        role="admin",
+        answer=RiskWeightsBody,
+        errors=_ADMIN,
+    ),
+    Route(
+        operation_id="getSdkKeyRiskWeights",
+        method="GET",
+        path=_ORGANIZATION + "/sdk-keys/{key_id}/risk-weights",
+        endpoint=weights.read_weights,
+        kinds=("management",),
+        answer=RiskWeightsBody,
+        errors=_OWN,
+    ),
+    Route(
+        operation_id="saveSdkKeyRiskWeights",
+        method="PUT",
+        path=_ORGANIZATION + "/sdk-keys/{key_id}/risk-weights/{platform}",
+        endpoint=weights.save,
+        kinds=("management",),
+        role="admin",
+        body=SaveWeightsBody,
+        answer=RiskWeightsBody,
+        errors=(*_ADMIN, *_BODY, "revision_conflict", "sdk_key_revoked"),
+    ),
+    Route(
+        operation_id="restoreSdkKeyRiskWeights",
+        method="DELETE",
+        path=_ORGANIZATION + "/sdk-keys/{key_id}/risk-weights/{platform}",
+        endpoint=weights.restore,
+        kinds=("management",),
+        role="admin",
+        answer=RiskWeightsBody,
+        errors=(*_ADMIN, "sdk_key_revoked"),
+    ),
+    Route(
+        operation_id="listRiskSignals",
+        method="GET",
+        path=_ORGANIZATION + "/risk-signals",
+        endpoint=weights.list_signals,
+        kinds=("management",),
+        answer=SignalsBody,
+        errors=_OWN,
+    ),
+    Route(
+        operation_id="eraseVisitor",
+        method="DELETE",
+        path=_ORGANIZATION + "/visitors/{visitor_id}",
+        endpoint=visitors.erase,
+        kinds=("management",),
+        role="admin",
+        answer=None,
+        status=204,
+        errors=_ADMIN,
+    ),
+    Route(
         operation_id="getHealth",
         method="GET",
         path="/healthz",
         endpoint=health.healthz,
         answer=HealthBody,
-        at_root=True,
+        under=("", BASE),
     ),
     Route(
         operation_id="getReadiness",
@@ -75,7 +282,21 @@ ROUTES: tuple[Route, ...] = (
         path="/readyz",
         endpoint=health.readyz,
         answer=ReadinessBody,
-        at_root=True,
+        other_answers=((503, ReadinessBody),),
+        under=("", BASE),
+    ),
+)
+"""What the reference describes."""
+
+_OPENAPI, _COLLECTION = documents.documents(API)
+
+ROUTES: tuple[Route, ...] = (
+    *API,
+    Route(operation_id="getOpenApi", method="GET", path="/openapi.json", endpoint=_OPENAPI, answer=None),
+    Route(operation_id="getCollection", method="GET", path="/collection.json", endpoint=_COLLECTION, answer=None),
+    Route(operation_id="getPage", method="GET", path="/docs", under=("",), endpoint=documents.page, answer=None),
+    Route(
+        operation_id="getAsset", method="GET", path="/docs/{asset}", under=("",), endpoint=documents.asset, answer=None
     ),
 )
 
@@ -139,8 +360,8 @@ def _matched(segments: tuple[str, ...], parts: list[str]) -> dict[str, str] | No
 def _by_path(routes: tuple[Route, ...]) -> dict[str, Place]:
     table: dict[str, dict[str, Route]] = {}
     for route in routes:
-        for path in (BASE + route.path, route.path) if route.at_root else (BASE + route.path,):
-            table.setdefault(path, {})[route.method] = route
+        for beginning in route.under:
+            table.setdefault(beginning + route.path, {})[route.method] = route
     return {path: _place(found) for path, found in table.items()}
 
 

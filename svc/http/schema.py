@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from svc.domain.model import Level, State
-from svc.domain.records import Event
+from svc.domain.records import Document, Event
 from svc.domain.refusals import Refusal
 
 Name64 = Annotated[str, Meta(min_length=1, max_length=64)]
@@ -44,20 +44,26 @@ class TriggerBody(msgspec.Struct, frozen=True):
 
 
 class IdentifyAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Interface 2.2. A duplicate is `request_id` and `duplicate` alone."""
+    """Interface 2.2: a new identification."""
 
     request_id: str
-    deferred_token: str | UnsetType = UNSET
-    duplicate: Literal[True] | UnsetType = UNSET
-    visitor_id: str | UnsetType = UNSET
-    visitor_is_new: bool | UnsetType = UNSET
-    identifiable: bool | UnsetType = UNSET
-    visitor_confidence: int | UnsetType = UNSET
-    state: State | UnsetType = UNSET
+    deferred_token: str
+    visitor_id: str
+    visitor_is_new: bool
+    identifiable: bool
+    visitor_confidence: int
+    state: State
     reason: str | UnsetType = UNSET
     suspect_score: int | UnsetType = UNSET
     suspect_level: Level | UnsetType = UNSET
     triggers: tuple[TriggerBody, ...] | UnsetType = UNSET
+
+
+class DuplicateAnswer(msgspec.Struct, frozen=True):
+    """Interface 2.2 and 4.1: the `Idempotency-Key` was answered before, and this is all that is said."""
+
+    request_id: str
+    duplicate: Literal[True] = True
 
 
 class EventTriggerBody(msgspec.Struct, frozen=True):
@@ -127,6 +133,108 @@ def event_row(event: Event, request_id: UUID) -> EventBody:
     )
 
 
+class ListEventsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Interface 4.2. The values of window, filters and offset are judged by `svc.domain.listing`."""
+
+    start: str | UnsetType = msgspec.field(default=UNSET, name="from")
+    end: str | UnsetType = msgspec.field(default=UNSET, name="to")
+    page: Annotated[int, Meta(ge=1)] = 1
+    limit: Annotated[int, Meta(ge=1, le=200)] = 10
+    visitor: str | UnsetType = UNSET
+    level: str | UnsetType = UNSET
+
+
+class EventsAnswer(msgspec.Struct, frozen=True):
+    """Interface 4.2: a page, newest first; one with fewer rows than `page_size` is the last."""
+
+    rows: tuple[EventBody, ...]
+    page: int
+    page_size: int
+
+
+class NetworkBody(msgspec.Struct, frozen=True, kw_only=True):
+    """What was known of the address when the event was scored."""
+
+    state: State
+    reason: str | UnsetType = UNSET
+    country_code: str | UnsetType = UNSET
+    country_name: str | UnsetType = UNSET
+    asn: str | UnsetType = UNSET
+    asn_name: str | UnsetType = UNSET
+    anonymity_network: str | UnsetType = UNSET
+
+
+class DocumentBody(msgspec.Struct, frozen=True, kw_only=True):
+    """Decisions 7.3: the submission, and what scored it."""
+
+    signals: msgspec.Raw
+    """Byte for byte as it was sent."""
+    sdk: Sdk
+    tag: str | UnsetType = UNSET
+    suspect_threshold: int
+    weights: dict[str, int]
+    """Signal -> the weight in force then."""
+    weights_scope: str
+    """Whose weights they were: `key`, `organization` or `default`."""
+    network: NetworkBody
+    """What was known of the address."""
+
+
+class EventDetailBody(EventBody, frozen=True, kw_only=True):
+    """Interface 2.3: an event with its archived detail."""
+
+    document: msgspec.Raw | None
+    """A `DocumentBody`, which is no public contract; `null` when the archive could not be read."""
+    deferred_signals: msgspec.Raw | UnsetType = UNSET
+    """Byte for byte as they were sent, which is no public contract either."""
+
+
+def event_detail(
+    event: Event, request_id: UUID, document: DocumentBody | None, deferred_signals: bytes | None
+) -> EventDetailBody:
+    """A stored event as it is read alone."""
+    row = msgspec.structs.asdict(event_row(event, request_id))
+    archived = None if document is None else msgspec.Raw(msgspec.json.encode(document))
+    deferred = UNSET if deferred_signals is None else msgspec.Raw(deferred_signals)
+    return EventDetailBody(**row, document=archived, deferred_signals=deferred)
+
+
+def document_body(event: Event, document: Document, signals: bytes, weights: dict[str, int]) -> DocumentBody:
+    """The archive of an event: its signals inflated, its weights looked up."""
+    return DocumentBody(
+        signals=msgspec.Raw(signals),
+        sdk=Sdk(platform=_present(document.sdk_platform), version=_present(document.sdk_version)),
+        tag=_present(document.tag),
+        suspect_threshold=document.suspect_threshold,
+        weights=weights,
+        weights_scope=document.weights_scope,
+        network=NetworkBody(
+            state=event.state,
+            reason=_present(event.reason),
+            country_code=_present(event.country_code),
+            country_name=_present(event.country_name),
+            asn=_present(event.asn),
+            asn_name=_present(event.asn_name),
+            anonymity_network=_present(event.anonymity_network),
+        ),
+    )
+
+
+class SupplementBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Interface 2.4. `signals` stays as it was sent, as in identify."""
+
+    token: str
+    sdk: Sdk
+    signals: msgspec.Raw
+
+
+class SupplementAnswer(msgspec.Struct, frozen=True):
+    """Interface 4.1."""
+
+    request_id: str
+    duplicate: Literal[True] | UnsetType = UNSET
+
+
 class HealthBody(msgspec.Struct, frozen=True):
     status: Literal["ok"]
     version: str
@@ -180,3 +288,10 @@ def timestamp(at_ms: int) -> str:
 
 def _present(value: str | None) -> str | UnsetType:
     return UNSET if value is None else value
+
+
+class ChallengeAnswer(msgspec.Struct, frozen=True):
+    """Interface 2.5."""
+
+    challenge: str
+    expires_at: str

@@ -42,6 +42,17 @@ class Snapshot:
                 yield table.key.unpack(raw), table.value.decode(cursor.value())
                 found = cursor.next()
 
+    def keys_down(self, table: Table[Any], start: tuple[Any, ...], end: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+        """Keys below `end` down to `start`, largest first, both given by their first parts. No value is read."""
+        first, beyond = table.key.prefix(*start), table.key.prefix(*end)
+        with self._handle.cursor(db=self._tables[table.name]) as cursor:
+            if not (cursor.prev() if cursor.set_range(beyond) else cursor.last()):
+                return
+            for raw in cursor.iterprev(keys=True, values=False):
+                if raw < first:
+                    return
+                yield table.key.unpack(raw)
+
     def count(self, table: Table[Any]) -> int:
         return self._handle.stat(self._tables[table.name])["entries"]
 

@@ -9,11 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from svc.domain.billing import LedgerEntry
+from svc.domain.attestation.challenge import Challenge
+from svc.domain.billing import BillingChange, LedgerEntry, Settlement
 from svc.domain.credentials import Key as CredentialKey
 from svc.domain.history import AddressHistory, Sending, VisitorHistory
 from svc.domain.matching import Block, Visitor
-from svc.domain.records import Document, Event, Idempotency, Organization, WeightsSnapshot
+from svc.domain.records import DeferredReport, Document, Event, Idempotency, Organization, WeightsSnapshot
+from svc.domain.webhooks.records import Attempt, AttemptCount, Delivery, Endpoint, Health, WebhookEvent
+from svc.domain.webhooks.refused import Refusals
 from svc.domain.weights import StoredWeights
 from svc.store.codec import Key, Layout, Opaque, Record, Signed, Value
 
@@ -47,7 +50,14 @@ ORGANIZATION_KEYS: Table[bytes] = Table("organization_keys", Key("IQ", text=True
 BALANCES: Table[int] = Table("balances", Key("I"), Signed())
 """organization -> micros; always the sum of its ledger"""
 LEDGER: Table[LedgerEntry] = Table("ledger", Key("I16s"), Record(LedgerEntry))
-"""organization, UUIDv7 (the request id for identifications); append-only"""
+"""organization, UUIDv7 (the request id for identifications); append-only, also where the visitor is erased: a line says
+when and how much, and nothing of whom"""
+SETTLEMENTS: Table[Settlement] = Table("settlements", Key("II"), Record(Settlement))
+"""organization, UTC day since 1970: only days with production traffic, each written once"""
+BILLING_CHANGES: Table[BillingChange] = Table("billing_changes", Key("I16s"), Record(BillingChange))
+"""organization, UUIDv7; append-only"""
+PAST_DUE: Table[int] = Table("past_due", Key("I"), Signed())
+"""organization -> since when, in ms; those that are past due now and no others"""
 
 IDEMPOTENCY: Table[Idempotency] = Table("idempotency", Key("I16s"), Record(Idempotency))
 """organization, digest of the Idempotency-Key"""
@@ -55,6 +65,17 @@ EVENTS: Table[Event] = Table("events", Key("I16s"), Record(Event))
 """organization, request id"""
 DOCUMENTS: Table[Document] = Table("documents", Key("I16s"), Record(Document))
 """organization, request id"""
+DEFERRED_REPORTS: Table[DeferredReport] = Table("deferred_reports", Key("I16s"), Record(DeferredReport))
+"""organization, request id"""
+
+# Events by time of arrival, which a request id cannot be asked for: its own time runs ahead when the clock is set back.
+# The key says it all, so that a page is counted off without reading a row that it does not show.
+EVENTS_BY_LEVEL: Table[bytes] = Table("events_by_level", Key("IBBQ16s"), Opaque())
+"""organization, place of the environment in `ENVIRONMENTS`, level (0 = not scored, 1 = low, 2 = medium, 3 = high),
+arrival, request id -> nothing"""
+EVENTS_BY_VISITOR: Table[bytes] = Table("events_by_visitor", Key("IB20sBQ16s"), Opaque())
+"""organization, environment, visitor id, level, arrival, request id -> nothing"""
+
 WEIGHTS_SNAPSHOTS: Table[WeightsSnapshot] = Table("weights_snapshots", Key("16s"), Record(WeightsSnapshot))
 """digest of the weights"""
 WEIGHTS: Table[StoredWeights] = Table("weights", Key("IB", text=True), Record(StoredWeights, remembered=1024))
@@ -69,6 +90,12 @@ VISITOR_IDS: Table[int] = Table("visitor_ids", Key("I20s"), Signed())
 """organization, visitor id -> visitor number"""
 BLOCKS: Table[Block] = Table("blocks", Key("I9s"), Layout(Block.pack, Block.unpack))
 """organization, block key (kind and 64-bit hash): which visitors look like this"""
+DEPARTED: Table[int] = Table("departed", Key("II"), Signed())
+"""organization, visitor number -> since when, in ms: visitors that are gone and may still be named in blocks"""
+ERASURES: Table[int] = Table("erasures", Key("I20s"), Signed())
+"""organization, visitor id -> visitor number, 0 = it had none: erasures that have begun and have not ended"""
+ERASED_EVENTS: Table[int] = Table("erased_events", Key("I"), Signed())
+"""organization -> events erased so far: so many idempotency keys may be answered by an event that is gone"""
 STATISTICS: Table[bytes] = Table("statistics", Key("I"), Opaque())
 """organization -> value frequencies of matching, written behind"""
 
@@ -82,6 +109,39 @@ SENDINGS: Table[Sending] = Table("sendings", Key("II16s"), Record(Sending))
 """organization, period of 30 days since 1970, digest of a nonce or of a whole report -> its first sending. Both digests
 follow from the archived document, so that whoever erases a visitor finds these rows too."""
 
+CHALLENGES: Table[Challenge] = Table("challenges", Key("II32s"), Record(Challenge))
+"""organization, period of 5 minutes since 1970 in which it was issued, the challenge itself. Rows of a period before
+the last one are never read again and may be deleted, from the left, at any time."""
+
+# The outbox. Endpoints have numbers too, given per organization and never twice, so that what is left of a removed one
+# can be nobody else's. A delivery is an event on its way to an endpoint; kinds stand by their place in
+# `DELIVERY_KINDS`, environments in `WEBHOOK_ENVIRONMENTS`.
+ENDPOINTS: Table[Endpoint] = Table("webhook_endpoints", Key("II"), Record(Endpoint, remembered=1024))
+"""organization, endpoint number: oldest first"""
+ENDPOINT_COUNTS: Table[int] = Table("webhook_endpoint_counts", Key("I"), Signed())
+"""organization -> endpoint numbers given so far"""
+ENDPOINT_HEALTH: Table[Health] = Table("webhook_endpoint_health", Key("II"), Record(Health))
+"""organization, endpoint number; no row = nothing was tried yet"""
+REMOVED_ENDPOINTS: Table[bytes] = Table("webhook_removed_endpoints", Key("II"), Opaque())
+"""organization, endpoint number -> nothing: its rows are still to be swept away"""
+WEBHOOK_EVENTS: Table[WebhookEvent] = Table("webhook_events", Key("I16s"), Record(WebhookEvent))
+"""organization, event id"""
+DELIVERIES: Table[Delivery] = Table("webhook_deliveries", Key("II16sB"), Record(Delivery))
+"""organization, endpoint number, event id, kind; kept after the end, for redelivery"""
+DUE: Table[bytes] = Table("webhook_due", Key("IIQ16sB"), Opaque())
+"""organization, endpoint number, due_ms, event id, kind -> nothing: the schedule of each endpoint is a range, and one
+that has a million rows to wait for is in nobody's way"""
+MANUAL: Table[bytes] = Table("webhook_manual", Key("II"), Opaque())
+"""organization, endpoint number -> event id and kind of the one test or redelivery that is queued"""
+ATTEMPTS: Table[Attempt] = Table("webhook_attempts", Key("I16s"), Record(Attempt))
+"""organization, attempt id"""
+ATTEMPTS_BY_ENVIRONMENT: Table[bytes] = Table("webhook_attempts_by_environment", Key("IB16s"), Opaque())
+"""organization, environment, attempt id -> nothing"""
+ATTEMPT_COUNTS: Table[AttemptCount] = Table("webhook_attempt_counts", Key("III"), Record(AttemptCount))
+"""organization, endpoint number, minute since 1970; those of the last 24 hours are kept"""
+REFUSALS: Table[Refusals] = Table("webhook_refusals", Key("I", text=True), Record(Refusals))
+"""organization, key id and code as `key_.../code`: refusals of the last minute"""
+
 TABLES: tuple[Table[Any], ...] = (
     META,
     ORGANIZATIONS,
@@ -91,17 +151,39 @@ TABLES: tuple[Table[Any], ...] = (
     ORGANIZATION_KEYS,
     BALANCES,
     LEDGER,
+    SETTLEMENTS,
+    BILLING_CHANGES,
+    PAST_DUE,
     IDEMPOTENCY,
     EVENTS,
     DOCUMENTS,
+    DEFERRED_REPORTS,
+    EVENTS_BY_LEVEL,
+    EVENTS_BY_VISITOR,
     WEIGHTS_SNAPSHOTS,
     WEIGHTS,
     VISITORS,
     VISITOR_COUNTS,
     VISITOR_IDS,
     BLOCKS,
+    DEPARTED,
+    ERASURES,
+    ERASED_EVENTS,
     STATISTICS,
     VISITOR_HISTORY,
     ADDRESS_HISTORY,
     SENDINGS,
+    CHALLENGES,
+    ENDPOINTS,
+    ENDPOINT_COUNTS,
+    ENDPOINT_HEALTH,
+    REMOVED_ENDPOINTS,
+    WEBHOOK_EVENTS,
+    DELIVERIES,
+    DUE,
+    MANUAL,
+    ATTEMPTS,
+    ATTEMPTS_BY_ENVIRONMENT,
+    ATTEMPT_COUNTS,
+    REFUSALS,
 )

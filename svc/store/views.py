@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from svc.domain.credentials import Key
+from svc.domain.credentials import Key, KeyKind, is_key_id
 from svc.domain.model import PLATFORMS, Platform
-from svc.domain.records import Document, Event, Organization
+from svc.domain.records import DeferredReport, Document, Event, Organization
 from svc.domain.scoring import Weights
 from svc.domain.weights import StoredWeights, resolve
 from svc.store.snapshot import Snapshot
 from svc.store.tables import (
     BALANCES,
+    DEFERRED_REPORTS,
     DOCUMENTS,
     EVENTS,
     KEY_IDS,
@@ -21,15 +23,25 @@ from svc.store.tables import (
     ORGANIZATION_KEYS,
     ORGANIZATIONS,
     WEIGHTS,
+    WEIGHTS_SNAPSHOTS,
 )
 
-SDK_KEYS = ("public", "secret")
+SDK_KEYS: tuple[KeyKind, ...] = ("public", "secret")
 """Kinds of keys that have weights of their own."""
 
 
 class Account(NamedTuple):
     organization: Organization
     balance_micros: int
+
+
+class ScopeWeights(NamedTuple):
+    """One platform as an organization or one of its keys sees it."""
+
+    platform: Platform
+    stored: StoredWeights | None
+    """The scope's own configuration; `None` when its parent's is in force."""
+    in_force: Weights
 
 
 def find_key(snapshot: Snapshot, digest: bytes) -> Key | None:
@@ -72,11 +84,27 @@ def document(snapshot: Snapshot, number: int, request_id: UUID) -> Document | No
     return snapshot.get(DOCUMENTS, number, request_id.bytes)
 
 
+def deferred_report(snapshot: Snapshot, number: int, request_id: UUID) -> DeferredReport | None:
+    return snapshot.get(DEFERRED_REPORTS, number, request_id.bytes)
+
+
+def weights_snapshot(snapshot: Snapshot, digest: bytes) -> dict[str, int]:
+    """The weights that a document names, which are kept as long as any document is."""
+    kept = snapshot.get(WEIGHTS_SNAPSHOTS, digest)
+    assert kept is not None, f"the weights {digest.hex()} are not kept"
+    return kept.weights
+
+
+def find_key_of(snapshot: Snapshot, number: int, key_id: str, kinds: Sequence[KeyKind]) -> Key | None:
+    """A key of the organization and of one of these kinds, revoked or not, by its id, which may be any text."""
+    digest = snapshot.get(KEY_IDS, key_id) if is_key_id(key_id) else None
+    key = None if digest is None else snapshot.get(KEYS, digest)
+    return key if key is not None and key.organization == number and key.kind in kinds else None
+
+
 def find_sdk_key(snapshot: Snapshot, number: int, key_id: str) -> Key | None:
     """A public or secret key of the organization, revoked or not, by its id."""
-    digest = snapshot.get(KEY_IDS, key_id) if key_id else None
-    key = None if digest is None else snapshot.get(KEYS, digest)
-    return key if key is not None and key.organization == number and key.kind in SDK_KEYS else None
+    return find_key_of(snapshot, number, key_id, SDK_KEYS)
 
 
 def weights_key(number: int, key_id: str | None, platform: Platform) -> tuple[int, int, str]:
@@ -94,3 +122,15 @@ def weights_in_force(snapshot: Snapshot, number: int, key_id: str | None, platfo
     of_key = None if key_id is None else stored_weights(snapshot, number, key_id, platform)
     of_organization = stored_weights(snapshot, number, None, platform) if of_key is None else None
     return resolve(of_key, of_organization, platform)
+
+
+def scope_weights(snapshot: Snapshot, number: int, key_id: str | None) -> tuple[ScopeWeights, ...]:
+    """Every platform's weights, as the organization (`key_id=None`) or one of its keys sees them."""
+    return tuple(
+        ScopeWeights(
+            platform,
+            stored_weights(snapshot, number, key_id, platform),
+            weights_in_force(snapshot, number, key_id, platform),
+        )
+        for platform in PLATFORMS
+    )

@@ -1,4 +1,4 @@
-from svc.domain.billing import TRANSITIONS, price_micros, refused_for_money
+from svc.domain.billing import TRANSITIONS, LedgerEntry, Usage, price_micros, refused_for_money, tally
 
 
 def test_an_identification_costs_3000_micros_and_500_when_it_identifies_nobody():
@@ -35,3 +35,15 @@ def test_any_status_may_be_blocked_and_none_leads_to_itself():
     for status, following in TRANSITIONS.items():
         assert status not in following
         assert status == "blocked" or "blocked" in following
+
+
+def test_lines_of_a_ledger_are_told_apart_by_kind_and_price():
+    prices = (3_000, 3_000, 500, 0)
+    lines = [LedgerEntry("identification", -price, 0) for price in prices]
+    lines += [LedgerEntry("credit", 70, 0), LedgerEntry("credit", -20, 0)]
+    usage = tally(lines)
+    assert usage == Usage(identifiable=2, unidentifiable=1, free=1, charged_micros=6_500, credited_micros=50)
+    assert (usage.identifications, usage.change_micros) == (4, 50 - 6_500)
+    assert usage.change_micros == sum(line.amount_micros for line in lines)
+    assert tally(lines[:3]) + tally(lines[3:]) == usage
+    assert tally(()) == Usage()

@@ -1,10 +1,11 @@
 from uuid import UUID
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.deferred import LIFETIME_MS, issue_token, open_token, signing_key
+from svc.domain.deferred import LIFETIME_MS, issue_token, open_token, report_digest, signing_key
 
 KEY = signing_key(b"p" * 32)
 REQUEST = UUID("0198a1b2-c3d4-7000-8000-000000000001")
@@ -44,3 +45,41 @@ def test_no_text_makes_it_raise(text: str):
 def test_another_installation_cannot_open_it():
     token = issue_token(KEY, REQUEST, "key_a", None, NOW)
     assert open_token(signing_key(b"q" * 32), token, "key_a", None, NOW) is None
+
+
+def test_a_report_is_the_same_in_any_order_spacing_and_spelling():
+    digest = report_digest("web", None, b'{"a":{"x":1,"y":[1.5,"\xc3\xbc"]},"b":100}')
+    assert len(digest) == 16
+    assert report_digest("web", None, b' {"b":1e2, "a":{"y":[1.50,"\\u00fc"],"x":1.0}}') == digest
+
+
+@pytest.mark.parametrize(
+    ("platform", "version", "signals"),
+    [
+        ("ios", None, b'{"a":1}'),
+        (None, None, b'{"a":1}'),
+        ("web", "1", b'{"a":1}'),
+        ("web", None, b'{"a":1.5}'),
+        ("web", None, b'{"a":"1"}'),
+        ("web", None, b'{"a":[1]}'),
+        ("web", None, b'{"a":1,"b":null}'),
+    ],
+)
+def test_whatever_else_differs_is_another_report(platform: str | None, version: str | None, signals: bytes):
+    assert report_digest(platform, version, signals) != report_digest("web", None, b'{"a":1}')
+
+
+@given(
+    st.recursive(
+        st.none()
+        | st.booleans()
+        | st.integers(-(2**63), 2**64 - 1)
+        | st.floats(allow_nan=False, allow_infinity=False)
+        | st.text(max_size=5),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+        max_leaves=8,
+    )
+)
+def test_the_same_value_written_twice_is_the_same_report(value: object):
+    compact = msgspec.json.encode({"a": value})
+    assert report_digest(None, None, msgspec.json.format(compact, indent=2)) == report_digest(None, None, compact)

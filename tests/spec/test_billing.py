@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import getpass
+from collections.abc import Iterable
+from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
+from uuid import UUID
 
 import pytest
 
-from svc.domain.billing import BILLING_STATUSES
+from svc.domain.billing import BILLING_STATUSES, LedgerEntry
+from svc.domain.ids import first_id
 from svc.domain.records import Organization
+from svc.store.directory import open_directory
 from svc.store.tables import LEDGER
 from svc.store.transactions import accounts
-from tests.spec.answers import BROWSER, TOO_LITTLE, assert_error, forward, nothing_stored, visit
+from svc.world import World
+from tests.spec.answers import BROWSER, TIMESTAMP, TOO_LITTLE, assert_error, forward, nothing_stored, visit
+from tests.spec.commands import Run
 from tests.support.live import PUBLIC_ADDRESS, Live, report
 
 
@@ -155,7 +164,8 @@ async def test_a_blocked_organization_is_refused_in_production_only(live: Live):
 async def test_blocked_is_said_before_no_credit(live: Live):
     """Decisions 5: more credit would not help who is blocked."""
     organization, secret = production_key(live, 0)
-    block = partial(accounts.set_billing_status, number=organization.number, status="blocked")
+    author = accounts.Author(live.world.request_id(0), 0, "operator")
+    block = partial(accounts.set_billing_status, number=organization.number, status="blocked", author=author)
     live.found.store.write_now([block])
     with nothing_stored(live):
         assert_error(await visit(live, secret), 402, "billing_blocked")
@@ -165,3 +175,74 @@ async def test_a_new_organization_is_free_and_statuses_are_four():
     """Interface 3, decisions 5.2."""
     assert Organization("org_x", 1, "new", 0).billing_status == "free"
     assert BILLING_STATUSES == ("free", "active", "past_due", "blocked")
+
+
+def test_a_statement_says_what_each_day_came_to(run: Run, tmp_path: Path):
+    """Decisions 5.1, 10: identifications by price, credit, balance; exact, and closed by what the ledger sums to."""
+    org = run("org", "create", "Shop", "--credit-usd", 1, "--json").json["organization_id"]
+    lines = (("2020-01-01", 3_000), ("2020-01-31", 3_000), ("2020-01-31", 500), ("2020-01-31", 0), ("2020-02-01", 500))
+    enter_lines(tmp_path, lines)
+    told = run("org", "statement", org, "--month", "2020-01", "--json").json
+    assert [tuple(day.values()) for day in told["days"]] == [
+        ("2020-01-01", 1, 1, 0, 0, "0.003", "0", "-0.003"),
+        ("2020-01-31", 3, 1, 1, 1, "0.0035", "0", "-0.0065"),
+    ]
+    assert (told["month"], told["opening_balance_usd"], told["closing_balance_usd"]) == ("2020-01", "0", "-0.0065")
+    assert (told["identifications"], told["charged_usd"], told["credits"]) == (4, "0.0065", [])
+    told = run("org", "statement", org, "--month", "2020-02", "--json").json
+    assert (told["opening_balance_usd"], told["closing_balance_usd"]) == ("-0.0065", "-0.007")
+    assert run("org", "show", org, "--json").json["balance_micros"] == 1_000_000 - 7_000
+
+
+def test_a_statement_shows_credit_and_changes_of_status_with_who_and_when(run: Run):
+    """Decisions 5.1, 5.3: the operator's name on the machine, and the note."""
+    org = run("org", "create", "Shop", "--json").json["organization_id"]
+    assert run("org", "credit", org, "--usd", "2.5", "--note", "invoice 7").status == 0
+    assert run("org", "credit", org, "--usd", "-1").status == 0
+    assert run("org", "billing-status", org, "active").status == 0
+    assert run("org", "billing-status", org, "blocked", "--note", "fraud").status == 0
+    assert run("org", "billing-status", org, "blocked").status == 0  # it was: nothing changes
+    today = datetime.now(UTC)
+    told = run("org", "statement", org, "--month", today.strftime("%Y-%m"), "--json").json
+    who = getpass.getuser()
+    given = [(line["credit_usd"], line["by"]) for line in told["credits"]]
+    assert given == [("2.5", f"{who}: invoice 7"), ("-1", who)]
+    changes = [tuple(change.values())[1:] for change in told["billing_status_changes"]]
+    assert changes == [("free", "active", None, who), ("active", "blocked", "operator", f"{who}: fraud")]
+    for line in told["credits"] + told["billing_status_changes"]:
+        assert TIMESTAMP.fullmatch(line["at"])
+    (day,) = told["days"]
+    assert (day["credit_usd"], day["balance_usd"]) == ("1.5", "1.5")
+    shown = run("org", "statement", org, "--month", today.strftime("%Y-%m"))
+    assert shown.status == 0
+    for text in ("invoice 7", "blocked", "1.5"):
+        assert text in shown.out
+    assert run("check", "--json").json["ok"] is True
+
+
+def test_a_month_without_lines_keeps_the_balance_of_its_time(run: Run, tmp_path: Path):
+    """Decisions 5.1: what came later is not in it; the last month of a year ends with the year."""
+    org = run("org", "create", "Shop", "--json").json["organization_id"]
+    enter_lines(tmp_path, [("2020-12-31", 3_000), ("2021-01-01", 500)])
+    months = (("2020-11", "0", "0"), ("2020-12", "0", "-0.003"), ("2021-01", "-0.003", "-0.0035"))
+    for month, opening, closing in (*months, ("2021-02", "-0.0035", "-0.0035")):
+        told = run("org", "statement", org, "--month", month, "--json").json
+        assert (told["opening_balance_usd"], told["closing_balance_usd"]) == (opening, closing)
+    for month in ("2020", "2020-13", "January"):
+        run("org", "statement", org, "--month", month).assert_usage()
+    run("org", "statement", org).assert_usage()
+    run("org", "statement", "org_x", "--month", "2026-01").assert_refused("org_x")
+
+
+def enter_lines(directory: Path, lines: Iterable[tuple[str, int]]) -> None:
+    """Identifications of these days and prices on the ledger of the first organization."""
+    world = World.real()
+    found = open_directory(directory / "data", world.run_sync, world.entropy)
+    jobs = []
+    for day, price in lines:
+        at_ms = round(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp() * 1000)
+        entry = LedgerEntry("identification", -price, at_ms)
+        entry_id = UUID(bytes=first_id(at_ms)[:6] + bytes((0x70, len(jobs), 0x80, *range(7))))
+        jobs.append(partial(accounts.enter, number=1, entry_id=entry_id, entry=entry))
+    found.store.write_now(jobs)
+    found.store.close()

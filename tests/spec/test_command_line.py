@@ -37,7 +37,7 @@ def issue(run: Run, *arguments: object) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "command",
     ["", "dev", "serve", "org", "org create", "org list", "org show", "org credit", "org billing-status",
-     "org rate-limit", "org credit-limit",
+     "org rate-limit", "org credit-limit", "org statement", "visitor", "visitor erase", "signals", "webhook",
      "key", "key issue", "key list", "key revoke", "data", "data status", "data check", "check"],
 )  # fmt: skip
 def test_every_command_explains_itself(run: Run, command: str):

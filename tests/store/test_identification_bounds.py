@@ -4,22 +4,39 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from svc.domain.history import SAMPLED_VISITORS
 from svc.domain.identification import Submission, assess
 from svc.domain.matching import Statistics
 from svc.domain.model import RequestFacts
 from svc.domain.network import Range
+from svc.domain.weights import WeightsChange
 from svc.store.directory import open_directory
 from svc.store.snapshot import Transaction
-from svc.store.tables import ADDRESS_HISTORY, BLOCKS, SENDINGS, VISITOR_HISTORY, VISITORS, WEIGHTS
+from svc.store.tables import (
+    ADDRESS_HISTORY,
+    BLOCKS,
+    DELIVERIES,
+    DUE,
+    ENDPOINTS,
+    ORGANIZATIONS,
+    SENDINGS,
+    VISITOR_HISTORY,
+    VISITORS,
+    WEBHOOK_EVENTS,
+    WEIGHTS,
+)
 from svc.store.transactions.accounts import add_credit, create_organization
 from svc.store.transactions.identification import Recorded, identify
+from svc.store.transactions.webhook_endpoints import NewEndpoint, create_endpoint
+from svc.store.transactions.weights import save_weights
 from svc.world import World, twenty_characters
 from tests.support.live import report
 
@@ -41,6 +58,13 @@ class Counted(Transaction):
     def has(self, table: Any, *key: Any) -> bool:
         self.read[table.name] += 1
         return super().has(table, *key)
+
+    def scan(self, table: Any, *prefix: Any, start: Any = None) -> Iterator[tuple[tuple[Any, ...], Any]]:
+        """An empty range costs a read too, as does each row of another."""
+        self.read[table.name] += 1
+        for place, row in enumerate(super().scan(table, *prefix, start=start)):
+            self.read[table.name] += place > 0
+            yield row
 
     def put(self, table: Any, key: tuple[Any, ...], value: Any) -> None:
         self.written[table.name] += 1
@@ -118,7 +142,7 @@ def test_an_identification_touches_no_more_rows_than_it_says(tmp_path: Path):
         (counted,) = kept
         most_read |= counted.read
         most_of_history |= Counter({name: counted.written[name] for name in HISTORY})
-        apart = (BLOCKS.name, VISITORS.name, WEIGHTS.name, *HISTORY)
+        apart = (BLOCKS.name, VISITORS.name, WEIGHTS.name, ENDPOINTS.name, *HISTORY)
         most_beside = max(most_beside, counted.read.total() - sum(counted.read[name] for name in apart))
         most_written = max(most_written, counted.written.total() - sum(counted.written[name] for name in HISTORY))
     found.store.close()
@@ -127,8 +151,9 @@ def test_an_identification_touches_no_more_rows_than_it_says(tmp_path: Path):
     assert [most_read[name] for name in HISTORY] == [2, 1, 2]
     assert [most_of_history[name] for name in HISTORY] == [1, 1, 1]
     assert most_read[WEIGHTS.name] == 2
+    assert most_read[ENDPOINTS.name] == 1
     assert most_beside <= 7
-    assert 10 < most_written <= 20
+    assert 12 < most_written <= 22
 
 
 def test_a_crowded_address_costs_no_more_than_a_quiet_one(tmp_path: Path):
@@ -164,3 +189,47 @@ def test_a_crowded_address_costs_no_more_than_a_quiet_one(tmp_path: Path):
     ((_, history),) = rows
     assert len(history.visitors) == SAMPLED_VISITORS
     assert len(ADDRESS_HISTORY.value.encode(history)) < 400
+
+
+@pytest.mark.parametrize("endpoints", [1, 10])
+def test_webhook_endpoints_cost_two_rows_each_for_each_event(tmp_path: Path, endpoints: int):
+    """Every identification is suspicious here, and every endpoint subscribes to both of its events."""
+    world = World.real()
+    found = open_directory(tmp_path, world.run_sync, world.entropy, durable=False, map_bytes=64 << 20)
+    counts: list[tuple[Counter[str], Counter[str]]] = []
+
+    def prepare(transaction: Transaction) -> None:
+        create_organization(transaction, organization_id="org_x", name="x", now_ms=0, rate_limit_per_s=0)
+        save_weights(transaction, 1, None, "web", WeightsChange(threshold=1, weights={"automation": 100}), 0)
+        for place in range(endpoints):
+            new = NewEndpoint(
+                id=f"whk_{place}",
+                url="https://receiver.example/",
+                description="",
+                environment="test",
+                events=("identification.completed", "visitor.suspect"),
+            )
+            create_endpoint(transaction, 1, new, b"", 0)
+
+    def job(transaction: Transaction) -> Recorded:
+        counted = Counted(transaction)
+        signals = {**report(1), "webdriver": True}
+        given = msgspec.structs.replace(
+            submission(1, random.Random(1)),
+            environment="development",
+            facts=RequestFacts(ip="81.2.69.160", user_agent="HeadlessChrome"),
+            signals=signals,
+            signals_json=msgspec.json.encode(signals),
+        )
+        recorded = identify(counted, assess(given, Everywhere()), Statistics())
+        counts.append((counted.read, counted.written))
+        return recorded
+
+    assert found.store.write_now([prepare]) == [None]
+    (recorded,) = found.store.write_now([job])
+    found.store.close()
+    assert isinstance(recorded, Recorded)
+    assert len(recorded.lanes) == endpoints
+    ((read, written),) = counts
+    assert (read[ENDPOINTS.name], read[ORGANIZATIONS.name]) == (endpoints, 1)
+    assert [written[table.name] for table in (WEBHOOK_EVENTS, DELIVERIES, DUE)] == [2, 2 * endpoints, 2 * endpoints]

@@ -17,12 +17,14 @@ from svc.cli.organizations import create_organization
 from svc.config import Config
 from svc.domain.credentials import Key
 from svc.domain.records import Event, Organization
+from svc.domain.webhooks.transport_types import Transport
 from svc.service import Service, listen
 from svc.store import views
 from svc.store.directory import Opened, open_directory
 from svc.store.tables import KEYS, META, STATISTICS, TABLES
 from svc.store.transactions import accounts, keys
 from svc.world import RunSync, World
+from tests.support import conformity
 from tests.support.worlds import EPOCH_MS, SettableClock, settable_world
 
 ORIGIN = "https://shop.example"
@@ -39,7 +41,7 @@ class Live:
         self.service = service
         self.port = port
         self.url = f"http://127.0.0.1:{port}"
-        self.client = httpx.AsyncClient(base_url=self.url, timeout=10)
+        self.client = httpx.AsyncClient(base_url=self.url, timeout=10, event_hooks={"response": [conformity.check]})
         self.organization = self.new_organization()
 
     def new_organization(self, *, credit_usd: float = 10, rate_limit: int = 0) -> Organization:
@@ -60,8 +62,9 @@ class Live:
         self.found.store.write_now([partial(keys.revoke_key, key_id=key.id, now_ms=self.clock.now_ms)])
 
     def set_billing_status(self, status: str) -> None:
-        number = self.organization.number
-        self.found.store.write_now([partial(accounts.set_billing_status, number=number, status=status)])
+        number, now_ms = self.organization.number, self.clock.now_ms
+        author = accounts.Author(self.world.request_id(now_ms), now_ms, "operator")
+        self.found.store.write_now([partial(accounts.set_billing_status, number=number, status=status, author=author)])
 
     def balance(self) -> int:
         with self.found.store.read() as snapshot:
@@ -145,12 +148,13 @@ async def live_service(
     run_sync: RunSync | None = None,
     map_bytes: int = 64 << 20,
     now_ms: int = EPOCH_MS,
+    transport: Transport | None = None,
     **settings: Any,
 ) -> AsyncGenerator[Live, None]:
     """Serve from a data directory; drained, and every invariant checked, at the end.
 
     `run_sync` takes the place of real threads, such as `HeldThreads()`; `map_bytes` is the room in the store, `now_ms`
-    the time at the start.
+    the time at the start; `transport` takes the place of the network for webhooks.
     """
     from svc.store.invariants import violations
 
@@ -163,7 +167,7 @@ async def live_service(
     shutdown = trio.Event()
     try:
         async with trio.open_nursery() as nursery:
-            service = Service(config, world, found)
+            service = Service(config, world, found, transport=transport)
             edge = await nursery.start(service.run, await listen("127.0.0.1:0"), shutdown)
             live = Live(found, world, clock, service, edge.addresses[0][1])
             async with live.client:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 from uuid import UUID
 
 import msgspec
 
-from svc.domain.billing import TRANSITIONS, BillingStatus, LedgerEntry
+from svc.domain.billing import TRANSITIONS, BillingChange, BillingStatus, BlockedReason, LedgerEntry
 from svc.domain.records import Organization
+from svc.domain.webhooks.payloads import BillingStatusChanged
 from svc.store.snapshot import Transaction
-from svc.store.tables import BALANCES, LEDGER, META, ORGANIZATION_IDS, ORGANIZATIONS
+from svc.store.tables import BALANCES, BILLING_CHANGES, LEDGER, META, ORGANIZATION_IDS, ORGANIZATIONS, PAST_DUE
+from svc.store.transactions.webhooks import enqueue
 
 
 def create_organization(
@@ -49,16 +51,50 @@ def set_credit_limit(transaction: Transaction, number: int, micros: int) -> Orga
     return _change(transaction, number, credit_limit_micros=micros)
 
 
+class Author(NamedTuple):
+    """Who changes a billing status, when and why."""
+
+    change_id: UUID
+    """UUIDv7."""
+    at_ms: int
+    by: str
+    note: str = ""
+
+
 def set_billing_status(
-    transaction: Transaction, number: int, status: BillingStatus
+    transaction: Transaction, number: int, status: BillingStatus, author: Author
 ) -> Organization | Literal["not_allowed"]:
-    """Follow the table of transitions (decisions 5.3); the same status again changes nothing."""
+    """By the operator, as the table of transitions says (decisions 5.3); the same status again changes nothing."""
     organization = _organization(transaction, number)
     if status == organization.billing_status:
         return organization
     if status not in TRANSITIONS[organization.billing_status]:
         return "not_allowed"
-    reason = "operator" if status == "blocked" else None
+    return change_billing_status(transaction, organization, status, "operator" if status == "blocked" else None, author)
+
+
+def change_billing_status(
+    transaction: Transaction,
+    organization: Organization,
+    status: BillingStatus,
+    reason: BlockedReason | None,
+    author: Author,
+) -> Organization:
+    """The only way a billing status changes, whoever changes it; its webhooks are queued with it (decisions 8.9)."""
+    number, before = organization.number, organization.billing_status
+    change = BillingChange(before, status, reason, author.at_ms, author.by, author.note)
+    transaction.put(BILLING_CHANGES, (number, author.change_id.bytes), change)
+    if status == "past_due":
+        transaction.put(PAST_DUE, (number,), author.at_ms)
+    else:
+        transaction.delete(PAST_DUE, number)
+    told = BillingStatusChanged(
+        previous_status=before,
+        current_status=status,
+        accepting_traffic=status != "blocked",
+        blocked_reason=reason,
+    )
+    enqueue(transaction, number, "billing.status_changed", "live", told, author.at_ms)
     return _change(transaction, number, billing_status=status, blocked_reason=reason)
 
 

@@ -4,7 +4,9 @@ In this order: idempotency, the 402 gate, matching with visitor and blocks, hist
 force, then event, document, ledger and balance. Nothing is written before nothing can be refused any more.
 
 Bounds, whatever the size of the store, which a test counts: at most 9 blocks and 20 visitors are read for matching and
-its writes, 5 rows of history, 2 of weights and 7 beside them; 20 rows are written, and 3 of history.
+its writes, 5 rows of history, 2 of weights and 7 beside them; 22 rows are written, and 3 of history. A report that
+names a challenge reads at most 3 more and writes 1 more. An organization without webhook endpoints has one read for
+them; with ten that subscribe to everything, 11 rows are read and 42 written.
 """
 
 from __future__ import annotations
@@ -30,12 +32,13 @@ from svc.domain.records import (
 )
 from svc.domain.refusals import Refusal
 from svc.domain.scoring import Score, Weights, group_triggers, score
+from svc.domain.webhooks.records import LaneKey
+from svc.store.events import put_event
 from svc.store.snapshot import Transaction
 from svc.store.tables import (
     BALANCES,
     BLOCKS,
     DOCUMENTS,
-    EVENTS,
     IDEMPOTENCY,
     VISITOR_COUNTS,
     VISITOR_IDS,
@@ -43,16 +46,20 @@ from svc.store.tables import (
     WEIGHTS_SNAPSHOTS,
 )
 from svc.store.transactions.accounts import enter
+from svc.store.transactions.attestation import redeem
 from svc.store.transactions.history import remember
 from svc.store.transactions.keys import note_use
+from svc.store.transactions.webhooks import enqueue_identification
 from svc.store.views import organization, weights_in_force
 
 
 class Recorded(NamedTuple):
-    """What an identification came to, and what matching may learn from it once the commit has returned."""
+    """What an identification came to, what matching may learn from it once the commit has returned, and who is told."""
 
     outcome: Identified | Duplicate | Refused
     lesson: Lesson | None
+    lanes: tuple[LaneKey, ...] = ()
+    """Webhook endpoints to which something is due now."""
 
 
 def identify(transaction: Transaction, assessment: Assessment, statistics: Statistics) -> Recorded:
@@ -74,9 +81,12 @@ def identify(transaction: Transaction, assessment: Assessment, statistics: Stati
     observations = remember(transaction, assessment, statistics, visitor.number)
     if recognition.token_conflict:
         observations += (Observation("token_conflict", "medium", ("device_contradicts_token",)),)
+    if assessment.attestation is not None:
+        observations += redeem(transaction, submission, assessment.attestation)
     profile = weights_in_force(transaction, number, submission.key_id, submission.platform)
     result = score(observations, profile, submission.platform) if assessment.scored else None
-    _record_event(transaction, assessment, recognition, visitor.id, result)
+    event = _record_event(transaction, assessment, recognition, visitor.id, result)
+    lanes = enqueue_identification(transaction, submission, event, profile.threshold)
     _record_document(transaction, assessment, observations, profile)
     if submission.idempotency is not None:
         row = Idempotency(submission.request_id.bytes, submission.at_ms)
@@ -95,7 +105,7 @@ def identify(transaction: Transaction, assessment: Assessment, statistics: Stati
         score=result,
         balance_micros=balance,
     )
-    return Recorded(identified, recognition.lesson)
+    return Recorded(identified, recognition.lesson, lanes)
 
 
 class Applied(NamedTuple):
@@ -177,7 +187,7 @@ def _refusal(transaction: Transaction, assessment: Assessment, balance: int) -> 
 
 def _record_event(
     transaction: Transaction, assessment: Assessment, recognition: Recognition, visitor_id: str, result: Score | None
-) -> None:
+) -> Event:
     submission, agent, network = assessment.submission, assessment.agent, assessment.network
     triggers = () if result is None else group_triggers(result.triggers)
     level: Level | None = None if result is None else result.level
@@ -213,7 +223,8 @@ def _record_event(
         price_micros=assessment.price,
         linkage=recognition.outcome,
     )
-    transaction.put(EVENTS, (submission.organization, submission.request_id.bytes), event)
+    put_event(transaction, submission.organization, submission.request_id, event)
+    return event
 
 
 def _record_document(

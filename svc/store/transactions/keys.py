@@ -1,14 +1,17 @@
-"""API keys: issue and revoke. Use is noted at most once a minute, inside the identification that used the key."""
+"""API keys: issue, revoke, change. Use is noted at most once a minute, with what the key was used for."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 
-from svc.domain.credentials import Key
+from svc.domain.credentials import Key, KeyKind
+from svc.domain.refusals import Refusal, invalid
 from svc.store.snapshot import Transaction
 from svc.store.tables import KEY_IDS, KEYS, ORGANIZATION_KEYS
+from svc.store.views import find_key_of, find_sdk_key
 
 LAST_USED_STEP_MS = 60_000
 """`last_used_at` is written at most this often per key (decisions 2.3)."""
@@ -33,6 +36,35 @@ def revoke_key(transaction: Transaction, key_id: str, now_ms: int) -> Key | Lite
     revoked = msgspec.structs.replace(key, revoked_at_ms=now_ms)
     transaction.put(KEYS, (digest,), revoked)
     return revoked
+
+
+def revoke_key_of(
+    transaction: Transaction, number: int, kinds: Sequence[KeyKind], key_id: str, now_ms: int
+) -> Key | Refusal:
+    """As `revoke_key`, for an organization's own automation: another's key, or one of another kind, is not there."""
+    key = find_key_of(transaction, number, key_id, kinds)
+    if key is None:
+        return Refusal("not_found")
+    revoked = revoke_key(transaction, key_id, now_ms)
+    if isinstance(revoked, Key):
+        return revoked
+    return Refusal("proxy_key_revoked" if key.kind == "proxy" else "sdk_key_revoked")
+
+
+def replace_origins(
+    transaction: Transaction, number: int, key_id: str, allowed_origins: tuple[str, ...]
+) -> Key | Refusal:
+    """The whole new list of a public key, normalised already. Secret keys have none: they are refused with any."""
+    key = find_sdk_key(transaction, number, key_id)
+    if key is None:
+        return Refusal("not_found")
+    if key.kind != "public":
+        return invalid("allowed_origins", "invalid_value")
+    if key.status == "revoked":
+        return Refusal("sdk_key_revoked")
+    replaced = msgspec.structs.replace(key, allowed_origins=allowed_origins)
+    transaction.put(KEYS, (transaction.get(KEY_IDS, key_id),), replaced)
+    return replaced
 
 
 def note_use(transaction: Transaction, digest: bytes, now_ms: int) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from svc.domain.model import Platform
 from svc.domain.refusals import Refusal
-from svc.domain.weights import StoredWeights, WeightsChange, changed
+from svc.domain.weights import StoredWeights, WeightsChange, changed, faulty
 from svc.store.snapshot import Transaction
 from svc.store.tables import WEIGHTS
 from svc.store.views import find_sdk_key, stored_weights, weights_in_force, weights_key
@@ -16,9 +16,10 @@ from svc.store.views import find_sdk_key, stored_weights, weights_in_force, weig
 def save_weights(
     transaction: Transaction, number: int, key_id: str | None, platform: Platform, change: WeightsChange, now_ms: int
 ) -> StoredWeights | Refusal:
-    """Store the change upon what is in force; a key that the organization does not have is `404 not_found`."""
-    if key_id is not None and find_sdk_key(transaction, number, key_id) is None:
-        return Refusal("not_found")
+    """Store the change upon what is in force, unless it is wrong in itself or the key cannot be changed."""
+    refusal = faulty(change, platform) or _unchangeable(transaction, number, key_id)
+    if refusal is not None:
+        return refusal
     stored = stored_weights(transaction, number, key_id, platform)
     in_force = weights_in_force(transaction, number, key_id, platform)
     saved = changed(stored, in_force, change, platform, now_ms)
@@ -29,7 +30,17 @@ def save_weights(
 
 def restore_weights(transaction: Transaction, number: int, key_id: str | None, platform: Platform) -> Refusal | None:
     """Back to the parent's configuration; where nothing is stored, nothing changes."""
-    if key_id is not None and find_sdk_key(transaction, number, key_id) is None:
+    refusal = _unchangeable(transaction, number, key_id)
+    if refusal is None:
+        transaction.delete(WEIGHTS, *weights_key(number, key_id, platform))
+    return refusal
+
+
+def _unchangeable(transaction: Transaction, number: int, key_id: str | None) -> Refusal | None:
+    """A key that the organization does not have is not there; a revoked one stays as it is (interface 3)."""
+    if key_id is None:
+        return None
+    key = find_sdk_key(transaction, number, key_id)
+    if key is None:
         return Refusal("not_found")
-    transaction.delete(WEIGHTS, *weights_key(number, key_id, platform))
-    return None
+    return Refusal("sdk_key_revoked") if key.status == "revoked" else None

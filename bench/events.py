@@ -1,0 +1,237 @@
+"""What reading events back costs in a large store, and what an event takes on disk.
+
+A bounded generator fills a store with events of the last 29 days: real records through the store's own writer, reports
+of 2 kB, a tenth as many visitors as events, a few of them busy. Then one client asks a server of its own, over HTTP.
+
+    python -m bench.events [--events 1000000] [--requests 400]
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import math
+import random
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+from uuid import UUID
+
+import lmdb
+
+from bench.identify import Server, _free_port, _wait_for
+from bench.reports import device_report
+from svc.cli.keys import issue_key
+from svc.cli.organizations import create_organization
+from svc.domain.identification import deflate
+from svc.domain.model import Level
+from svc.domain.records import Document, Event, EventTrigger, WeightsSnapshot
+from svc.domain.scoring import default_weights
+from svc.http.schema import timestamp
+from svc.store.directory import open_directory
+from svc.store.events import put_event
+from svc.store.snapshot import Transaction
+from svc.store.tables import DOCUMENTS, TABLES, WEIGHTS_SNAPSHOTS
+from svc.world import World, twenty_characters
+
+DAYS = 29
+DAY_MS = 24 * 3600 * 1000
+A_COMMIT = 2000
+"""Events of one commit of the generator."""
+REPORTS = 500
+"""Different reports in the archive."""
+WEIGHTS = b"w" * 16
+LEVELS: tuple[Level | None, ...] = ("low", "medium", "high", None)
+SHARES = (85, 8, 3, 4)
+SCORES: dict[Level | None, int | None] = {"low": 0, "medium": 40, "high": 70, None: None}
+TRIGGERS = {
+    "medium": (EventTrigger("bot", 40, "high"),),
+    "high": (EventTrigger("bot", 40, "high"), EventTrigger("tor", 30, "high")),
+}
+
+
+class Made(NamedTuple):
+    """What the generator made, as far as the questions need it."""
+
+    secret: str
+    visitors: list[str]
+    """The busiest first."""
+    request_ids: list[str]
+    """Some of those that the key may read."""
+    seconds: float
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--requests", type=int, default=400, help="of each kind")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="svc-bench-") as directory:
+        made = fill(Path(directory), options.events)
+        print(f"{options.events:,} events made in {made.seconds:.0f} s, {len(made.visitors):,} visitors\n")
+        sizes(Path(directory) / "store", options.events)
+        port = _free_port()
+        command = "import svc.cli; svc.cli.main()"
+        server = Server("-c", command, "serve", "--data", directory, "--bind", f"127.0.0.1:{port}")
+        try:
+            _wait_for(port)
+            ask(port, made, options.requests)
+        finally:
+            server.stop()
+
+
+def fill(directory: Path, count: int) -> Made:
+    """A store with so many events of one organization, oldest first."""
+    world, chance = World.real(), random.Random(5)
+    began = time.perf_counter()
+    found = open_directory(directory, world.run_sync, world.entropy, durable=False)
+    organization = create_organization(found, world, "bench", credit=0, rate_limit=0)
+    _, secret = issue_key(
+        found, world, kind="secret", environment="production", organization=organization.number, name="b", region="us"
+    )
+    visitors = [twenty_characters(chance.randbytes) for _ in range(max(1, count // 10))]
+    archives = [deflate(json.dumps(device_report(number)).encode()) for number in range(REPORTS)]
+    weights = WeightsSnapshot(default_weights("web"))
+    found.store.write_now([partial(Transaction.put, table=WEIGHTS_SNAPSHOTS, key=(WEIGHTS,), value=weights)])
+    request_ids: list[str] = []
+    rows = events(world, chance, visitors, count)
+    while batch := list(islice(rows, A_COMMIT)):
+        job = partial(record, number=organization.number, batch=batch, archives=archives)
+        (outcome,) = found.store.write_now([job])
+        if isinstance(outcome, Exception):
+            raise outcome
+        request_ids += [str(request_id) for request_id, given in batch[:9] if given.environment == "production"]
+    found.store.close()
+    return Made(secret, visitors, request_ids, time.perf_counter() - began)
+
+
+def events(world: World, chance: random.Random, visitors: list[str], count: int) -> Iterator[tuple[UUID, Event]]:
+    """(request id, event), evenly over the days up to now."""
+    end_ms = world.now_ms()
+    for number in range(count):
+        at_ms = end_ms - DAYS * DAY_MS * (count - number) // count
+        yield world.request_id(at_ms), event(chance, at_ms, visitors[int(len(visitors) * chance.random() ** 2)])
+
+
+def event(chance: random.Random, at_ms: int, visitor_id: str) -> Event:
+    (level,) = chance.choices(LEVELS, SHARES)
+    return Event(
+        environment="production" if chance.random() < 0.95 else "staging",
+        visitor_id=visitor_id,
+        occurred_at_ms=at_ms,
+        state="enriched",
+        reason=None,
+        platform="web",
+        sdk_platform="web",
+        sdk_version="0.1.0",
+        origin="https://shop.example",
+        tag=f"order {chance.randrange(10**6)}",
+        ip_address=f"81.2.{chance.randrange(256)}.{chance.randrange(256)}",
+        country_code="GB",
+        country_name="United Kingdom",
+        asn="20712",
+        asn_name="Andrews & Arnold Ltd",
+        anonymity_network="tor" if level == "high" else None,
+        agent="Chrome",
+        agent_version="137.0.0.0",
+        os="Windows",
+        device_kind="desktop",
+        visitor_kind="human" if level == "low" else "automation",
+        suspect_score=SCORES[level],
+        suspect_level=level,
+        triggers=() if level is None else TRIGGERS.get(level, ()),
+        identifiable=True,
+        visitor_is_new=False,
+        visitor_confidence=100,
+        key_id="key_0123456789abcdefGHIJ",
+        price_micros=3000,
+        linkage="token",
+    )
+
+
+def record(transaction: Transaction, number: int, batch: list[tuple[UUID, Event]], archives: list[bytes]) -> None:
+    for request_id, given in batch:
+        put_event(transaction, number, request_id, given)
+        document = Document(
+            signals=archives[request_id.int % len(archives)],
+            sdk_platform="web",
+            sdk_version="0.1.0",
+            tag=given.tag,
+            suspect_threshold=30,
+            weights_scope="default",
+            weights_digest=WEIGHTS,
+        )
+        transaction.put(DOCUMENTS, (number, request_id.bytes), document)
+
+
+def sizes(directory: Path, count: int) -> None:
+    """Pages of each table, per event."""
+    environment = lmdb.open(str(directory), readonly=True, max_dbs=64, lock=False)
+    print(f"{'':20}{'bytes per event':>16}{'depth':>7}")
+    total = 0
+    for table in TABLES:
+        handle = environment.open_db(table.name.encode(), create=False)
+        with environment.begin(db=handle) as transaction:
+            stat = transaction.stat(handle)
+        used = stat["psize"] * (stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"])
+        total += used
+        if stat["entries"] >= count:
+            print(f"{table.name:20}{used / count:16.0f}{stat['depth']:7}")
+    file_bytes = (environment.info()["last_pgno"] + 1) * environment.stat()["psize"]
+    print(f"{'all':20}{total / count:16.0f}\n{'file':20}{file_bytes / count:16.0f}\n")
+    environment.close()
+
+
+def ask(port: int, made: Made, requests: int) -> None:
+    """Ask each kind of question so often, one after the other, and print how long the answers took."""
+    chance = random.Random(6)
+    since = {"from": timestamp(World.real().now_ms() - (DAYS * DAY_MS))}
+    busy = {"visitor": made.visitors[0]}
+
+    def anyone() -> dict[str, Any]:
+        return since | {"visitor": chance.choice(made.visitors)}
+
+    questions: dict[str, Callable[[], str]] = {
+        "no event (healthz)": lambda: "/healthz",
+        "first page": lambda: _list({}),
+        "first page of 200": lambda: _list({"limit": 200}),
+        "page 50 at 200": lambda: _list(since | {"limit": 200, "page": 50}),
+        "offset 10,000, 1 row": lambda: _list(since | {"limit": 1, "page": 10_001}),
+        "a visitor": lambda: _list(anyone()),
+        "the busiest visitor": lambda: _list(since | busy),
+        "a level (high)": lambda: _list(since | {"level": "high"}),
+        "a visitor at a level": lambda: _list(since | busy | {"level": "high"}),
+        "one event": lambda: f"/events/{chance.choice(made.request_ids)}",
+    }
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    print(f"{'':22}{'p50 ms':>8}{'p99 ms':>8}{'bytes':>10}{'not 200':>9}")
+    for name, question in questions.items():
+        times: list[float] = []
+        size = refused = 0
+        for number in range(-20, requests):  # the first ones warm caches up
+            path = "/api/v1" + question()
+            began = time.perf_counter()
+            connection.request("GET", path, headers={"x-api-key": made.secret})
+            response = connection.getresponse()
+            body = response.read()
+            if number >= 0:
+                times.append(1000 * (time.perf_counter() - began))
+                size += len(body)
+                refused += response.status != 200
+        times.sort()
+        p50, p99 = times[len(times) // 2], times[math.ceil(len(times) * 0.99) - 1]
+        print(f"{name:22}{p50:8.2f}{p99:8.2f}{size / requests:10,.0f}{refused:9}")
+
+
+def _list(query: dict[str, Any]) -> str:
+    return "/events?" + urlencode(query)
+
+
+if __name__ == "__main__":
+    main()

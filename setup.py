@@ -1,0 +1,41 @@
+"""Building the package: lays the files of the reference page's renderer beside the page's own.
+
+Swagger UI comes from a package of the registry that is pinned for building alone (docs/adr/0010). Its files are built
+into the wheel, compressed, and are not in the repository.
+"""
+
+from __future__ import annotations
+
+import gzip
+from importlib.metadata import files
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+
+SHIPPED_BY = "drf-spectacular-sidecar"
+COMPRESSED = ("swagger-ui-bundle.js", "swagger-ui.css")
+LICENCE = "swagger-ui-dist/LICENSE"
+PAGE = Path("svc", "http", "page")
+
+
+class BuildWithRenderer(build_py):
+    """`build_py`, and the renderer: into the wheel, or into the checkout for an editable installation."""
+
+    def run(self) -> None:
+        super().run()
+        folder = PAGE if self.editable_mode else Path(self.build_lib) / PAGE
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in COMPRESSED:
+            content = shipped(f"swagger-ui-dist/{name}").read_bytes()
+            (folder / f"{name}.gz").write_bytes(gzip.compress(content, mtime=0))
+        (folder / "swagger-ui.LICENSE").write_bytes(shipped(LICENCE).read_bytes())
+
+
+def shipped(ending: str) -> Path:
+    """Where a file of the package is, found without importing it."""
+    (found,) = [file for file in files(SHIPPED_BY) or () if file.as_posix().endswith(ending)]
+    return Path(str(found.locate()))
+
+
+setup(cmdclass={"build_py": BuildWithRenderer})

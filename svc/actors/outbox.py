@@ -1,0 +1,241 @@
+"""The outbox: sends what is due, and writes down what came of it.
+
+Owns the lanes: which endpoint has work, how many deliveries to it are in flight, and whose turn it is. The queue itself
+is the store.
+Hears nudges after commits, and of endpoints that were changed or removed. Says nothing to other actors.
+Never holds what is not on disk, and never begins an attempt while an earlier one of the same delivery is not written
+down: a crash repeats what was in flight, with the same id and bytes, and nothing else.
+
+Nothing polls: it sleeps until the next delivery is due or somebody nudges it. Only what another process has committed,
+such as the command line, is nobody's nudge; for that it looks at the first row of each lane every `LOOK_MS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TypeVar
+from uuid import UUID
+
+import msgspec
+import structlog
+import trio
+
+from svc.actors.mailbox import Mailbox
+from svc.domain.webhooks.lanes import Lane, Lanes, learn
+from svc.domain.webhooks.records import AttemptStatus, LaneKey
+from svc.domain.webhooks.schedule import Result
+from svc.domain.webhooks.signature import secrets_in_force, signed_headers
+from svc.domain.webhooks.transport_types import Attempted, Transport
+from svc.store.snapshot import Transaction
+from svc.store.store import Store, StoreFull
+from svc.store.transactions.webhooks import Logged, Made, log_attempt, sweep_removed
+from svc.store.webhook_views import Claim, Nothing, has_removed, lanes_with_work, next_delivery
+from svc.world import World
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+LOOK_MS = 15_000
+"""Between two looks for what other processes have committed."""
+LANES_PER_LOOK = 256
+"""Lanes looked at without a pause: about a millisecond."""
+BATCH = 64
+"""Attempts written down in one commit."""
+RETRY_FULL_S = 1.0
+"""Between two tries to write while the store is full. Nothing is sent meanwhile but what has a slot."""
+SWEEP_ROWS = 1_000
+"""Rows of removed endpoints deleted in one commit."""
+DRAIN_S = 10.0
+"""For what is in flight to end when the service ends: as long as an attempt may take."""
+
+
+class OutboxStatistics(msgspec.Struct, frozen=True):
+    in_flight: int
+    lanes: int
+    """Endpoints with work, or of which something was learned."""
+    attempts: dict[AttemptStatus, int]
+    """Since the start, by what they came to."""
+
+
+class Outbox:
+    """`transport` is the way out; `secrets_key` as in `signature.secrets_key`."""
+
+    def __init__(self, store: Store, world: World, transport: Transport, secrets_key: bytes) -> None:
+        self._store = store
+        self._world = world
+        self._transport = transport
+        self._secrets_key = secrets_key
+        self._lanes: Lanes[trio.CancelScope] = Lanes()
+        self._made = Mailbox[Made](BATCH)
+        self._awake = trio.Event()
+        self._swept = trio.Event()
+        self._drained = trio.Event()
+        self._draining = False
+        self._attempts: dict[AttemptStatus, int] = {"delivered": 0, "retrying": 0, "failed": 0}
+
+    def nudge(self, lanes: Iterable[LaneKey]) -> None:
+        """Something is due in these lanes: to be called after the commit that made it so."""
+        for lane in lanes:
+            self._lanes.offer(lane, 0)
+            self._awake.set()
+
+    def removed(self, key: LaneKey) -> None:
+        """The endpoint was removed: what is in flight to it is cut off, and what it leaves behind is swept away."""
+        lane = self._lanes.forget(key)
+        if lane is not None:
+            for scope in lane.in_flight.values():
+                scope.cancel()
+        self._swept.set()
+
+    async def drain(self) -> None:
+        """Begin nothing more, and wait until what is in flight has ended and is written down."""
+        self._draining = True
+        if self._lanes.in_flight:
+            with trio.move_on_after(DRAIN_S):
+                await self._drained.wait()
+
+    def statistics(self) -> OutboxStatistics:
+        return OutboxStatistics(self._lanes.in_flight, len(self._lanes.all()), dict(self._attempts))
+
+    async def run(self) -> None:
+        """Until cancelled. Begins anew from what is on disk, also after a failure."""
+        self._lanes = Lanes()
+        self._made = Mailbox[Made](BATCH)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._write_down)
+            nursery.start_soon(self._sweep)
+            look_at_ms = 0
+            while True:
+                self._awake = trio.Event()
+                now_ms = self._world.now_ms()
+                if now_ms >= look_at_ms:
+                    await self._look()
+                    look_at_ms = now_ms + LOOK_MS
+                await self._send_due(nursery)
+                await self._rest(look_at_ms)
+
+    async def _look(self) -> None:
+        """Find every lane that has deliveries, without reading more of a lane than its first row."""
+        after = LaneKey(0, 0)
+        while True:
+            with self._store.read() as snapshot:
+                found = lanes_with_work(snapshot, after, LANES_PER_LOOK)
+            for lane, due_ms in found:
+                self._lanes.offer(lane, due_ms)
+            if len(found) < LANES_PER_LOOK:
+                return
+            after = found[-1][0]
+            await trio.lowlevel.checkpoint()
+
+    async def _send_due(self, nursery: trio.Nursery) -> None:
+        """Begin every attempt for which there is a slot."""
+        while not self._draining:
+            now_ms = self._world.now_ms()
+            lane = self._lanes.take(now_ms)
+            if lane is None:
+                return
+            with self._store.read() as snapshot:
+                found = next_delivery(snapshot, lane.key, now_ms, lane.in_flight)
+            if isinstance(found, Nothing):
+                self._lanes.wait(lane, found.due_ms)
+            elif found.failing and not lane.failing:
+                lane.failing = True
+                self._lanes.again(lane)  # the slots of failing endpoints are fewer
+            elif found.crowded and now_ms < lane.probe_at_ms:
+                self._lanes.wait(lane, lane.probe_at_ms)
+            else:
+                scope = trio.CancelScope()
+                self._lanes.start(lane, found.key, scope)
+                nursery.start_soon(self._attempt, found, scope)
+                await trio.lowlevel.checkpoint()
+
+    async def _rest(self, look_at_ms: int) -> None:
+        """Until something is due, a nudge, or the next look."""
+        due_ms = None if self._draining else self._lanes.wake_at_ms()
+        until_ms = look_at_ms if due_ms is None else min(due_ms, look_at_ms)
+        with trio.move_on_after(max(0.0, (until_ms - self._world.now_ms()) / 1000)):
+            await self._awake.wait()
+
+    async def _attempt(self, claim: Claim, scope: trio.CancelScope) -> None:
+        """One POST and what came of it, handed to whoever writes it down."""
+        started_ms = self._world.now_ms()
+        attempted: Attempted | None = None
+        paused = claim.endpoint.status == "paused"
+        with scope:
+            attempted = None if paused else await self._post(claim, started_ms)
+        result = Result(
+            attempt=claim.delivery.attempts + 1,
+            scheduled_ms=claim.delivery.due_ms,
+            started_ms=started_ms,
+            duration_ms=self._world.now_ms() - started_ms if attempted is None else attempted.duration_ms,
+            response_code=None if attempted is None else attempted.response_code,
+            error=("paused" if paused else "removed") if attempted is None else attempted.error,
+            retry_after_s=None if attempted is None else attempted.retry_after_s,
+        )
+        attempt_id = self._world.request_id(started_ms)
+        await self._made.put(Made(attempt_id, claim.lane, claim.key, claim.endpoint, claim.event, result))
+
+    async def _post(self, claim: Claim, started_ms: int) -> Attempted:
+        """A transport that breaks on one receiver fails that attempt alone."""
+        secrets = secrets_in_force(self._secrets_key, claim.endpoint, started_ms)
+        headers = signed_headers(UUID(bytes=claim.key.event_id), claim.event, secrets, started_ms // 1000)
+        try:
+            return await self._transport.post(claim.endpoint.url, claim.event.body, headers)
+        except Exception:
+            log.exception("attempt broke off", endpoint=claim.endpoint.id, event_id=str(UUID(bytes=claim.key.event_id)))
+            return Attempted(None, "connect_error", self._world.now_ms() - started_ms, None)
+
+    async def _write_down(self) -> None:
+        """Group commits: while one is on the disk, the attempts that end gather for the next."""
+        while True:
+            batch = await self._made.batch(BATCH)
+            outcomes = await self._write([partial(log_attempt, made=made) for made in batch])
+            for made, logged in zip(batch, outcomes, strict=True):
+                self._ended(made, logged)
+            self._awake.set()
+            if self._draining and not self._lanes.in_flight:
+                self._drained.set()
+
+    def _ended(self, made: Made, logged: Logged) -> None:
+        self._attempts[logged.status] += 1
+        lane = self._lanes.find(made.lane)
+        assert lane is not None, "a lane is kept while a delivery is in flight"
+        if made.result.error not in ("paused", "removed"):
+            self._learn(lane, made, logged)
+        self._lanes.end(lane, made.key)
+        if logged.due_ms is not None:
+            self._lanes.offer(made.lane, logged.due_ms)
+
+    def _learn(self, lane: Lane[trio.CancelScope], made: Made, logged: Logged) -> None:
+        was_failing = lane.failing
+        learn(lane, made.result, self._world.now_ms(), failing=logged.failing)
+        if was_failing != logged.failing:
+            log.info("endpoint fails" if logged.failing else "endpoint heals", endpoint=made.endpoint.id)
+
+    async def _sweep(self) -> None:
+        """Delete what removed endpoints have left behind, some rows at a time so that nobody waits."""
+        while True:
+            self._swept = trio.Event()
+            with self._store.read() as snapshot:
+                more = has_removed(snapshot)
+            while more:
+                (more,) = await self._write([partial(sweep_removed, limit=SWEEP_ROWS)])
+            await self._swept.wait()
+
+    async def _write(self, jobs: Sequence[Callable[[Transaction], T]]) -> list[T]:
+        """Commit, however long there is no room: what was sent must not be forgotten. Raises what a job raised."""
+        while True:
+            try:
+                outcomes = await self._store.write(jobs)
+            except StoreFull as error:
+                log.warning("nothing can be stored", reason=str(error), jobs=len(jobs))
+                await trio.sleep(RETRY_FULL_S)
+                continue
+            written: list[T] = []
+            for outcome in outcomes:
+                if isinstance(outcome, Exception):
+                    raise outcome
+                written.append(outcome)
+            return written

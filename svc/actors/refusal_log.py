@@ -1,0 +1,109 @@
+"""The refusal log: counts refused identifications, and has their subscribers told of them.
+
+Owns what was refused since its last commit, per organization, key and code. Hears `note`, which never waits and never
+fails. Says nudges to the outbox. Writes at most once a second, and nothing at all for organizations without a
+subscriber, so that a flood of refusals costs neither those who send it nor anybody else.
+A crash forgets the refusals of that last second; what is on disk is told at the end of its minute.
+"""
+
+from __future__ import annotations
+
+import heapq
+from functools import partial
+
+import msgspec
+import structlog
+import trio
+
+from svc.actors.visitor_index import Nudge
+from svc.domain.webhooks.records import webhook_environment
+from svc.domain.webhooks.refused import RefusedRequest
+from svc.store.store import Store, StoreFull
+from svc.store.tables import REFUSALS
+from svc.store.transactions.webhooks import Told, note_refusal, tell_refusals
+from svc.store.webhook_views import subscribers
+from svc.world import World
+
+log = structlog.get_logger()
+
+INTERVAL_S = 1.0
+"""Between two commits."""
+
+Name = tuple[int, str]
+"""Organization, and key and code as in `REFUSALS`."""
+
+
+class RefusalLog:
+    def __init__(self, store: Store, world: World, nudge: Nudge) -> None:
+        self._store = store
+        self._world = world
+        self._nudge = nudge
+        self._gathered: dict[Name, RefusedRequest] = {}
+        self._due: list[tuple[int, Name]] = []
+        """A heap of when a name's minute is over; the store says whether there is anything to tell."""
+        self._something = trio.Event()
+
+    def note(self, request: RefusedRequest) -> None:
+        """One request of a recognised key was refused."""
+        name = request.organization, request.name
+        earlier = self._gathered.get(name)
+        if earlier is not None:
+            request = msgspec.structs.replace(request, count=request.count + earlier.count)
+        self._gathered[name] = request
+        self._something.set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        with self._store.read() as snapshot:
+            self._due = [(kept.due_ms, (number, name)) for (number, name), kept in snapshot.scan(REFUSALS)]
+        heapq.heapify(self._due)
+        while True:
+            with trio.move_on_after(self._seconds_to_wait()):
+                await self._something.wait()
+            self._something = trio.Event()
+            await self._write()
+            await trio.sleep(INTERVAL_S)
+
+    def _seconds_to_wait(self) -> float:
+        return max(0.0, (self._due[0][0] - self._world.now_ms()) / 1000) if self._due else float("inf")
+
+    async def _write(self) -> None:
+        """Count what was gathered, and tell what is due."""
+        now_ms = self._world.now_ms()
+        gathered, self._gathered = self._gathered, {}
+        over: dict[Name, None] = {}
+        while self._due and self._due[0][0] <= now_ms:
+            over[heapq.heappop(self._due)[1]] = None
+        notes = {name: request for name, request in gathered.items() if self._is_told(request)}
+        names = [*notes, *(name for name in over if name not in notes)]
+        jobs = [
+            partial(note_refusal, request=notes[name])
+            if name in notes
+            else partial(tell_refusals, organization=name[0], name=name[1], now_ms=now_ms)
+            for name in names
+        ]
+        if not jobs:
+            return
+        try:
+            outcomes = await self._store.write(jobs)
+        except StoreFull as error:
+            log.warning("refusals not counted yet: the store is full", reason=str(error), kinds=len(jobs))
+            for request in notes.values():
+                self.note(request)
+            for name in over:
+                heapq.heappush(self._due, (now_ms, name))
+            return
+        for name, outcome in zip(names, outcomes, strict=True):
+            if isinstance(outcome, Exception):
+                raise outcome
+            self._told(name, outcome)
+
+    def _is_told(self, request: RefusedRequest) -> bool:
+        environment = webhook_environment(request.environment)
+        with self._store.read() as snapshot:
+            return bool(subscribers(snapshot, request.organization, environment, "identification.refused"))
+
+    def _told(self, name: Name, told: Told) -> None:
+        self._nudge(told.lanes)
+        if told.due_ms is not None:
+            heapq.heappush(self._due, (told.due_ms, name))

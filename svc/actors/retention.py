@@ -1,0 +1,101 @@
+"""Retention: deletes what is over, and ends the erasures that were interrupted.
+
+Owns nothing but when it made its last pass. Hears nothing; each minute it looks whether anything is over. Writes in
+small transactions and rests after each for nine times as long as it took: so it has a tenth of the writer's time at
+most, and an identification waits for one step at most. What fails is told and tried again at the next look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+import structlog
+import trio
+
+from svc.store.snapshot import Transaction
+from svc.store.store import Store, StoreFull
+from svc.store.tables import ORGANIZATIONS
+from svc.store.transactions.erasure import go_on_erasing, unfinished
+from svc.store.transactions.retention import Duty, leaving, over, passes
+from svc.world import World
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+INTERVAL_S = 60.0
+PASS_INTERVAL_MS = 6 * 3600 * 1000
+"""Between two passes over the tables whose keys do not say the age of a row; by the wall clock, so that after a jump
+ahead the idempotency keys go before the events that they were answered with."""
+REST = 9.0
+
+
+async def run(store: Store, world: World, visitor_days: int, interval_s: float = INTERVAL_S) -> None:
+    """Until cancelled."""
+    passed_at_ms: int | None = None
+    while True:
+        await trio.sleep(interval_s)
+        now_ms = world.now_ms()
+        with_passes = passed_at_ms is None or abs(now_ms - passed_at_ms) >= PASS_INTERVAL_MS
+        await sweep(store, now_ms, visitor_days, with_passes=with_passes)
+        if with_passes:
+            passed_at_ms = now_ms
+
+
+async def sweep(store: Store, now_ms: int, visitor_days: int, *, with_passes: bool) -> None:
+    """Delete what is over now, in every organization."""
+    with store.read() as snapshot:
+        erasures = unfinished(snapshot)
+        numbers = [number for (number,), _ in snapshot.scan(ORGANIZATIONS)]
+    for number, raw_id in erasures:
+        await _erase(store, number, raw_id)
+    for number in numbers:
+        if with_passes:
+            for duty in passes(number, now_ms, visitor_days):
+                await _do(store, number, duty)
+        with store.read() as snapshot:
+            duties = over(snapshot, number, now_ms)
+            if with_passes and (blocks := leaving(snapshot, number)) is not None:
+                duties.append(blocks)
+        for duty in duties:
+            await _do(store, number, duty)
+        await trio.lowlevel.checkpoint()
+
+
+async def _erase(store: Store, number: int, raw_id: bytes) -> None:
+    """To its end, or until a step fails."""
+    step = partial(go_on_erasing, number=number, raw_id=raw_id)
+    while (ended := await _write(store, number, "erasure", step)) is False:
+        pass
+    if ended:
+        log.info("ended an erasure that was interrupted", organization=number)
+
+
+async def _do(store: Store, number: int, duty: Duty) -> None:
+    """To its end, or until a step fails."""
+    deleted = 0
+    resume: tuple[Any, ...] | None = duty.start
+    while resume is not None:
+        step = await _write(store, number, duty.name, partial(duty.step, resume))
+        if step is None:
+            return
+        deleted, resume = deleted + step.deleted, step.resume
+    if deleted:
+        log.info("deleted what was over", organization=number, table=duty.name, rows=deleted)
+
+
+async def _write(store: Store, number: int, duty: str, job: Callable[[Transaction], T]) -> T | None:
+    """What the job returned, after a rest; `None` = it failed, which is told."""
+    began = trio.current_time()
+    try:
+        (outcome,) = await store.write([job])
+    except StoreFull as error:
+        log.warning("nothing can be deleted", organization=number, duty=duty, reason=str(error))
+        return None
+    if isinstance(outcome, Exception):
+        log.error("a step of retention failed", organization=number, duty=duty, exc_info=outcome)
+        return None
+    await trio.sleep(REST * (trio.current_time() - began))
+    return outcome

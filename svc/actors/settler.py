@@ -1,0 +1,80 @@
+"""The settler: tells once what each day of production traffic came to, and blocks who is past due for too long.
+
+Owns nothing: what was settled and who is past due is in the store. Hears nothing. It looks once a minute and does not
+sleep until the next day is due, since the operator's command line, a process of its own, may begin a term at any
+moment. Reads a ledger in steps on the loop, some lines each; writes one small transaction for each fact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import structlog
+import trio
+
+from svc.domain.billing import Usage
+from svc.store.snapshot import Transaction
+from svc.store.store import Store, StoreFull
+from svc.store.tables import ORGANIZATIONS
+from svc.store.transactions.accounts import Author
+from svc.store.transactions.settlement import DueDay, block_overdue, due_day, overdue, read_usage, settle
+from svc.world import World
+
+log = structlog.get_logger()
+
+INTERVAL_S = 60.0
+NAME = "settler"
+"""Who changed a billing status, on the record of the change."""
+
+
+async def run(store: Store, world: World, interval_s: float = INTERVAL_S) -> None:
+    """Until cancelled."""
+    while True:
+        await trio.sleep(interval_s)
+        try:
+            await settle_all(store, world)
+        except StoreFull as error:
+            log.warning("nothing can be settled", reason=str(error))
+
+
+async def settle_all(store: Store, world: World) -> None:
+    """Every day that is due now, and every organization that is overdue. Raises `StoreFull`."""
+    now_ms = world.now_ms()
+    with store.read() as snapshot:
+        late = overdue(snapshot, now_ms)
+        numbers = [number for (number,), _ in snapshot.scan(ORGANIZATIONS)]
+    for number in late:
+        author = Author(world.request_id(now_ms), now_ms, NAME)
+        if await _write(store, partial(block_overdue, number=number, author=author)):
+            log.info("blocked an organization: its payment is overdue", organization=number)
+    for number in numbers:
+        while (due := _due_day(store, number, now_ms)) is not None:
+            usage = await _read(store, number, due)
+            if await _write(store, partial(settle, number=number, due=due, usage=usage, now_ms=now_ms)):
+                log.info("settled a day", organization=number, day=due.day, identifications=usage.identifications)
+        await trio.lowlevel.checkpoint()
+
+
+def _due_day(store: Store, number: int, now_ms: int) -> DueDay | None:
+    with store.read() as snapshot:
+        return due_day(snapshot, number, now_ms)
+
+
+async def _read(store: Store, number: int, due: DueDay) -> Usage:
+    usage, resume = Usage(), due.from_id
+    while True:
+        with store.read() as snapshot:
+            step = read_usage(snapshot, number, resume, due.day)
+        usage += step.usage
+        if step.resume is None:
+            return usage
+        resume = step.resume
+        await trio.lowlevel.checkpoint()
+
+
+async def _write(store: Store, job: Callable[[Transaction], bool]) -> bool:
+    (outcome,) = await store.write([job])
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome

@@ -1,0 +1,24 @@
+"""`svc openapi` and `svc collection`: the published documents, without a running service.
+
+What may live here: commands that print a document to standard output, as the service serves it.
+"""
+
+from __future__ import annotations
+
+import click
+
+from svc.http.collection import collection as request_collection
+from svc.http.openapi import emit, encode
+from svc.http.routes import API
+
+
+@click.command()
+def openapi() -> None:
+    """The OpenAPI 3.1 document of the API."""
+    click.echo(encode(emit(API)), nl=False)
+
+
+@click.command()
+def collection() -> None:
+    """The request collection for API tools, in Postman's v2.1 format."""
+    click.echo(encode(request_collection(emit(API))), nl=False)

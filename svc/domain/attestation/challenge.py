@@ -1,0 +1,67 @@
+"""The challenge that an attestation answers: 32 random bytes, given to one key, good for five minutes and one use.
+
+What may live here: the record of a challenge and the rule by which it is taken or refused (interface 2.5, decisions
+7.5).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any, Literal
+
+import msgspec
+
+CHALLENGE_BYTES = 32
+LIFETIME_MS = 5 * 60 * 1000
+"""Interface 8."""
+
+ChallengeFailure = Literal["challenge_unknown", "challenge_foreign", "challenge_expired", "challenge_used"]
+
+
+class Challenge(msgspec.Struct, frozen=True, array_like=True):
+    """A challenge that was given out."""
+
+    key_id: str
+    """The key that asked for it; another of the same organization may not use it."""
+    issued_at_ms: int
+    used: bool = False
+
+    @property
+    def expires_at_ms(self) -> int:
+        return self.issued_at_ms + LIFETIME_MS
+
+
+def period(at_ms: int) -> int:
+    """The stretch of time under which a challenge is kept. What is not in this one or the last is over."""
+    return at_ms // LIFETIME_MS
+
+
+def periods_to_search(at_ms: int) -> tuple[int, int, int]:
+    """Where a challenge that is still good may lie, the likeliest first; the last is for a clock that was set back."""
+    now = period(at_ms)
+    return now, now - 1, now + 1
+
+
+def refusal(challenge: Challenge, key_id: str, at_ms: int) -> ChallengeFailure | None:
+    """Why a known challenge cannot be used by this key now; `None` where it can."""
+    if challenge.key_id != key_id:
+        return "challenge_foreign"
+    if challenge.used:
+        return "challenge_used"
+    return "challenge_expired" if at_ms >= challenge.expires_at_ms else None
+
+
+def as_text(challenge: bytes) -> str:
+    return base64.b64encode(challenge).decode()
+
+
+def from_text(text: Any) -> bytes | None:
+    """The challenge that a report names; `None` for anything that none of ours can be."""
+    if type(text) is not str or len(text) != 44:
+        return None
+    try:
+        challenge = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return challenge if len(challenge) == CHALLENGE_BYTES else None

@@ -1,0 +1,80 @@
+"""What a verified attestation is measured against: root keys, the list of revoked certificates, the apps expected.
+
+What may live here: the published root certificates of Android key attestation (`roots.pem`, beside this module), the
+readers of the files that take their place, and the value that holds all of it. Nothing here opens a file of the
+operator's; bytes come in.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+
+class Trust(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom to believe, and for which apps."""
+
+    roots: frozenset[bytes]
+    """Public keys (DER SubjectPublicKeyInfo). Keys rather than certificates: a device carries whichever certificate of
+    the root was current when it was made."""
+    revoked: frozenset[int] = frozenset()
+    """Serial numbers of certificates that are revoked or suspended."""
+    packages: frozenset[str] = frozenset()
+    """Names of the apps that may attest; empty = any app."""
+    signing_digests: frozenset[bytes] = frozenset()
+    """SHA-256 of the certificates that these apps are signed with; empty = any."""
+
+
+def public_key(certificate: x509.Certificate) -> bytes:
+    """The public key of a certificate, as `Trust.roots` has it. Raises `ValueError` where it is none that is known."""
+    return certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+
+
+@cache
+def published_trust() -> Trust:
+    """The published roots, and nothing else asked."""
+    return Trust(roots=read_roots((files("svc.domain.attestation") / "roots.pem").read_bytes()))
+
+
+def read_roots(raw: bytes) -> frozenset[bytes]:
+    """Root keys of a file of PEM certificates, or of a JSON array of them, as Android publishes it.
+
+    Raises `ValueError` with one line that says what is wrong.
+    """
+    if raw.lstrip()[:1] == b"[":
+        try:
+            raw = "\n".join(msgspec.json.decode(raw, type=list[str])).encode()
+        except msgspec.DecodeError as error:
+            raise ValueError(f"not a JSON array of certificates: {error}") from error
+    try:
+        return frozenset(public_key(certificate) for certificate in x509.load_pem_x509_certificates(raw))
+    except ValueError as error:
+        raise ValueError("no PEM certificates that can be read") from error
+
+
+class _Status(msgspec.Struct):
+    status: str
+
+
+class _StatusList(msgspec.Struct):
+    entries: dict[str, _Status]
+
+
+def read_revoked(raw: bytes) -> frozenset[int]:
+    """Serial numbers of Android's list of certificate statuses (developer.android.com, certificate revocation status).
+
+    Only certificates whose status is not the normal one are listed; a suspended one, and one with a status that is not
+    known here, counts like a revoked one. Raises `ValueError` with one line that says what is wrong.
+    """
+    try:
+        listed = msgspec.json.decode(raw, type=_StatusList)
+    except msgspec.DecodeError as error:
+        raise ValueError(f"not a list of certificate statuses: {error}") from error
+    try:
+        return frozenset(int(serial, 16) for serial in listed.entries)
+    except ValueError as error:
+        raise ValueError("a serial number in the list is not hexadecimal") from error

@@ -1,0 +1,128 @@
+"""Where a webhook may go: the form of a target URL, and which addresses may be dialled (decisions 8.7).
+
+What may live here: rules about targets. The table of special networks is that of `svc.domain.addresses`; what an
+operator may open beside it, and what nobody may, is said here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from typing import NamedTuple
+from urllib.parse import quote
+
+from svc.domain.addresses import Address, is_public, read_address
+from svc.domain.origins import normalise_origin
+
+Networks = Sequence[IPv4Network | IPv6Network]
+
+MAX_URL_LENGTH = 2048
+"""Characters of a target URL."""
+
+METADATA = {
+    "169.254.169.254": "AWS, Google Cloud, Azure and others",
+    "169.254.170.2": "AWS ECS",
+    "169.254.170.23": "AWS EKS",
+    "169.254.0.23": "Tencent Cloud",
+    "169.254.42.42": "Scaleway",
+    "168.63.129.16": "Azure",
+    "100.100.100.200": "Alibaba Cloud",
+    "192.0.0.192": "Oracle Cloud",
+    "fd00:ec2::254": "AWS",
+    "fd00:ec2::23": "AWS EKS",
+    "fd20:ce::254": "Google Cloud",
+    "fd00:42::42": "Scaleway",
+    "fd00:c1::a9fe:a9fe": "Oracle Cloud",
+}
+"""Addresses on which a machine's provider hands out the machine's credentials, and whose. Never dialled."""
+
+_EMBEDDING = ("::", "::ffff:0:0", "::ffff:0:0:0", "64:ff9b::", "64:ff9b:1::")
+"""Prefixes, 96 bits long, behind which a translator finds an IPv4 address (RFC 4291, 6145, 6052, 8215)."""
+
+
+class Target(NamedTuple):
+    """A target URL, taken apart."""
+
+    host: str
+    """ASCII, lower case, without brackets: what is looked up, and what the certificate must name."""
+    port: int
+    authority: str
+    """For the `Host` header: IPv6 in brackets, the port unless it is 443."""
+    path: str
+    """Path and query, ASCII, never empty."""
+
+
+_FORM = re.compile(r"(https://[^/?#]+)([/?][^#]*)?", re.IGNORECASE)
+
+
+def read_target(url: str) -> Target | None:
+    """An `https` URL without user info and fragment, of at most 2,048 characters; `None` for anything else.
+
+    Odd spellings of an address (`2130706433`, `0x7f.1`) are names like any other here: they are judged by what they
+    resolve to.
+    """
+    if len(url) > MAX_URL_LENGTH or any(character <= " " or character == "\x7f" for character in url):
+        return None
+    match = _FORM.fullmatch(url)
+    origin = match and normalise_origin(match[1])
+    if match is None or origin is None:
+        return None
+    authority = origin.removeprefix("https://")
+    path = match[2] or "/"
+    if path.startswith("?"):
+        path = "/" + path
+    try:
+        path = quote(path, safe="!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+    except UnicodeEncodeError:  # a lone surrogate
+        return None
+    if authority.startswith("["):
+        host, _, port = authority[1:].partition("]")
+    else:
+        host, _, port = authority.partition(":")
+    return Target(host, int(port.removeprefix(":") or 443), authority, path)
+
+
+def judged(answers: Iterable[str], networks: Networks) -> tuple[Address, ...] | None:
+    """The addresses to dial, in the order of the answers; `None` when any single one must not be dialled.
+
+    One bad answer spoils the name: a name that also leads inside is either a mistake or an attack.
+    """
+    addresses: list[Address] = []
+    for answer in answers:
+        address = read_address(answer)  # a scoped address (`fe80::1%eth0`) is none
+        if address is None or not may_dial(address, networks):
+            return None
+        addresses.append(address)
+    return tuple(addresses)
+
+
+def may_dial(address: Address, networks: Networks) -> bool:
+    """Whether the address is public, or in a network that the operator opened and no provider's metadata."""
+    if is_public(address):
+        return True
+    return address not in _NEVER and any(address in network for network in networks)
+
+
+def metadata_opened(networks: Networks) -> str | None:
+    """The first metadata address, in any spelling, that these networks would open, and whose; `None` for none."""
+    for address, whose in _NEVER.items():
+        if any(address in network for network in networks):
+            return f"{address} ({whose})"
+    return None
+
+
+def _spellings(address: Address) -> list[Address]:
+    if isinstance(address, IPv6Address):
+        return [address]
+    number = int(address)
+    embedded = [IPv6Address(int(IPv6Address(prefix)) | number) for prefix in _EMBEDDING]
+    six_to_four = IPv6Address(0x2002 << 112 | number << 80)
+    return [address, *embedded, six_to_four]
+
+
+_NEVER = {
+    spelling: whose
+    for text, whose in METADATA.items()
+    for spelling in _spellings(IPv6Address(text) if ":" in text else IPv4Address(text))
+}

@@ -1,0 +1,153 @@
+"""What the outbox keeps: endpoints, events, deliveries and the log of attempts, as they stand in the store.
+
+Every record is an `array_like` struct: fields are appended with defaults and never moved. Times are Unix milliseconds.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from svc.domain.model import Environment
+from svc.domain.webhooks.transport_types import TransportError
+
+EventType = Literal[
+    "identification.completed",
+    "visitor.suspect",
+    "identification.refused",
+    "billing.status_changed",
+    "usage.daily_settled",
+    "webhook.test",
+]
+EVENT_TYPES: tuple[EventType, ...] = (
+    "identification.completed",
+    "visitor.suspect",
+    "identification.refused",
+    "billing.status_changed",
+    "usage.daily_settled",
+    "webhook.test",
+)
+LIVE_ONLY: frozenset[EventType] = frozenset({"billing.status_changed"})
+"""Types that only `live` endpoints may subscribe to (interface 6)."""
+
+WebhookEnvironment = Literal["live", "test"]
+WEBHOOK_ENVIRONMENTS: tuple[WebhookEnvironment, ...] = ("live", "test")
+"""Their places here are stored: append, never reorder."""
+
+EndpointStatus = Literal["active", "paused", "failing"]
+DeliveryState = Literal["pending", "retrying", "delivered", "failed"]
+AttemptStatus = Literal["delivered", "retrying", "failed"]
+AttemptError = TransportError | Literal["paused", "removed"]
+
+DeliveryKind = Literal["auto", "test", "redelivery"]
+DELIVERY_KINDS: tuple[DeliveryKind, ...] = ("auto", "test", "redelivery")
+"""Their places here are stored: append, never reorder."""
+
+MAX_ENDPOINTS = 10
+"""Per organization (interface 8)."""
+HISTORY_MS = 30 * 24 * 3600 * 1000
+"""How long an event may be redelivered and an attempt is listed (interface 8)."""
+
+
+def webhook_environment(environment: Environment) -> WebhookEnvironment:
+    """Production traffic goes to `live` endpoints, all other to `test` ones (decisions 8.9)."""
+    return "live" if environment == "production" else "test"
+
+
+class LaneKey(NamedTuple):
+    """An endpoint by its numbers in the store: deliveries to it queue in one lane."""
+
+    organization: int
+    endpoint: int
+
+
+class DeliveryKey(NamedTuple):
+    """One delivery of a lane. A test or a redelivery is a delivery of its own beside the automatic one."""
+
+    event_id: bytes
+    """UUIDv7, 16 bytes."""
+    kind: DeliveryKind
+
+    @property
+    def place(self) -> int:
+        """Of the kind, as it stands in keys."""
+        return DELIVERY_KINDS.index(self.kind)
+
+
+class Endpoint(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """A registered receiver (interface 2.9). Its secret is derived from `generation` and kept nowhere."""
+
+    id: str
+    url: str
+    description: str
+    environment: WebhookEnvironment
+    events: tuple[EventType, ...]
+    created_at_ms: int
+    secret_last4: str
+    generation: int = 1
+    """Of the signing secret; rotating adds one."""
+    previous_secret_expires_at_ms: int | None = None
+    """Until then the secret of the generation before signs too."""
+    status: EndpointStatus = "active"
+
+
+class Health(msgspec.Struct, frozen=True, array_like=True):
+    """How an endpoint has answered of late. Kept beside the endpoint, since it changes with every attempt."""
+
+    failures: int = 0
+    """Failed attempts since the last delivered one."""
+    failing_since_ms: int | None = None
+    """When the first of them began."""
+    last_attempt_at_ms: int | None = None
+
+
+class WebhookEvent(msgspec.Struct, frozen=True, array_like=True):
+    """An event once, however many endpoints it goes to."""
+
+    type: EventType
+    environment: WebhookEnvironment
+    created_at_ms: int
+    body: bytes
+    """The envelope, byte for byte as it is signed and sent on every attempt."""
+
+
+class Delivery(msgspec.Struct, frozen=True, array_like=True):
+    """One event on its way to one endpoint."""
+
+    state: DeliveryState
+    attempts: int
+    """Attempts made."""
+    queued_at_ms: int
+    due_ms: int
+    """When the next attempt is scheduled; when the last one was, where the delivery has ended."""
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in ("pending", "retrying")
+
+
+class Attempt(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """One line of the log of attempts (interface 2.10)."""
+
+    endpoint: int
+    """The endpoint's number."""
+    endpoint_id: str
+    endpoint_url: str
+    event_id: bytes
+    event: EventType
+    environment: WebhookEnvironment
+    status: AttemptStatus
+    response_code: int | None
+    duration_ms: int
+    attempt: int
+    """1, 2, ..."""
+    error: AttemptError | None
+    occurred_at_ms: int
+
+
+class AttemptCount(msgspec.Struct, frozen=True, array_like=True):
+    """Attempts of one endpoint in one minute."""
+
+    delivered: int = 0
+    failed: int = 0

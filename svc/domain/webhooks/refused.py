@@ -1,0 +1,105 @@
+"""`identification.refused`: the first at once, then at most one a minute per key and code, with a count.
+
+A flood of refusals costs a subscriber one event a minute, and the store little more (decisions 8.9).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET
+
+from svc.domain.model import Environment
+from svc.domain.webhooks.envelope import timestamp
+from svc.domain.webhooks.payloads import RefusedIdentification
+
+INTERVAL_MS = 60_000
+TOLD = frozenset({401, 402, 413, 422, 429})
+"""Statuses of refusals that are told of, where the key was recognised."""
+
+
+class Refusals(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """Refusals of one key and code that no event has told of yet, with the latest one's particulars."""
+
+    told_at_ms: int
+    """When the last event was made."""
+    count: int
+    request_id: bytes
+    occurred_at_ms: int
+    status: int
+    environment: Environment
+    origin: str | None = None
+    ip_address: str | None = None
+
+    @property
+    def due_ms(self) -> int:
+        """When they may be told of."""
+        return self.told_at_ms + INTERVAL_MS
+
+
+class RefusedRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One refused request of a recognised key, or the latest of `count` alike."""
+
+    organization: int
+    key_id: str
+    code: str
+    status: int
+    environment: Environment
+    request_id: bytes
+    occurred_at_ms: int
+    origin: str | None
+    ip_address: str | None
+    count: int = 1
+
+    @property
+    def name(self) -> str:
+        """Of the kind of refusal within the organization."""
+        return f"{self.key_id}/{self.code}"
+
+
+class Noted(NamedTuple):
+    event: RefusedIdentification | None
+    """To be told now, if anything."""
+    kept: Refusals | None
+    """What to remember; `None` = nothing."""
+
+
+def note(before: Refusals | None, request: RefusedRequest) -> Noted:
+    """One more refusal (or `count` of them): told at once, unless the minute since the last event is not over."""
+    kept = Refusals(
+        told_at_ms=request.occurred_at_ms if before is None else before.told_at_ms,
+        count=request.count + (0 if before is None else before.count),
+        request_id=request.request_id,
+        occurred_at_ms=request.occurred_at_ms,
+        status=request.status,
+        environment=request.environment,
+        origin=request.origin,
+        ip_address=request.ip_address,
+    )
+    if before is not None and request.occurred_at_ms < before.due_ms:
+        return Noted(None, kept)
+    return _told(kept, request.key_id, request.code, request.occurred_at_ms)
+
+
+def tell(before: Refusals, key_id: str, code: str, now_ms: int) -> Noted:
+    """At the end of the minute: what has gathered, else forget."""
+    if now_ms < before.due_ms:
+        return Noted(None, before)
+    return _told(before, key_id, code, now_ms) if before.count else Noted(None, None)
+
+
+def _told(refusals: Refusals, key_id: str, code: str, now_ms: int) -> Noted:
+    event = RefusedIdentification(
+        request_id=str(UUID(bytes=refusals.request_id)),
+        occurred_at=timestamp(refusals.occurred_at_ms),
+        code=code,
+        status=refusals.status,
+        environment=refusals.environment,
+        key_id=key_id,
+        origin=UNSET if refusals.origin is None else refusals.origin,
+        ip_address=UNSET if refusals.ip_address is None else refusals.ip_address,
+        count=refusals.count,
+    )
+    return Noted(event, msgspec.structs.replace(refusals, told_at_ms=now_ms, count=0))

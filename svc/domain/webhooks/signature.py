@@ -1,0 +1,68 @@
+"""Signing: secrets that are derived and never stored, and the headers of an attempt (interface 6, decisions 8.1).
+
+A secret is an HMAC of the installation's pepper, the endpoint's id and a generation: a leaked database reveals none,
+and rotating is the next generation. It is shown once, when it comes into force.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+from uuid import UUID
+
+from svc.domain.webhooks.records import Endpoint, WebhookEvent
+
+PREFIX = "svc_whsec_"
+USER_AGENT = "Svc-Webhooks/1.0"
+
+_BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_LENGTH = 43
+"""Base62 characters of 256 bits."""
+
+
+def secrets_key(pepper: bytes) -> bytes:
+    """The key from which all signing secrets of one installation are derived. 32 bytes."""
+    return hmac.digest(pepper, b"svc webhook secrets 1", "sha256")
+
+
+def signing_secret(key: bytes, endpoint_id: str, generation: int) -> str:
+    """`svc_whsec_` and 43 base62 characters. `key` comes from `secrets_key`."""
+    number = int.from_bytes(hmac.digest(key, f"{endpoint_id}\n{generation}".encode(), "sha256"))
+    characters: list[str] = []
+    for _ in range(_LENGTH):
+        number, digit = divmod(number, 62)
+        characters.append(_BASE62[digit])
+    return PREFIX + "".join(reversed(characters))
+
+
+def secrets_in_force(key: bytes, endpoint: Endpoint, now_ms: int) -> tuple[str, ...]:
+    """The secrets that sign now, the newest first: one, or two while a rotation lasts."""
+    current = signing_secret(key, endpoint.id, endpoint.generation)
+    until = endpoint.previous_secret_expires_at_ms
+    if until is None or now_ms >= until:
+        return (current,)
+    return current, signing_secret(key, endpoint.id, endpoint.generation - 1)
+
+
+def signed_headers(event_id: UUID, event: WebhookEvent, secrets: tuple[str, ...], now_s: int) -> dict[str, str]:
+    """The headers of one attempt, signed for this very second.
+
+    Beside the service's own stand those of Standard Webhooks (standardwebhooks.com, 1.0), so that its libraries verify
+    deliveries too; they are given the secret base64-encoded.
+    """
+    at = str(now_s)
+    keys = [secret.encode() for secret in secrets]
+    own = [hmac.digest(key, at.encode() + b"." + event.body, "sha256").hex() for key in keys]
+    signed = f"{event_id}.{at}.".encode() + event.body
+    standard = [base64.b64encode(hmac.digest(key, signed, "sha256")).decode() for key in keys]
+    return {
+        "Content-Type": "application/json",
+        "User-Agent": USER_AGENT,
+        "X-Svc-Event-ID": str(event_id),
+        "X-Svc-Event-Type": event.type,
+        "X-Svc-Timestamp": at,
+        "X-Svc-Signature": ",".join(f"sha256={digest}" for digest in own),
+        "webhook-id": str(event_id),
+        "webhook-timestamp": at,
+        "webhook-signature": " ".join(f"v1,{digest}" for digest in standard),
+    }

@@ -1,0 +1,29 @@
+"""The client API's attestation challenge (interface 2.5, 4.1). An endpoint function: typed in, typed out."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from svc.domain.attestation.challenge import CHALLENGE_BYTES, as_text
+from svc.domain.refusals import Refusal
+from svc.http.change import caller_of, change
+from svc.http.endpoint import Call, Outcome, Services
+from svc.http.schema import ChallengeAnswer, timestamp
+from svc.store.transactions.attestation import issue_challenge
+
+
+async def issue(services: Services, call: Call) -> Outcome:
+    """`POST /attestation/challenge`: answered once the challenge is on disk, so that a crash forgets none."""
+    caller = caller_of(call)
+    challenge = services.world.entropy(CHALLENGE_BYTES)
+    job = partial(
+        issue_challenge,
+        number=caller.organization.number,
+        key_id=caller.applied.id,
+        challenge=challenge,
+        now_ms=call.at_ms,
+    )
+    issued = await change(services, call, job)
+    if isinstance(issued, Refusal):
+        return Outcome(issued)
+    return Outcome(ChallengeAnswer(as_text(challenge), timestamp(issued.expires_at_ms)))

@@ -1,0 +1,148 @@
+"""Events read back by the customer's server, and deferred reports that join them (interface 2.3, 2.4, 4.1, 4.2).
+
+Endpoint functions: typed in, typed out, no HTTP framework.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+import structlog
+from msgspec import UNSET, UnsetType
+
+from svc.domain import deferred
+from svc.domain.identification import deflate, inflate
+from svc.domain.listing import Asked, read_listing
+from svc.domain.model import Environment
+from svc.domain.records import DeferredReport, Event
+from svc.domain.refusals import Detail, Refusal
+from svc.http.authentication import Caller
+from svc.http.body import decode_object
+from svc.http.change import caller_of, change, noted
+from svc.http.endpoint import Call, Outcome, Services
+from svc.http.schema import (
+    DocumentBody,
+    EventsAnswer,
+    ListEventsQuery,
+    SupplementAnswer,
+    SupplementBody,
+    document_body,
+    event_detail,
+    event_row,
+)
+from svc.store import events, views
+from svc.store.codec import Corrupted
+from svc.store.snapshot import Snapshot
+from svc.store.transactions.supplement import supplement
+
+log = structlog.get_logger()
+
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
+
+
+async def list_events(services: Services, call: Call) -> Outcome:
+    """`GET /events`: a page of the key's own organization and environment, newest first."""
+    query: ListEventsQuery = call.query
+    asked = Asked(
+        _sent(query.start), _sent(query.end), query.page, query.limit, _sent(query.visitor), _sent(query.level)
+    )
+    listing = read_listing(asked, call.at_ms)
+    if isinstance(listing, Refusal):
+        return Outcome(listing)
+    caller = await noted(services, call)
+    with services.store.read() as snapshot:
+        found = events.page(snapshot, caller.organization.number, _environment(caller), listing)
+    rows = tuple(event_row(event, request_id) for request_id, event in found)
+    return Outcome(EventsAnswer(rows, query.page, query.limit))
+
+
+async def get_event(services: Services, call: Call) -> Outcome:
+    """`GET /events/{request_id}`: one event with its archive and its deferred report."""
+    request_id = read_request_id(call.path["request_id"])
+    if isinstance(request_id, Refusal):
+        return Outcome(request_id)
+    caller = await noted(services, call)
+    number = caller.organization.number
+    with services.store.read() as snapshot:
+        event = events.find(snapshot, number, _environment(caller), request_id, call.at_ms)
+        if event is None:
+            return Outcome(Refusal("event_not_found"))
+        document = _document(snapshot, number, request_id, event)
+        report = views.deferred_report(snapshot, number, request_id)
+    deferred_signals = None if report is None else inflate(report.signals)
+    return Outcome(event_detail(event, request_id, document, deferred_signals))
+
+
+async def supplement_event(services: Services, call: Call) -> Outcome:
+    """`POST /events/{request_id}/supplement`: answered once the report is on disk."""
+    body: SupplementBody = call.body
+    caller = caller_of(call)
+    request_id = read_request_id(call.path["request_id"])
+    if isinstance(request_id, Refusal):
+        return Outcome(request_id)
+    signals_json = bytes(body.signals)
+    signals = decode_object(signals_json, "signals")
+    if isinstance(signals, Refusal):
+        return Outcome(signals)
+    refusal = _not_acceptable(services, call, caller, request_id, signals)
+    if refusal is not None:
+        return Outcome(refusal)
+    platform, version = _sent(body.sdk.platform), _sent(body.sdk.version)
+    report = DeferredReport(
+        signals=deflate(signals_json),
+        sdk_platform=platform,
+        sdk_version=version,
+        digest=deferred.report_digest(platform, version, signals_json),
+        received_at_ms=call.at_ms,
+    )
+    job = partial(supplement, number=caller.organization.number, request_id=request_id, report=report)
+    received = await change(services, call, job)
+    if isinstance(received, Refusal):
+        return Outcome(received)
+    duplicate = True if received == "accepted_before" else UNSET
+    return Outcome(SupplementAnswer(str(request_id), duplicate), status=202)
+
+
+def read_request_id(text: str) -> UUID | Refusal:
+    """A request id from a path; any UUID, since one that is not ours is only unknown."""
+    if _UUID.fullmatch(text):
+        return UUID(text)
+    return Refusal("invalid_request_id", (Detail("request_id", "invalid_value", "path"),))
+
+
+def _not_acceptable(
+    services: Services, call: Call, caller: Caller, request_id: UUID, signals: dict[str, Any]
+) -> Refusal | None:
+    """Decisions 7.4: a token for this request, key and origin, and a report that says that it is a deferred one."""
+    body: SupplementBody = call.body
+    token = deferred.open_token(services.deferred_key, body.token, caller.applied.id, caller.origin, call.at_ms)
+    if token is None or token.request_id != request_id:
+        return Refusal("invalid_supplement", (Detail("token", "invalid_value", "body"),))
+    if signals.get("tier") != "deferred":
+        return Refusal("invalid_supplement", (Detail("signals.tier", "invalid_value", "body"),))
+    return None
+
+
+def _document(snapshot: Snapshot, number: int, request_id: UUID, event: Event) -> DocumentBody | None:
+    """The archive; a damaged one is told to the operator, and hides no event from the customer."""
+    try:
+        document = views.document(snapshot, number, request_id)
+        assert document is not None, f"request {request_id} has no document"
+        weights = views.weights_snapshot(snapshot, document.weights_digest)
+        return document_body(event, document, inflate(document.signals), weights)
+    except (Corrupted, zlib.error) as error:
+        log.exception("an archive cannot be read", request_id=str(request_id), reason=str(error))
+        return None
+
+
+def _environment(caller: Caller) -> Environment:
+    assert caller.key.environment is not None, "only management keys have none"
+    return caller.key.environment
+
+
+def _sent(value: str | UnsetType) -> str | None:
+    return None if value is UNSET else value

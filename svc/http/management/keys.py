@@ -1,0 +1,190 @@
+"""Keys of an organization by its own automation: SDK keys, proxy keys, and the management key that asks.
+
+A management key issues and revokes no management key (interface 5, rule 3): those have no route, and an id is looked
+for among the kinds of its route alone. Sources: interface 2.6-2.8, 3 and 4.4, decisions 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+from msgspec import UNSET
+
+from svc.domain.credentials import Key, KeyKind, digest, new_key
+from svc.domain.model import PLATFORMS, Platform
+from svc.domain.origins import normalise_pattern
+from svc.domain.refusals import Detail, Refusal, invalid
+from svc.http.change import caller_of, change, noted
+from svc.http.endpoint import Call, Outcome, Services
+from svc.http.management.schema import (
+    IssuedProxyKeyBody,
+    IssuedSdkKeyBody,
+    IssueProxyKeyBody,
+    IssueSdkKeyBody,
+    ManagementKeyBody,
+    ProxyKeysBody,
+    ReplaceOriginsBody,
+    SdkKeysBody,
+    proxy_key_row,
+    sdk_key_row,
+)
+from svc.store import views
+from svc.store.transactions import keys
+from svc.world import twenty_characters
+
+PROXY_KEYS: tuple[KeyKind, ...] = ("proxy",)
+_NEVER_CACHED = {"Cache-Control": "no-store"}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_LAST_MS = (datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC) - _EPOCH) // _MILLISECOND
+"""The last second that RFC 3339 can write in UTC."""
+
+
+async def describe_key(services: Services, call: Call) -> Outcome:
+    """`GET /management/key`: the key that asks (interface 2.6)."""
+    caller = await noted(services, call)
+    assert caller.key.role is not None
+    return Outcome(
+        ManagementKeyBody(
+            key_id=caller.key.id,
+            organization_id=caller.organization.id,
+            name=caller.key.name,
+            role=caller.key.role,
+            region=caller.key.region,
+        )
+    )
+
+
+async def list_proxy_keys(services: Services, call: Call) -> Outcome:
+    """`GET .../proxy-credentials`: oldest first, revoked included."""
+    found = await _keys(services, call, PROXY_KEYS)
+    return Outcome(ProxyKeysBody(tuple(map(proxy_key_row, found))))
+
+
+async def issue_proxy_key(services: Services, call: Call) -> Outcome:
+    """`POST .../proxy-credentials`: the key, and its secret this once."""
+    issued = await _issue(services, call, call.body, "proxy")
+    if isinstance(issued, Refusal):
+        return Outcome(issued)
+    key, secret = issued
+    return Outcome(IssuedProxyKeyBody(proxy_key_row(key), secret), status=201, headers=_NEVER_CACHED)
+
+
+async def revoke_proxy_key(services: Services, call: Call) -> Outcome:
+    """`POST .../proxy-credentials/{proxy_credential_id}/revoke`: for good, from the next request on."""
+    revoked = await _revoke(services, call, PROXY_KEYS, call.path["proxy_credential_id"])
+    return Outcome(revoked if isinstance(revoked, Refusal) else proxy_key_row(revoked))
+
+
+async def list_sdk_keys(services: Services, call: Call) -> Outcome:
+    """`GET .../sdk-keys`: oldest first, revoked included."""
+    found = await _keys(services, call, views.SDK_KEYS)
+    return Outcome(SdkKeysBody(tuple(map(sdk_key_row, found))))
+
+
+async def issue_sdk_key(services: Services, call: Call) -> Outcome:
+    """`POST .../sdk-keys`: the key, and its secret this once."""
+    body: IssueSdkKeyBody = call.body
+    platforms, origins = read_platforms(body), read_origins(body.allowed_origins)
+    if isinstance(platforms, Refusal):
+        return Outcome(platforms)
+    if isinstance(origins, Refusal):
+        return Outcome(origins)
+    if body.kind != "public" and origins:
+        return Outcome(invalid("allowed_origins", "invalid_value"))
+    issued = await _issue(services, call, body, body.kind, platforms, origins)
+    if isinstance(issued, Refusal):
+        return Outcome(issued)
+    key, secret = issued
+    return Outcome(IssuedSdkKeyBody(sdk_key_row(key), secret), status=201, headers=_NEVER_CACHED)
+
+
+async def revoke_sdk_key(services: Services, call: Call) -> Outcome:
+    """`POST .../sdk-keys/{key_id}/revoke`: for good, from the next request on."""
+    revoked = await _revoke(services, call, views.SDK_KEYS, call.path["key_id"])
+    return Outcome(revoked if isinstance(revoked, Refusal) else sdk_key_row(revoked))
+
+
+async def replace_origins(services: Services, call: Call) -> Outcome:
+    """`PUT .../sdk-keys/{key_id}/allowed-origins`: the whole new list, in force from the next request on."""
+    body: ReplaceOriginsBody = call.body
+    origins = read_origins(body.allowed_origins)
+    if isinstance(origins, Refusal):
+        return Outcome(origins)
+    number = caller_of(call).organization.number
+    job = partial(keys.replace_origins, number=number, key_id=call.path["key_id"], allowed_origins=origins)
+    replaced = await change(services, call, job)
+    return Outcome(replaced if isinstance(replaced, Refusal) else sdk_key_row(replaced))
+
+
+def read_platforms(body: IssueSdkKeyBody) -> tuple[Platform, ...] | Refusal:
+    """Each once, in one order; the web when none are named. Only public keys have any (decisions 2.4)."""
+    if body.kind != "public":
+        return () if body.platforms is UNSET else invalid("platforms", "invalid_value")
+    named: tuple[Platform, ...] = ("web",) if body.platforms is UNSET else body.platforms
+    return tuple(sorted(set(named), key=PLATFORMS.index))
+
+
+def read_origins(texts: Sequence[str]) -> tuple[str, ...] | Refusal:
+    """Allowed origins in their one spelling, each once; every text that is none is named (decisions 2.6)."""
+    origins = [normalise_pattern(text) for text in texts]
+    faults = [
+        Detail(f"allowed_origins[{index}]", "invalid_origin", "body")
+        for index, origin in enumerate(origins)
+        if origin is None
+    ]
+    if faults:
+        return Refusal("validation_error", tuple(faults))
+    return tuple(dict.fromkeys(origin for origin in origins if origin is not None))
+
+
+def read_expiry(expires_at: datetime | None, now_ms: int) -> int | Refusal | None:
+    """Unix milliseconds, rounded down; a key that never worked is a mistake."""
+    if expires_at is None:
+        return None
+    at_ms = (expires_at - _EPOCH) // _MILLISECOND
+    return at_ms if now_ms < at_ms <= _LAST_MS else invalid("expires_at", "out_of_range")
+
+
+async def _keys(services: Services, call: Call, kinds: Sequence[KeyKind]) -> list[Key]:
+    caller = await noted(services, call)
+    with services.store.read() as snapshot:
+        return [key for key in views.keys_of(snapshot, caller.organization.number) if key.kind in kinds]
+
+
+async def _issue(
+    services: Services,
+    call: Call,
+    body: IssueProxyKeyBody | IssueSdkKeyBody,
+    kind: KeyKind,
+    platforms: tuple[Platform, ...] = (),
+    allowed_origins: tuple[str, ...] = (),
+) -> tuple[Key, str] | Refusal:
+    """A new key on disk, and its secret, of which nothing but the keyed hash is stored (interface 5, rule 4)."""
+    expires_at_ms = read_expiry(body.expires_at, call.at_ms)
+    if isinstance(expires_at_ms, Refusal):
+        return expires_at_ms
+    key, secret = new_key(
+        key_id="key_" + twenty_characters(services.world.entropy),
+        organization=caller_of(call).organization.number,
+        kind=kind,
+        name=body.name,
+        environment=body.environment,
+        region=services.gate.region,
+        entropy=services.world.entropy(32),
+        now_ms=call.at_ms,
+        platforms=platforms,
+        allowed_origins=allowed_origins,
+        expires_at_ms=expires_at_ms,
+    )
+    hashed = digest(services.gate.pepper, secret)
+    stored = await change(services, call, partial(keys.issue_key, key=key, digest=hashed))
+    return stored if isinstance(stored, Refusal) else (stored, secret)
+
+
+async def _revoke(services: Services, call: Call, kinds: Sequence[KeyKind], key_id: str) -> Key | Refusal:
+    number = caller_of(call).organization.number
+    job = partial(keys.revoke_key_of, number=number, kinds=kinds, key_id=key_id, now_ms=call.at_ms)
+    return await change(services, call, job)

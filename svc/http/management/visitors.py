@@ -1,0 +1,23 @@
+"""The rights of visitors, by the organization's own automation (decisions 7.6)."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from svc.domain.refusals import Refusal
+from svc.http.change import caller_of, change
+from svc.http.endpoint import Call, Outcome, Services
+from svc.store.transactions.erasure import erase_visitor, go_on_erasing
+
+
+async def erase(services: Services, call: Call) -> Outcome:
+    """`DELETE .../visitors/{visitor_id}`: answered when nothing of the visitor is left to read.
+
+    A caller that does not wait, or a store that is full in between, leaves an erasure that the sweeper ends.
+    """
+    number, visitor_id = caller_of(call).organization.number, call.path["visitor_id"]
+    begin = partial(erase_visitor, number=number, visitor_id=visitor_id, now_ms=call.at_ms)
+    ended = await change(services, call, begin)
+    while ended is False:
+        ended = await change(services, call, partial(go_on_erasing, number=number, raw_id=visitor_id.encode()))
+    return Outcome(ended) if isinstance(ended, Refusal) else Outcome(None, status=204)

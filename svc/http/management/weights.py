@@ -1,0 +1,97 @@
+"""Risk weights of an organization and of its SDK keys, and the signals there are (interface 2.11, decisions 6).
+
+The routes of an organization and those of a key differ by `{key_id}` in the path, and share their endpoints. Every
+answer shows all three platforms as they stand after the change, read in the transaction that made it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from msgspec import UNSET
+
+from svc.domain.model import PLATFORMS
+from svc.domain.refusals import Refusal
+from svc.domain.signals import CATALOGUE, MAX_WEIGHT
+from svc.domain.weights import StoredWeights, WeightsChange
+from svc.http.change import caller_of, change, noted
+from svc.http.endpoint import Call, Outcome, Services
+from svc.http.management.schema import SaveWeightsBody, SignalBody, SignalsBody, risk_weights
+from svc.store import views
+from svc.store.snapshot import Transaction
+from svc.store.transactions.weights import restore_weights, save_weights
+from svc.store.views import ScopeWeights
+
+_SIGNALS = SignalsBody(
+    signals=tuple(
+        SignalBody(
+            name=signal.name,
+            group=signal.group,
+            description=signal.description,
+            platforms=tuple(platform for platform in PLATFORMS if platform in signal.weights),
+            default_weights=dict(signal.weights),
+            mode=signal.mode or UNSET,
+            since=signal.since,
+        )
+        for signal in CATALOGUE.values()
+    ),
+    max_weight=MAX_WEIGHT,
+)
+
+
+async def list_signals(services: Services, call: Call) -> Outcome:
+    """`GET .../risk-signals`: the whole catalogue."""
+    await noted(services, call)
+    return Outcome(_SIGNALS)
+
+
+async def read_weights(services: Services, call: Call) -> Outcome:
+    """`GET .../risk-weights`: what is in force, and what this scope has stored itself."""
+    caller = await noted(services, call)
+    number, key_id = caller.organization.number, call.path.get("key_id")
+    with services.store.read() as snapshot:
+        if key_id is not None and views.find_sdk_key(snapshot, number, key_id) is None:
+            return Outcome(Refusal("not_found"))
+        seen = views.scope_weights(snapshot, number, key_id)
+    return Outcome(risk_weights(caller.organization.id, key_id, seen))
+
+
+async def save(services: Services, call: Call) -> Outcome:
+    """`PUT .../risk-weights/{platform}`: what is not named keeps its value in force."""
+    body: SaveWeightsBody = call.body
+    named = WeightsChange(
+        threshold=None if body.suspect_threshold is UNSET else body.suspect_threshold,
+        weights=body.weights,
+        vpn_mode=None if body.vpn_weights_mode is UNSET else body.vpn_weights_mode,
+        residential_proxy_mode=(
+            None if body.residential_proxy_weights_mode is UNSET else body.residential_proxy_weights_mode
+        ),
+        revision=None if body.revision is UNSET else body.revision,
+    )
+    return await _change(services, call, partial(save_weights, change=named, now_ms=call.at_ms))
+
+
+async def restore(services: Services, call: Call) -> Outcome:
+    """`DELETE .../risk-weights/{platform}`: back to the parent's."""
+    return await _change(services, call, restore_weights)
+
+
+async def _change(services: Services, call: Call, job: Callable[..., StoredWeights | Refusal | None]) -> Outcome:
+    platform = call.path["platform"]
+    if platform not in PLATFORMS:
+        return Outcome(Refusal("not_found"))
+    organization, key_id = caller_of(call).organization, call.path.get("key_id")
+    scoped = partial(job, number=organization.number, key_id=key_id, platform=platform)
+    seen = await change(services, call, partial(_seen_after, scoped, organization.number, key_id))
+    return Outcome(seen if isinstance(seen, Refusal) else risk_weights(organization.id, key_id, seen))
+
+
+def _seen_after(
+    job: Callable[[Transaction], StoredWeights | Refusal | None],
+    number: int,
+    key_id: str | None,
+    transaction: Transaction,
+) -> tuple[ScopeWeights, ...] | Refusal:
+    outcome = job(transaction)
+    return outcome if isinstance(outcome, Refusal) else views.scope_weights(transaction, number, key_id)

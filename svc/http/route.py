@@ -1,0 +1,50 @@
+"""What one row of the table of routes says. The rows themselves are in `svc.http.routes`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from svc.domain.credentials import KeyKind
+from svc.http.endpoint import Endpoint
+
+BASE = "/api/v1"
+Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+
+
+class Route(msgspec.Struct, frozen=True, kw_only=True):
+    operation_id: str
+    method: Method
+    path: str
+    """`{name}` stands for one segment, any but an empty one."""
+    under: tuple[str, ...] = (BASE,)
+    """Where the path begins; empty = at the root."""
+    endpoint: Endpoint
+    kinds: tuple[KeyKind, ...] = ()
+    """Keys that may call it; none = open to all. A path with `{organization_id}` is the key's own organization's."""
+    role: Literal["admin"] | None = None
+    """The role that a management key needs; any, where there is none."""
+    query: type[msgspec.Struct] | None = None
+    """What the query may say; nothing, where there is none."""
+    body: type[msgspec.Struct] | None = None
+    answer: type[msgspec.Struct] | None
+    """Of the answer of `status`; `None` = it has no body, or is a file."""
+    status: int = 200
+    other_answers: tuple[tuple[int, type[msgspec.Struct]], ...] = ()
+    """(status, body) of whatever else it answers, errors aside."""
+    from_browsers: bool = False
+    """CORS is answered (decisions 3.11)."""
+    errors: tuple[str, ...] = ()
+    """Codes it may answer beyond those every route has."""
+
+
+EVERY_ROUTE = (
+    "bad_request",
+    "request_timeout",
+    "validation_error",
+    "header_fields_too_large",
+    "internal_error",
+    "service_unavailable",
+)
+"""Codes that any route may answer: what is no HTTP, comes too slowly or has a query it may not; and faults."""

@@ -1,0 +1,81 @@
+"""Events as they are found again: where each one is indexed, and the queries over those indexes.
+
+There is no index of all events: the levels, merged, are one. So an identification writes two index rows, and a page
+reads the keys before it and the events on it, whatever the filter and however many events there are.
+"""
+
+from __future__ import annotations
+
+from heapq import merge
+from itertools import islice
+from operator import itemgetter
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from svc.domain.listing import LEVELS, Listing
+from svc.domain.model import ENVIRONMENTS, Environment, Level
+from svc.domain.records import RETENTION_MS, Event
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.tables import EVENTS, EVENTS_BY_LEVEL, EVENTS_BY_VISITOR, Table
+
+INDEXES: tuple[Table[bytes], ...] = (EVENTS_BY_LEVEL, EVENTS_BY_VISITOR)
+_PLACES: dict[Level | None, int] = {None: 0, **{level: place for place, level in enumerate(LEVELS, start=1)}}
+"""Level -> its place in the keys. On disk: append, never move."""
+_by_arrival = itemgetter(-2, -1)
+
+
+class Found(NamedTuple):
+    request_id: UUID
+    event: Event
+
+
+def put_event(transaction: Transaction, number: int, request_id: UUID, event: Event) -> None:
+    """A new event of the organization, and its index rows."""
+    transaction.put(EVENTS, (number, request_id.bytes), event)
+    for table, key in index_keys(number, request_id.bytes, event):
+        transaction.put(table, key, b"")
+
+
+def index_keys(number: int, request_id: bytes, event: Event) -> tuple[tuple[Table[bytes], tuple[Any, ...]], ...]:
+    """Every row under which the event is found: (table, key). Whoever deletes the event deletes these."""
+    environment, level = ENVIRONMENTS.index(event.environment), _PLACES[event.suspect_level]
+    arrival = event.occurred_at_ms
+    return (
+        (EVENTS_BY_LEVEL, (number, environment, level, arrival, request_id)),
+        (EVENTS_BY_VISITOR, (number, environment, event.visitor_id.encode(), level, arrival, request_id)),
+    )
+
+
+def page(snapshot: Snapshot, number: int, environment: Environment, listing: Listing) -> list[Found]:
+    """The events that the listing asks for, newest first; of one millisecond, the larger request id first.
+
+    Reads `offset + limit` keys, at most one more of each level, and no event that it does not return.
+    """
+    place = ENVIRONMENTS.index(environment)
+    visitor = listing.visitor_id
+    table, stem = (
+        (EVENTS_BY_LEVEL, (number, place))
+        if visitor is None
+        else (EVENTS_BY_VISITOR, (number, place, visitor.encode()))
+    )
+    levels = _PLACES.values() if listing.level is None else (_PLACES[listing.level],)
+    keys = (
+        snapshot.keys_down(table, (*stem, level, listing.from_ms), (*stem, level, listing.to_ms)) for level in levels
+    )
+    newest_first = merge(*keys, key=_by_arrival, reverse=True)
+    shown = [key[-1] for key in islice(newest_first, listing.offset, listing.offset + listing.limit)]
+    return [Found(UUID(bytes=raw_id), _indexed(snapshot, number, raw_id)) for raw_id in shown]
+
+
+def find(snapshot: Snapshot, number: int, environment: Environment, request_id: UUID, now_ms: int) -> Event | None:
+    """An event of the organization and environment that is not over 30 days old."""
+    event = snapshot.get(EVENTS, number, request_id.bytes)
+    if event is None or event.environment != environment or event.occurred_at_ms < now_ms - RETENTION_MS:
+        return None
+    return event
+
+
+def _indexed(snapshot: Snapshot, number: int, raw_id: bytes) -> Event:
+    event = snapshot.get(EVENTS, number, raw_id)
+    assert event is not None, f"request {UUID(bytes=raw_id)} is indexed and has no event"
+    return event

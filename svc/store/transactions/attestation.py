@@ -1,0 +1,43 @@
+"""Attestation challenges: given out, and used up by the first identification that names them (decisions 7.5).
+
+Three reads and one write at most, and only for a report that names a challenge.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from svc.domain.attestation import Attestation, observe
+from svc.domain.attestation.challenge import Challenge, ChallengeFailure, period, periods_to_search, refusal
+from svc.domain.identification import Submission
+from svc.domain.model import Observation
+from svc.store.snapshot import Transaction
+from svc.store.tables import CHALLENGES
+
+
+def issue_challenge(transaction: Transaction, number: int, key_id: str, challenge: bytes, now_ms: int) -> Challenge:
+    """Remember a challenge for a key of the organization."""
+    issued = Challenge(key_id, now_ms)
+    transaction.put(CHALLENGES, (number, period(now_ms), challenge), issued)
+    return issued
+
+
+def redeem(transaction: Transaction, submission: Submission, attestation: Attestation) -> tuple[Observation, ...]:
+    """Use up the challenge of an attested report, whatever else is wrong with it; the signal where anything is."""
+    failures = attestation.failures
+    if attestation.challenge is not None:
+        failure = _use(transaction, submission, attestation.challenge)
+        failures = failures if failure is None else (failure, *failures)
+    return observe(failures)
+
+
+def _use(transaction: Transaction, submission: Submission, challenge: bytes) -> ChallengeFailure | None:
+    for at in periods_to_search(submission.at_ms):
+        issued = transaction.get(CHALLENGES, submission.organization, at, challenge)
+        if issued is not None:
+            failure = refusal(issued, submission.key_id, submission.at_ms)
+            if failure is None:
+                used = msgspec.structs.replace(issued, used=True)
+                transaction.put(CHALLENGES, (submission.organization, at, challenge), used)
+            return failure
+    return "challenge_unknown"

@@ -1,0 +1,207 @@
+"""Erasure: everything that is kept of an event, of a visitor, and how a visitor is erased (decisions 7.6).
+
+What may live here: the rows that belong to an event or to a visitor, and the transactions that delete them. A table
+that keeps something of a person is named here, or it is forgotten when the person asks.
+
+A visitor is erased in steps, since it may have any number of events. The first step forgets who it is and leaves a row
+in `erasures`, so that nothing can be added to what is left and that the sweeper ends what an interruption has begun;
+the last step deletes that row. Whoever is told that a visitor is erased is told so after the last step: then there is
+no event, document, deferred report, index row, record, id or history of it, nor what its reports are known again by,
+nor a webhook on its way that tells of it.
+
+What stays is not of the person: ledger lines (when and how much, by request id), idempotency digests with the request
+id that they were answered with (for a day), sums of which one visitor's share cannot be told, and, where a list of
+look-alikes still names the visitor's number, that number, which leads nowhere, until the sweeper comes by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from svc.domain.history import DAY_S, REPLAY_MEMORY_S, AddressHistory, Trace, trace
+from svc.domain.identification import inflate
+from svc.domain.ids import is_visitor_id
+from svc.domain.matching import Visitor
+from svc.domain.matching.blocks import Block, BlockKey, attribute_keys, exact_key, network_key, token_key
+from svc.domain.model import ENVIRONMENTS, Network, RequestFacts
+from svc.domain.records import Event
+from svc.domain.refusals import Refusal
+from svc.domain.report import read_report
+from svc.store.events import index_keys
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.tables import (
+    ADDRESS_HISTORY,
+    BLOCKS,
+    DEFERRED_REPORTS,
+    DEPARTED,
+    DOCUMENTS,
+    ERASED_EVENTS,
+    ERASURES,
+    EVENTS,
+    EVENTS_BY_VISITOR,
+    SENDINGS,
+    VISITOR_HISTORY,
+    VISITOR_IDS,
+    VISITORS,
+    Table,
+)
+from svc.store.transactions.webhooks import erase_identification
+
+EVENTS_A_STEP = 32
+"""What is erased in one transaction: some milliseconds, of which most go into reading the reports again."""
+_BEYOND_LEVELS = 255
+
+
+def erase_visitor(transaction: Transaction, number: int, visitor_id: str, now_ms: int) -> Refusal | bool:
+    """Begin to erase a visitor, or go on; whether that was all. `404 not_found` where there is no such visitor."""
+    if not is_visitor_id(visitor_id):
+        return Refusal("not_found")
+    raw_id = visitor_id.encode()
+    if not transaction.has(ERASURES, number, raw_id):
+        visitor_number = transaction.get(VISITOR_IDS, number, raw_id) or 0
+        if not visitor_number and not has_events(transaction, number, raw_id):
+            return Refusal("not_found")
+        transaction.put(ERASURES, (number, raw_id), visitor_number)
+        if visitor_number:
+            _leave_blocks(transaction, number, visitor_number)
+            forget_visitor(transaction, number, visitor_number, now_ms)
+    return go_on_erasing(transaction, number, raw_id)
+
+
+def go_on_erasing(transaction: Transaction, number: int, raw_id: bytes) -> bool:
+    """Erase some more of a visitor; whether nothing is left, also where another has done it meanwhile."""
+    visitor_number = transaction.get(ERASURES, number, raw_id)
+    if visitor_number is None:
+        return True
+    found = list(islice(_events(transaction, number, raw_id), EVENTS_A_STEP + 1))
+    for request_id in found[:EVENTS_A_STEP]:
+        _forget_report(transaction, number, request_id, visitor_number)
+        forget_event(transaction, number, request_id)
+        erase_identification(transaction, number, UUID(bytes=request_id))
+    erased = (transaction.get(ERASED_EVENTS, number) or 0) + len(found[:EVENTS_A_STEP])
+    transaction.put(ERASED_EVENTS, (number,), erased)
+    if len(found) > EVENTS_A_STEP:
+        return False
+    transaction.delete(ERASURES, number, raw_id)
+    return True
+
+
+def unfinished(snapshot: Snapshot) -> list[tuple[int, bytes]]:
+    """(organization, visitor id) of erasures that have begun and have not ended."""
+    return [key for key, _ in snapshot.scan(ERASURES)]
+
+
+def event_rows(snapshot: Snapshot, number: int, request_id: bytes) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
+    """(table, key) of every row that belongs to one event alone."""
+    key = (number, request_id)
+    event = snapshot.get(EVENTS, *key)
+    if event is not None:
+        yield from index_keys(number, request_id, event)
+    for table in (DEFERRED_REPORTS, DOCUMENTS, EVENTS):
+        yield table, key
+
+
+def forget_event(transaction: Transaction, number: int, request_id: bytes) -> None:
+    for table, key in tuple(event_rows(transaction, number, request_id)):
+        transaction.delete(table, *key)
+
+
+def forget_visitor(transaction: Transaction, number: int, visitor_number: int, now_ms: int) -> None:
+    """Everything of a visitor but its events; its number is never given again."""
+    visitor = transaction.get(VISITORS, number, visitor_number)
+    if visitor is None:
+        return
+    for day in _days(transaction, number):
+        transaction.delete(VISITOR_HISTORY, number, day, visitor_number)
+    transaction.delete(VISITOR_IDS, number, visitor.visitor_id.encode())
+    transaction.delete(VISITORS, number, visitor_number)
+    transaction.put(DEPARTED, (number, visitor_number), now_ms)
+
+
+def leave_block(transaction: Transaction, number: int, block_key: BlockKey, block: Block) -> None:
+    """Put a block that some visitors have left; one that stands for nobody any more is deleted."""
+    if block.numbers or block.count >= 1:
+        transaction.put(BLOCKS, (number, block_key), block)
+    else:
+        transaction.delete(BLOCKS, number, block_key)
+
+
+def has_events(snapshot: Snapshot, number: int, raw_id: bytes) -> bool:
+    """Whether a visitor has any event, 20 bytes of its id given."""
+    return next(_events(snapshot, number, raw_id), None) is not None
+
+
+def _events(snapshot: Snapshot, number: int, raw_id: bytes) -> Iterator[bytes]:
+    """Request ids of a visitor, of all environments."""
+    places = range(len(ENVIRONMENTS))
+    keys = (
+        snapshot.keys_down(EVENTS_BY_VISITOR, (number, place, raw_id), (number, place, raw_id, _BEYOND_LEVELS))
+        for place in places
+    )
+    return (key[-1] for key in chain.from_iterable(keys))
+
+
+def _days(snapshot: Snapshot, number: int) -> Iterator[int]:
+    """The days of which there is any history; the sweeper leaves two or three."""
+    day = -1
+    while (found := next(snapshot.scan(VISITOR_HISTORY, number, start=(number, day + 1)), None)) is not None:
+        day = found[0][1]
+        yield day
+
+
+def _leave_blocks(transaction: Transaction, number: int, visitor_number: int) -> None:
+    """Leave those blocks at once that the record tells; the sweeper finds those of its earlier values."""
+    visitor = transaction.get(VISITORS, number, visitor_number)
+    if visitor is None:
+        return
+    for block_key in _blocks_of(visitor):
+        block = transaction.get(BLOCKS, number, block_key)
+        if block is not None and visitor_number in block.numbers:
+            leave_block(transaction, number, block_key, block.without(visitor_number))
+
+
+def _blocks_of(visitor: Visitor) -> set[BlockKey]:
+    return {
+        *attribute_keys(visitor.family, visitor.collector, visitor.values),
+        *(exact_key(exact) for exact in visitor.exact_hashes),
+        *(network_key(visitor.family, near) for near, _ in visitor.networks),
+        *(token_key(token) for token in visitor.tokens),
+    }
+
+
+def _forget_report(transaction: Transaction, number: int, request_id: bytes, visitor_number: int) -> None:
+    """What the report of one event is known again by, and that the visitor was at its address."""
+    event = transaction.get(EVENTS, number, request_id)
+    document = transaction.get(DOCUMENTS, number, request_id)
+    if event is None or document is None:
+        return
+    seen = _trace(event, inflate(document.signals))
+    if seen.mark is not None:
+        key = (number, seen.at_s // REPLAY_MEMORY_S, seen.mark.digest)
+        first = transaction.get(SENDINGS, *key)
+        if first is not None and first.at_s == seen.at_s:  # otherwise it is of whoever sent the same before
+            transaction.delete(SENDINGS, *key)
+    key = (number, seen.at_s // DAY_S, seen.address)
+    history = transaction.get(ADDRESS_HISTORY, *key)
+    if history is None or not visitor_number or visitor_number not in history.visitors:
+        return
+    left = _without(history, visitor_number)
+    if left.visitors:
+        transaction.put(ADDRESS_HISTORY, key, left)
+    else:
+        transaction.delete(ADDRESS_HISTORY, *key)
+
+
+def _trace(event: Event, signals_json: bytes) -> Trace:
+    report = read_report(msgspec.json.decode(signals_json), RequestFacts(ip=event.ip_address))
+    return trace(report, Network(state=event.state), event.ip_address, signals_json, event.occurred_at_ms)
+
+
+def _without(history: AddressHistory, visitor_number: int) -> AddressHistory:
+    kept = [pair for pair in zip(history.visitors, history.homelands, strict=True) if pair[0] != visitor_number]
+    return AddressHistory(tuple(number for number, _ in kept), tuple(homeland for _, homeland in kept))

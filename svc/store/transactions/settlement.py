@@ -1,0 +1,171 @@
+"""Settlement: what each UTC day of production traffic came to, and organizations that are past due for too long.
+
+What may live here: the settler's questions and its two transactions, and the statement, all of them over the ledger.
+A day is a range of its keys. Reading one takes as many steps as it has lines, so that no snapshot is held for long:
+nothing is added to a day that is over. Both transactions look again, and so happen once, whatever was interrupted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import date, timedelta
+from itertools import groupby, islice, takewhile
+from typing import NamedTuple
+
+from svc.domain.billing import (
+    OVERDUE_MS,
+    SETTLED_AFTER_MS,
+    BillingChange,
+    LedgerEntry,
+    Settlement,
+    Usage,
+    tally,
+)
+from svc.domain.ids import DAY_MS, first_id, made_at_ms
+from svc.domain.webhooks.payloads import DailySettled
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.tables import BALANCES, BILLING_CHANGES, LEDGER, ORGANIZATIONS, PAST_DUE, SETTLEMENTS
+from svc.store.transactions.accounts import Author, change_billing_status
+from svc.store.transactions.webhooks import enqueue
+
+LINES_A_STEP = 256
+_EPOCH = date(1970, 1, 1)
+
+
+class DueDay(NamedTuple):
+    """A UTC day that is over and not settled, and what is to be read for it."""
+
+    day: int
+    """Since 1970."""
+    from_id: bytes
+    """The first line after the last day that was settled: credit given in between counts, too."""
+    balance_micros: int
+    """Before that line."""
+
+
+class Step(NamedTuple):
+    """Some lines of a ledger."""
+
+    usage: Usage
+    resume: bytes | None
+    """Where the next step begins; `None` = everything was read."""
+
+
+class StatementDay(NamedTuple):
+    day: int
+    """Since 1970, UTC."""
+    usage: Usage
+    balance_micros: int
+    """At the end of the day."""
+
+
+class Statement(NamedTuple):
+    """What the ledger says of some days."""
+
+    opening_micros: int
+    """The balance before the first line."""
+    days: list[StatementDay]
+    """Those with a line on the ledger."""
+    credits: list[LedgerEntry]
+    changes: list[BillingChange]
+    """Of the billing status."""
+
+
+def due_day(snapshot: Snapshot, number: int, now_ms: int) -> DueDay | None:
+    """The oldest day of an organization that is to be settled now."""
+    settled = next(snapshot.keys_down(SETTLEMENTS, (number,), (number + 1,)), None)
+    day, balance = 0, 0
+    if settled is not None:
+        last = snapshot.get(SETTLEMENTS, *settled)
+        assert last is not None
+        day, balance = settled[1] + 1, last.balance_micros
+    from_id = first_id(day * DAY_MS)
+    lines = _lines(snapshot, number, from_id)
+    traffic = next((raw_id for raw_id, entry in lines if entry.kind == "identification"), None)
+    if traffic is None:
+        return None
+    due = made_at_ms(traffic) // DAY_MS
+    return DueDay(due, from_id, balance) if now_ms >= (due + 1) * DAY_MS + SETTLED_AFTER_MS else None
+
+
+def read_usage(snapshot: Snapshot, number: int, resume: bytes, day: int) -> Step:
+    """The next lines up to the end of the day."""
+    beyond = first_id((day + 1) * DAY_MS)
+    of_day = takewhile(lambda line: line[0] < beyond, _lines(snapshot, number, resume))
+    found = list(islice(of_day, LINES_A_STEP + 1))
+    usage = tally(entry for _, entry in found[:LINES_A_STEP])
+    return Step(usage, found[LINES_A_STEP][0] if len(found) > LINES_A_STEP else None)
+
+
+def settle(transaction: Transaction, number: int, due: DueDay, usage: Usage, now_ms: int) -> bool:
+    """The only way a day is settled; its webhooks are queued with it (decisions 8.9). Whether it was not before."""
+    if transaction.has(SETTLEMENTS, number, due.day):
+        return False
+    settlement = Settlement(
+        identifiable=usage.identifiable,
+        unidentifiable=usage.unidentifiable,
+        free=usage.free,
+        amount_micros=usage.charged_micros,
+        balance_micros=due.balance_micros + usage.change_micros,
+        settled_at_ms=now_ms,
+    )
+    transaction.put(SETTLEMENTS, (number, due.day), settlement)
+    told = DailySettled(
+        date=(_EPOCH + timedelta(days=due.day)).isoformat(),
+        identifications=usage.identifications,
+        identifiable=settlement.identifiable,
+        unidentifiable=settlement.unidentifiable,
+        free=settlement.free,
+        amount_micros=settlement.amount_micros,
+        balance_micros=settlement.balance_micros,
+    )
+    enqueue(transaction, number, "usage.daily_settled", "live", told, now_ms)
+    return True
+
+
+def overdue(snapshot: Snapshot, now_ms: int) -> list[int]:
+    """Organizations that have been past due for 7 days."""
+    return [number for (number,), since_ms in snapshot.scan(PAST_DUE) if now_ms - since_ms >= OVERDUE_MS]
+
+
+def block_overdue(transaction: Transaction, number: int, author: Author) -> bool:
+    """Block an organization that is still past due for so long; whether it was."""
+    since_ms = transaction.get(PAST_DUE, number)
+    organization = transaction.get(ORGANIZATIONS, number)
+    if organization is None or since_ms is None or author.at_ms - since_ms < OVERDUE_MS:
+        return False
+    change_billing_status(transaction, organization, "blocked", "payment_overdue", author)
+    return True
+
+
+def statement(snapshot: Snapshot, number: int, first_day: int, beyond_day: int) -> Statement:
+    """What the ledger says from the first day on and before the other.
+
+    Reads the ledger from the first day to its end, since the balance is known now; holds the credits of that time.
+    """
+    first_line, beyond = first_id(first_day * DAY_MS), first_id(beyond_day * DAY_MS)
+    given: list[LedgerEntry] = []
+
+    def noted(lines: Iterable[tuple[bytes, LedgerEntry]]) -> Iterator[LedgerEntry]:
+        for raw_id, entry in lines:
+            if entry.kind == "credit" and raw_id < beyond:
+                given.append(entry)
+            yield entry
+
+    lines = _lines(snapshot, number, first_line)
+    by_day = groupby(lines, key=lambda line: made_at_ms(line[0]) // DAY_MS)
+    usages = [(day, tally(noted(of_day))) for day, of_day in by_day]
+    balance = opening = (snapshot.get(BALANCES, number) or 0) - sum(usage.change_micros for _, usage in usages)
+    days: list[StatementDay] = []
+    for day, usage in usages:
+        balance += usage.change_micros
+        if day < beyond_day:
+            days.append(StatementDay(day, usage, balance))
+    changed = snapshot.scan(BILLING_CHANGES, number, start=(number, first_line))
+    changes = [change for (_, raw_id), change in changed if raw_id < beyond]
+    return Statement(opening, days, given, changes)
+
+
+def _lines(snapshot: Snapshot, number: int, start: bytes) -> Iterator[tuple[bytes, LedgerEntry]]:
+    """(id, line) from an id on."""
+    return ((raw_id, entry) for (_, raw_id), entry in snapshot.scan(LEDGER, number, start=(number, start)))

@@ -1,0 +1,227 @@
+"""Webhook endpoints: create, change, remove, rotate, test, redeliver (interface 4.4, decisions 8).
+
+Each returns what the answer shows, or the refusal. Whoever changes an endpoint tells the outbox afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, get_args
+from uuid import UUID
+
+import msgspec
+
+from svc.domain.refusals import Refusal, invalid
+from svc.domain.webhooks.envelope import seal
+from svc.domain.webhooks.payloads import EndpointTest
+from svc.domain.webhooks.records import (
+    EVENT_TYPES,
+    HISTORY_MS,
+    LIVE_ONLY,
+    MAX_ENDPOINTS,
+    DeliveryKey,
+    DeliveryKind,
+    Endpoint,
+    EventType,
+    LaneKey,
+    WebhookEnvironment,
+)
+from svc.domain.webhooks.signature import signing_secret
+from svc.domain.webhooks.states import ENDPOINT_TRANSITIONS, EndpointTrigger
+from svc.store.snapshot import Transaction
+from svc.store.tables import (
+    DELIVERIES,
+    ENDPOINT_COUNTS,
+    ENDPOINT_HEALTH,
+    ENDPOINTS,
+    MANUAL,
+    REMOVED_ENDPOINTS,
+    WEBHOOK_EVENTS,
+)
+from svc.store.transactions.webhooks import open_delivery
+from svc.store.views import organization as find_organization
+from svc.store.webhook_views import Registered, endpoints_of, find_endpoint
+
+MAX_OVERLAP_HOURS = 168
+
+
+class Issued(NamedTuple):
+    """An endpoint with its secret, which is shown this once."""
+
+    registered: Registered
+    secret: str
+
+
+class Queued(NamedTuple):
+    """A test or redelivery that is on its way."""
+
+    lane: LaneKey
+    event_id: UUID
+
+
+class NewEndpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """What is registered. The URL has been judged already (decisions 8.7)."""
+
+    id: str
+    url: str
+    description: str
+    environment: WebhookEnvironment
+    events: tuple[str, ...]
+
+
+class EndpointChange(msgspec.Struct, frozen=True, kw_only=True):
+    """What is `None` stays as it is. The URL has been judged already (decisions 8.7)."""
+
+    url: str | None = None
+    description: str | None = None
+    environment: WebhookEnvironment | None = None
+    events: tuple[str, ...] | None = None
+    paused: bool | None = None
+
+
+def create_endpoint(
+    transaction: Transaction, number: int, new: NewEndpoint, secrets_key: bytes, now_ms: int
+) -> Issued | Refusal:
+    """A new, active endpoint of the organization; at most ten. `secrets_key` as in `signature.secrets_key`."""
+    refusal = _faulty(new.events, new.environment)
+    if refusal is not None:
+        return refusal
+    if len(endpoints_of(transaction, number)) >= MAX_ENDPOINTS:
+        return Refusal("webhook_limit")
+    place = (transaction.get(ENDPOINT_COUNTS, number) or 0) + 1
+    secret = signing_secret(secrets_key, new.id, 1)
+    endpoint = Endpoint(
+        id=new.id,
+        url=new.url,
+        description=new.description,
+        environment=new.environment,
+        events=_read_events(new.events),
+        created_at_ms=now_ms,
+        secret_last4=secret[-4:],
+    )
+    transaction.put(ENDPOINT_COUNTS, (number,), place)
+    transaction.put(ENDPOINTS, (number, place), endpoint)
+    return Issued(Registered(LaneKey(number, place), endpoint), secret)
+
+
+def change_endpoint(
+    transaction: Transaction, number: int, endpoint_id: str, change: EndpointChange
+) -> Registered | Refusal:
+    """A changed URL or `paused: false` gives a failing endpoint a new start (decisions 8.4)."""
+    found = find_endpoint(transaction, number, endpoint_id)
+    if found is None:
+        return Refusal("not_found")
+    endpoint = found.endpoint
+    events = endpoint.events if change.events is None else change.events
+    environment = change.environment or endpoint.environment
+    refusal = _faulty(events, environment)
+    if refusal is not None:
+        return refusal
+    triggers: list[EndpointTrigger] = []
+    if change.url not in (None, endpoint.url):
+        triggers.append("url_changed")
+    if change.paused is not None:
+        triggers.append("paused" if change.paused else "resumed")
+    status = endpoint.status
+    for trigger in triggers:
+        status = ENDPOINT_TRANSITIONS[status][trigger]
+    if {"url_changed", "resumed"} & set(triggers):
+        transaction.delete(ENDPOINT_HEALTH, *found.lane)
+    changed = msgspec.structs.replace(
+        endpoint,
+        url=endpoint.url if change.url is None else change.url,
+        description=endpoint.description if change.description is None else change.description,
+        environment=environment,
+        events=_read_events(events),
+        status=status,
+    )
+    transaction.put(ENDPOINTS, found.lane, changed)
+    return Registered(found.lane, changed)
+
+
+def remove_endpoint(transaction: Transaction, number: int, endpoint_id: str) -> LaneKey | Refusal:
+    """Deliveries stop with this commit. Their rows, which may be a million, are swept away afterwards."""
+    found = find_endpoint(transaction, number, endpoint_id)
+    if found is None:
+        return Refusal("not_found")
+    transaction.delete(ENDPOINTS, *found.lane)
+    transaction.delete(ENDPOINT_HEALTH, *found.lane)
+    transaction.put(REMOVED_ENDPOINTS, found.lane, b"")
+    return found.lane
+
+
+def rotate_secret(
+    transaction: Transaction, number: int, endpoint_id: str, *, overlap_hours: int, secrets_key: bytes, now_ms: int
+) -> Issued | Refusal:
+    """The next secret; the one before signs along for so many hours, any older one no more (decisions 8.1)."""
+    if not 0 <= overlap_hours <= MAX_OVERLAP_HOURS:
+        return invalid("previous_secret_valid_hours", "out_of_range")
+    found = find_endpoint(transaction, number, endpoint_id)
+    if found is None:
+        return Refusal("not_found")
+    generation = found.endpoint.generation + 1
+    secret = signing_secret(secrets_key, endpoint_id, generation)
+    rotated = msgspec.structs.replace(
+        found.endpoint,
+        generation=generation,
+        secret_last4=secret[-4:],
+        previous_secret_expires_at_ms=now_ms + overlap_hours * 3_600_000 if overlap_hours else None,
+    )
+    transaction.put(ENDPOINTS, found.lane, rotated)
+    return Issued(Registered(found.lane, rotated), secret)
+
+
+def queue_test(
+    transaction: Transaction, number: int, endpoint_id: str, *, event_id: UUID, now_ms: int
+) -> Queued | Refusal:
+    """One signed `webhook.test`, whether or not the endpoint subscribes to it (decisions 8.5)."""
+    found = _not_busy(transaction, number, endpoint_id)
+    if isinstance(found, Refusal):
+        return found
+    data = EndpointTest(endpoint_id)
+    public_id = find_organization(transaction, number).id
+    event = seal(event_id, "webhook.test", found.endpoint.environment, public_id, data, now_ms)
+    transaction.put(WEBHOOK_EVENTS, (number, event_id.bytes), event)
+    return _queue(transaction, found.lane, event_id, "test", now_ms)
+
+
+def queue_redelivery(
+    transaction: Transaction, number: int, endpoint_id: str, *, event_id: UUID, now_ms: int
+) -> Queued | Refusal:
+    """One more delivery of an event that was on its way to this endpoint in the last 30 days, with the same id."""
+    found = find_endpoint(transaction, number, endpoint_id)
+    event = transaction.get(WEBHOOK_EVENTS, number, event_id.bytes)
+    if found is None or event is None or event.created_at_ms < now_ms - HISTORY_MS:
+        return Refusal("not_found")
+    received = (DeliveryKey(event_id.bytes, kind) for kind in get_args(DeliveryKind))
+    if not any(transaction.has(DELIVERIES, *found.lane, key.event_id, key.place) for key in received):
+        return Refusal("not_found")
+    free = _not_busy(transaction, number, endpoint_id)
+    return free if isinstance(free, Refusal) else _queue(transaction, found.lane, event_id, "redelivery", now_ms)
+
+
+def _not_busy(transaction: Transaction, number: int, endpoint_id: str) -> Registered | Refusal:
+    found = find_endpoint(transaction, number, endpoint_id)
+    if found is None:
+        return Refusal("not_found")
+    if found.endpoint.status == "paused":
+        return Refusal("webhook_paused")
+    return Refusal("webhook_busy") if transaction.has(MANUAL, *found.lane) else found
+
+
+def _queue(transaction: Transaction, lane: LaneKey, event_id: UUID, kind: DeliveryKind, now_ms: int) -> Queued:
+    key = DeliveryKey(event_id.bytes, kind)
+    transaction.put(MANUAL, lane, event_id.bytes + bytes([key.place]))
+    open_delivery(transaction, lane, key, now_ms)
+    return Queued(lane, event_id)
+
+
+def _faulty(events: Sequence[str], environment: WebhookEnvironment) -> Refusal | None:
+    if not set(events) <= set(EVENT_TYPES):
+        return invalid("events", "unknown_event_type")
+    return invalid("events", "requires_live") if environment != "live" and LIVE_ONLY & set(events) else None
+
+
+def _read_events(events: Sequence[str]) -> tuple[EventType, ...]:
+    """Each once, in the order of the interface."""
+    return tuple(event_type for event_type in EVENT_TYPES if event_type in events)

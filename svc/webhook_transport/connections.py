@@ -1,0 +1,197 @@
+"""Connections to receivers: dialled by address, secured by name, metered, and kept for a while.
+
+What may live here: the one place that opens sockets to receivers, and the table of those that wait to be used again.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import certifi
+import httpcore
+import trio
+
+from svc.domain.addresses import Address
+from svc.domain.webhooks.addresses import Target
+
+MAX_BODY_BYTES = 16 * 1024
+"""Of an answer."""
+MAX_WIRE_BYTES = 2 * MAX_BODY_BYTES
+"""Of a whole answer: status line, headers, interim answers and framing included."""
+MAX_DIALS = 3
+"""Addresses of one name that are tried in one attempt."""
+DIAL_LIMIT_S = 2
+"""For an address that is not the last to try: an unreachable IPv6 must leave time for IPv4."""
+IDLE_LIMIT_S = 60
+IDLE_PER_ENDPOINT = 2
+"""Connections kept for one URL and address."""
+IDLE_IN_ALL = 256
+
+
+class TooLarge(Exception):  # noqa: N818  says what the answer is
+    """More arrived than an answer may have. Passes through httpcore, which then closes the connection."""
+
+
+class Metered(httpcore.AsyncNetworkStream):
+    """A stream that counts what arrives in one exchange and refuses to read on past `MAX_WIRE_BYTES`."""
+
+    def __init__(self, stream: httpcore.AsyncNetworkStream) -> None:
+        self._stream = stream
+        self.received = 0
+        """Bytes since the exchange began."""
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109  httpcore's signature
+        left = MAX_WIRE_BYTES - self.received
+        if left <= 0:
+            raise TooLarge
+        data = await self._stream.read(min(max_bytes, left), timeout)
+        self.received += len(data)
+        return data
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        await self._stream.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+
+class Key(NamedTuple):
+    """Whose connection it is."""
+
+    url: str
+    address: Address
+
+
+class Connection:
+    """One HTTP/1.1 connection to one address, for one URL."""
+
+    def __init__(self, key: Key, target: Target, stream: httpcore.AsyncNetworkStream) -> None:
+        self.key = key
+        self._stream = Metered(stream)
+        origin = httpcore.Origin(b"https", target.host.encode(), target.port)
+        self._http = httpcore.AsyncHTTP11Connection(origin, self._stream)
+
+    @property
+    def received(self) -> int:
+        """Bytes of the answer in hand."""
+        return self._stream.received
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether another exchange can follow: the last answer was read to its end and nobody said `close`."""
+        return self._http.is_idle()
+
+    @property
+    def was_ended(self) -> bool:
+        """Whether something arrived while it was idle: its end, or an answer to nothing, such as a 408."""
+        return self._http.has_expired()
+
+    async def exchange(self, request: httpcore.Request) -> httpcore.Response:
+        """Send, and read up to the end of the answer's headers."""
+        self._stream.received = 0
+        return await self._http.handle_async_request(request)
+
+    async def aclose(self) -> None:
+        """Close the socket, also inside a cancelled scope."""
+        with trio.CancelScope(shield=True):
+            await self._http.aclose()
+
+
+class Dialer:
+    """Opens connections to addresses that were judged before, with TLS for the host's name."""
+
+    def __init__(self, tls: ssl.SSLContext, backend: httpcore.AsyncNetworkBackend) -> None:
+        self._tls = tls
+        self._backend = backend
+
+    async def connect(
+        self, url: str, target: Target, addresses: Sequence[Address]
+    ) -> Connection | Literal["connect_error", "tls_error"]:
+        """To the first address that accepts. The certificate must name the host, whatever the address is."""
+        dialled = await self._dial(addresses[:MAX_DIALS], target.port)
+        if dialled is None:
+            return "connect_error"
+        address, plain = dialled
+        try:
+            secured = await plain.start_tls(self._tls, server_hostname=target.host)
+        except httpcore.ConnectError:
+            return "tls_error"
+        except trio.Cancelled:
+            with trio.CancelScope(shield=True):
+                await plain.aclose()
+            raise
+        return Connection(Key(url, address), target, secured)
+
+    async def _dial(
+        self, addresses: Sequence[Address], port: int
+    ) -> tuple[Address, httpcore.AsyncNetworkStream] | None:
+        for left, address in zip(range(len(addresses) - 1, -1, -1), addresses, strict=True):
+            with trio.move_on_after(DIAL_LIMIT_S if left else float("inf")):
+                try:
+                    return address, await self._backend.connect_tcp(str(address), port)
+                except httpcore.ConnectError:
+                    continue
+        return None
+
+
+class IdleConnections:
+    """Connections that wait for the next delivery to the same URL at the same address, oldest first."""
+
+    def __init__(self) -> None:
+        self._since: dict[Connection, float] = {}
+
+    async def take(self, url: str, addresses: Collection[Address]) -> Connection | None:
+        """The one that was used last, if any leads to one of the addresses. It may yet die before it answers."""
+        await self._close_expired()
+        fitting = [kept for kept in reversed(self._since) if kept.key.url == url and kept.key.address in addresses]
+        ended = [kept for kept in fitting if kept.was_ended]
+        taken = next((kept for kept in fitting if kept not in ended), None)
+        if taken is not None:
+            del self._since[taken]  # before other tasks run
+        for connection in ended:
+            await self._close(connection)
+        return taken
+
+    async def keep(self, connection: Connection) -> None:
+        """Beyond what may be kept the oldest is closed."""
+        # Kept before another is closed: closing lets other tasks run, which must count this one.
+        self._since[connection] = trio.current_time()
+        same = [other for other in self._since if other.key == connection.key]
+        if len(same) > IDLE_PER_ENDPOINT:
+            await self._close(same[0])
+        elif len(self._since) > IDLE_IN_ALL:
+            await self._close(next(iter(self._since)))
+
+    async def aclose(self) -> None:
+        while self._since:
+            await self._close(next(iter(self._since)))
+
+    async def _close_expired(self) -> None:
+        born_before = trio.current_time() - IDLE_LIMIT_S
+        while self._since:
+            oldest, since = next(iter(self._since.items()))
+            if since > born_before:
+                return
+            await self._close(oldest)
+
+    async def _close(self, connection: Connection) -> None:
+        if self._since.pop(connection, None) is not None:  # else another task was here meanwhile
+            await connection.aclose()
+
+
+def tls_context(ca_file: Path | None = None) -> ssl.SSLContext:
+    """Trusts the usual authorities, the same on every machine, and those of a PEM file beside them. TLS 1.2 and later.
+
+    Raises `OSError` when the file cannot be read, or holds no certificate (`ssl.SSLError` is an `OSError`).
+    """
+    context = ssl.create_default_context(cafile=certifi.where())
+    if ca_file is not None:
+        context.load_verify_locations(ca_file)
+    context.set_alpn_protocols(["http/1.1"])
+    return context

@@ -1,0 +1,91 @@
+"""Names to addresses by the system's resolver, such that names that never answer cost nobody else anything.
+
+What may live here: the threads that look names up. What the addresses are good for is judged elsewhere.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Protocol
+
+import trio
+
+LOOKUP_LIMIT_S = 3
+"""For one name."""
+LANE_THREADS = 32
+"""Names that are looked up at once, in each of the two lanes."""
+REMEMBERED = 4096
+"""Names of which it is known that they answered last time."""
+
+
+class Resolver(Protocol):
+    """All addresses of a host, IPv4 and IPv6, as text and in the order to try them; none when it does not resolve."""
+
+    def __call__(self, host: str, /) -> Awaitable[tuple[str, ...]]: ...
+
+
+def system_lookup(host: str) -> tuple[str, ...]:
+    """What the system knows of the name: hosts file, DNS, and old spellings of IPv4 addresses. Blocks."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return ()
+    return tuple(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+class SystemResolver:
+    """Looks names up on threads of its own, for at most `limit_s` each.
+
+    A thread cannot be stopped: a name whose server never answers holds one until the system gives up, 10 to 30 s
+    later. So names that answered last time have a lane of their own, which those others cannot fill; and a name whose
+    thread is still out after its time was up is not asked again before that thread is back.
+    """
+
+    def __init__(
+        self,
+        look_up: Callable[[str], tuple[str, ...]] = system_lookup,
+        *,
+        limit_s: float = LOOKUP_LIMIT_S,
+        lane_threads: int = LANE_THREADS,
+    ) -> None:
+        self._look_up = look_up
+        self._limit_s = limit_s
+        self._proven = trio.CapacityLimiter(lane_threads)
+        self._unproven = trio.CapacityLimiter(lane_threads)
+        self._answered: OrderedDict[str, None] = OrderedDict()
+        self._out: dict[object, str] = {}
+        self._overdue: set[object] = set()
+
+    async def __call__(self, host: str, /) -> tuple[str, ...]:
+        self._overdue.intersection_update(self._out)
+        if any(self._out.get(errand) == host for errand in self._overdue):
+            return ()
+        lane = self._proven if host in self._answered else self._unproven
+        errand = object()
+        found: tuple[str, ...] = ()
+        with trio.move_on_after(self._limit_s) as scope:
+            found = await trio.to_thread.run_sync(
+                partial(self._run, errand, host), abandon_on_cancel=True, limiter=lane
+            )
+        if scope.cancelled_caught and errand in self._out:
+            self._overdue.add(errand)
+        self._note(host, answered=bool(found))
+        return found
+
+    def _run(self, errand: object, host: str) -> tuple[str, ...]:
+        """On the thread. A look-up nobody waits for any more is left before it begins."""
+        self._out[errand] = host
+        try:
+            return self._look_up(host)
+        finally:
+            del self._out[errand]
+
+    def _note(self, host: str, *, answered: bool) -> None:
+        self._answered.pop(host, None)
+        if answered:
+            self._answered[host] = None
+            if len(self._answered) > REMEMBERED:
+                self._answered.popitem(last=False)

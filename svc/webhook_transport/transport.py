@@ -1,0 +1,169 @@
+"""One attempt: resolve, judge, dial or reuse, send, read the answer's status and forget the rest.
+
+What may live here: the order of these steps, the one deadline over all of them, and what each failure is called.
+"""
+
+from __future__ import annotations
+
+import re
+import ssl
+from collections.abc import Callable, Mapping
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from math import ceil
+
+import httpcore
+import trio
+
+from svc.domain.webhooks.addresses import Networks, Target, judged, read_target
+from svc.domain.webhooks.transport_types import Attempted, TransportError
+from svc.webhook_transport.connections import MAX_BODY_BYTES, Connection, Dialer, IdleConnections, TooLarge
+from svc.webhook_transport.resolver import Resolver
+
+DEADLINE_S = 10
+"""For a whole attempt (decisions 8.2): name, connection, TLS, answer."""
+
+
+class WebhookTransport:
+    """Implements `svc.domain.webhooks.transport_types.Transport` over the network.
+
+    `networks` are open beside the public addresses. `now_ms` is Unix time, for dates in `Retry-After`. `backend` opens
+    sockets by address; it never sees a name.
+    """
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        networks: Networks,
+        tls: ssl.SSLContext,
+        now_ms: Callable[[], int],
+        *,
+        backend: httpcore.AsyncNetworkBackend | None = None,
+        deadline_s: float = DEADLINE_S,
+    ) -> None:
+        self._resolver = resolver
+        self._networks = networks
+        own = httpcore.TrioBackend()  # typed as a union with what stands in for it where trio is missing
+        self._dialer = Dialer(tls, backend or own)  # pyright: ignore[reportArgumentType]
+        self._idle = IdleConnections()
+        self._now_ms = now_ms
+        self._deadline_s = deadline_s
+
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Attempted:
+        """One attempt. Every failure of name, network or receiver is a value; it never outlasts the deadline."""
+        started = trio.current_time()
+        answer = _Answer()
+        error: TransportError | None = "timeout"
+        with trio.move_on_after(self._deadline_s):
+            error = await self._attempt(url, body, headers, answer)
+        duration_ms = round((trio.current_time() - started) * 1000)
+        return Attempted(answer.status, error, duration_ms, answer.retry_after_s)
+
+    async def aclose(self) -> None:
+        """Close the connections that wait. Attempts under way are cancelled by whoever made them."""
+        await self._idle.aclose()
+
+    async def _attempt(
+        self, url: str, body: bytes, headers: Mapping[str, str], answer: _Answer
+    ) -> TransportError | None:
+        target = read_target(url)
+        if target is None:  # stored by a version that took it
+            return "blocked_address"
+        answers = await self._resolver(target.host)
+        if not answers:
+            return "dns_error"
+        addresses = judged(answers, self._networks)
+        if addresses is None:
+            return "blocked_address"
+        request = _request(target, body, headers)
+        kept = await self._idle.take(url, addresses)
+        if kept is not None:
+            error = await self._exchange(kept, request, answer)
+            if error != "connection_reset" or kept.received:
+                return error
+            # It had died while it waited: the receiver saw nothing of this attempt.
+        opened = await self._dialer.connect(url, target, addresses)
+        if isinstance(opened, str):
+            return opened
+        return await self._exchange(opened, request, answer)
+
+    async def _exchange(
+        self, connection: Connection, request: httpcore.Request, answer: _Answer
+    ) -> TransportError | None:
+        try:
+            response = await connection.exchange(request)
+            answer.status = response.status
+            if not 200 <= response.status < 300:
+                answer.retry_after_s = retry_after_s(response.headers, self._now_ms())
+                return "redirect" if 300 <= response.status < 400 else "http_status"
+            size = 0
+            async for chunk in response.aiter_stream():
+                size += len(chunk)
+            await response.aclose()
+        except TooLarge:
+            return "response_too_large"
+        except (httpcore.NetworkError, httpcore.RemoteProtocolError):
+            return "connection_reset"
+        finally:
+            await self._put_away(connection)
+        return None if size <= MAX_BODY_BYTES else "response_too_large"
+
+    async def _put_away(self, connection: Connection) -> None:
+        if connection.is_idle:
+            await self._idle.keep(connection)
+        else:
+            await connection.aclose()
+
+
+class _Body:
+    """A request's body in one piece, as often as it is asked for.
+
+    Not a generator, as which httpcore would send bytes: one that a dying connection leaves half-way is garbage that
+    trio complains of.
+    """
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+        self._sent = False
+
+    def __aiter__(self) -> _Body:
+        self._sent = False
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self._sent:
+            raise StopAsyncIteration
+        self._sent = True
+        return self._body
+
+
+class _Answer:
+    """What is known of the answer so far: a deadline may cut it short at any point."""
+
+    status: int | None = None
+    retry_after_s: int | None = None
+
+
+def _request(target: Target, body: bytes, headers: Mapping[str, str]) -> httpcore.Request:
+    url = httpcore.URL(scheme=b"https", host=target.host.encode(), port=target.port, target=target.path.encode())
+    lines = [("Host", target.authority), ("Content-Length", str(len(body))), *headers.items()]
+    return httpcore.Request("POST", url, headers=lines, content=_Body(body))
+
+
+_SECONDS = re.compile(rb"[0-9]{1,9}")
+
+
+def retry_after_s(headers: list[tuple[bytes, bytes]], now_ms: int) -> int | None:
+    """Seconds until the receiver wants to hear again (RFC 9110, 10.2.3): a number or a date; `None` without either."""
+    value = next((value.strip() for name, value in headers if name.lower() == b"retry-after"), None)
+    if value is None:
+        return None
+    if _SECONDS.fullmatch(value):
+        return int(value)
+    try:
+        at = parsedate_to_datetime(value.decode("ascii"))
+    except (ValueError, OverflowError):
+        return None
+    if at.tzinfo is None:  # "-0000": UTC, from somebody who does not say where he is
+        at = at.replace(tzinfo=UTC)
+    return max(0, ceil(at.timestamp() - now_ms / 1000))

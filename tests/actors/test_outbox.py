@@ -1,0 +1,441 @@
+"""The outbox under virtual time: what is sent when, to whom, how much of it at once, and what survives."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import random
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from svc.actors.outbox import LOOK_MS, Outbox
+from svc.domain.refusals import Refusal
+from svc.domain.webhooks.lanes import CROWD
+from svc.domain.webhooks.signature import signing_secret
+from svc.domain.webhooks.transport_types import Attempted
+from svc.store.store import StoreFull
+from svc.store.transactions.webhook_endpoints import Queued, queue_test
+from svc.store.webhook_views import Registered, find_endpoint
+from tests.support.outbox import DOWN, OK, OutboxWorld, Post, always, outbox_world
+from tests.support.simulation import seeded_scheduling
+from tests.support.worlds import EPOCH_MS
+
+URL = "https://receiver.example/"
+TIMEOUT = Attempted(None, "timeout", 10_000, None)
+HOUR = 3600
+
+
+@pytest.fixture
+def autojump_clock() -> MockClock:
+    """Virtual time: it jumps to the next deadline as soon as nothing else can run."""
+    return MockClock(autojump_threshold=0)
+
+
+@asynccontextmanager
+async def running(world: OutboxWorld, outbox: Outbox | None = None) -> AsyncGenerator[Outbox, None]:
+    """The outbox at work until the block ends; then cut off as a crash would."""
+    outbox = outbox or world.outbox
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(outbox.run)
+        yield outbox
+        nursery.cancel_scope.cancel()
+
+
+def status(world: OutboxWorld, registered: Registered) -> str:
+    query = partial(find_endpoint, number=registered.lane.organization, endpoint_id=registered.endpoint.id)
+    found = world.read(query)
+    assert found is not None
+    return found.endpoint.status
+
+
+def queued_test(world: OutboxWorld, registered: Registered) -> Queued | Refusal:
+    job = partial(queue_test, number=registered.lane.organization, endpoint_id=registered.endpoint.id)
+    queued = world.do(partial(job, event_id=world.world.request_id(world.now_ms), now_ms=world.now_ms))
+    if isinstance(queued, Queued):
+        world.outbox.nudge((queued.lane,))
+    return queued
+
+
+async def test_an_event_is_sent_at_once_signed_and_byte_for_byte(tmp_path: Path, autojump_clock: MockClock):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        endpoint = world.endpoint(number, URL)
+        async with running(world):
+            await trio.sleep(1)
+            world.send(number)
+            await trio.sleep(1)
+        (post,) = world.receivers.posts
+        assert post.at_ms == EPOCH_MS + 1000
+        assert world.bodies(number)[post.event_id] == post.body
+        secret = signing_secret(world.secrets_key, endpoint.endpoint.id, 1)
+        signed = post.headers["X-Svc-Timestamp"].encode() + b"." + post.body
+        digest = hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
+        assert post.headers["X-Svc-Signature"] == f"sha256={digest}"
+        assert world.states(endpoint.lane) == ["delivered"]
+
+
+async def test_nine_attempts_over_seven_hours_each_signed_afresh_and_then_failed(
+    tmp_path: Path, autojump_clock: MockClock
+):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        endpoint = world.endpoint(number, URL)
+        world.receivers.answers[URL] = always(TIMEOUT, 10)
+        async with running(world):
+            world.send(number)
+            await trio.sleep(9 * HOUR)
+        posts = world.receivers.posts
+        assert len(posts) == 9
+        assert 6.3 * HOUR < (posts[-1].at_ms - posts[0].at_ms) / 1000 < 7.6 * HOUR
+        assert len({post.body for post in posts}) == 1
+        assert len({post.headers["X-Svc-Signature"] for post in posts}) == 9
+        assert {post.headers["webhook-id"] for post in posts} == {posts[0].event_id}
+        assert world.states(endpoint.lane) == ["failed"]
+        assert status(world, endpoint) == "failing"
+        assert [one.status for one in world.attempts(number)] == ["retrying"] * 8 + ["failed"]
+
+
+async def test_it_sleeps_while_nothing_is_due(tmp_path: Path, autojump_clock: MockClock):
+    """Between two attempts it reads the store only to look for what other processes have committed."""
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        world.endpoint(number, URL)
+        world.receivers.answers[URL] = always(DOWN)
+        reads = 0
+        read = world.store.read
+
+        def counted() -> Any:
+            nonlocal reads
+            reads += 1
+            return read()
+
+        async with running(world):
+            world.send(number)
+            await trio.sleep(400)
+            world.store.read = counted  # between the fourth attempt and the fifth
+            await trio.sleep(300)
+            del world.store.read
+        assert len(world.receivers.posts) == 4
+        assert reads == 300_000 // LOOK_MS
+
+
+async def test_what_another_process_has_committed_is_found(tmp_path: Path, autojump_clock: MockClock):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        world.endpoint(number, URL)
+        async with running(world):
+            await trio.sleep(1)
+            world.enqueue(number)  # and nobody nudges
+            await trio.sleep(LOOK_MS / 1000 + 1)
+        assert len(world.receivers.posts) == 1
+
+
+async def test_a_slow_and_a_dead_endpoint_delay_no_other(tmp_path: Path, autojump_clock: MockClock):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        healthy = world.endpoint(number, URL)
+        for hole in range(9):
+            url = f"https://hole{hole}.example/"
+            world.endpoint(number, url)
+            world.receivers.answers[url] = always(TIMEOUT, 10)
+        async with running(world):
+            for _ in range(120):
+                world.send(number)
+                await trio.sleep(0.5)
+        delays = [
+            post.at_ms - EPOCH_MS - 500 * order for order, post in enumerate(world.receivers.to(healthy.endpoint.url))
+        ]
+        assert len(delays) == 120
+        assert max(delays) < 100
+        assert all(world.receivers.most_open[f"https://hole{hole}.example/"] <= 2 for hole in range(9))
+
+
+async def test_a_good_endpoint_earns_slots_and_a_bad_one_loses_them(tmp_path: Path, autojump_clock: MockClock):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        world.endpoint(number, URL)
+        async with running(world):
+            world.send(number, 30)
+            await trio.sleep(0.05)
+            assert world.receivers.most_open[URL] == 2
+            world.send(number, 300)
+            await trio.sleep(60)
+            assert world.receivers.most_open[URL] == 8
+            world.receivers.answers[URL] = always(DOWN)
+            world.send(number, 40)
+            await trio.sleep(2)
+            world.receivers.most_open[URL] = 0
+            world.send(number, 40)
+            await trio.sleep(2)
+            assert world.receivers.most_open[URL] == 1
+
+
+@pytest.mark.slow
+async def test_an_organization_never_has_more_than_32_requests_open(tmp_path: Path, autojump_clock: MockClock):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        for place in range(10):
+            url = f"https://r{place}.example/"
+            world.endpoint(number, url)
+            world.receivers.answers[url] = always(OK, 0.5)
+        async with running(world):
+            world.send(number, 200)
+            await trio.sleep(120)
+        assert len(world.receivers.posts) == 2000
+        assert world.receivers.most_open_in_all == 32
+
+
+@pytest.mark.slow
+async def test_an_outage_with_a_crowd_waiting_burns_few_attempts_and_recovers_in_minutes(
+    tmp_path: Path, autojump_clock: MockClock
+):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        endpoint = world.endpoint(number, URL)
+        world.receivers.answers[URL] = always(DOWN)
+        async with running(world):
+            world.send(number, 10 * CROWD)
+            await trio.sleep(6 * HOUR)
+            burned = len(world.receivers.posts)
+            assert status(world, endpoint) == "failing"
+            assert "failed" not in world.states(endpoint.lane)
+            world.receivers.answers[URL] = always(OK)
+            await trio.sleep(600)
+        assert burned < 120
+        assert world.states(endpoint.lane) == ["delivered"] * 10 * CROWD
+        assert status(world, endpoint) == "active"
+        assert world.receivers.most_open[URL] == 8, "the window has opened again"
+
+
+async def test_few_waiting_deliveries_keep_their_own_schedule_in_an_outage(tmp_path: Path, autojump_clock: MockClock):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        endpoint = world.endpoint(number, URL)
+        world.receivers.answers[URL] = always(DOWN)
+        async with running(world):
+            world.send(number, 20)
+            await trio.sleep(9 * HOUR)
+        assert world.states(endpoint.lane) == ["failed"] * 20
+        assert len(world.receivers.posts) == 180
+
+
+@pytest.mark.slow
+async def test_a_paused_endpoint_keeps_what_was_queued_and_gets_it_on_resume(tmp_path: Path, autojump_clock: MockClock):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        endpoint = world.endpoint(number, URL)
+        world.receivers.answers[URL] = always(DOWN)
+        async with running(world):
+            world.send(number, 5)
+            await trio.sleep(1)
+            world.change(endpoint, paused=True)
+            before = len(world.receivers.posts)
+            world.send(number, 3)  # not queued at all
+            await trio.sleep(24 * HOUR)
+            assert len(world.receivers.posts) == before
+            world.receivers.answers[URL] = always(OK)
+            world.change(endpoint, paused=False)
+            world.outbox.nudge((endpoint.lane,))
+            await trio.sleep(10)
+        assert world.states(endpoint.lane) == ["delivered"] * 5
+
+
+async def test_a_test_that_waits_when_the_endpoint_is_paused_ends_unsent(tmp_path: Path, autojump_clock: MockClock):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        endpoint = world.endpoint(number, URL)
+        assert isinstance(queued_test(world, endpoint), Queued)
+        world.change(endpoint, paused=True)
+        async with running(world):
+            await trio.sleep(1)
+        assert world.receivers.posts == []
+        (logged,) = world.attempts(number)
+        assert (logged.status, logged.error, logged.response_code) == ("failed", "paused", None)
+        assert queued_test(world, endpoint) == Refusal("webhook_paused")
+
+
+async def test_a_test_does_not_wait_behind_a_crowd_and_its_success_ends_the_outage(
+    tmp_path: Path, autojump_clock: MockClock
+):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        endpoint = world.endpoint(number, URL)
+        world.receivers.answers[URL] = always(DOWN)
+        async with running(world):
+            world.send(number, 3 * CROWD)
+            await trio.sleep(HOUR)
+            world.receivers.answers[URL] = always(OK)
+            queued = queued_test(world, endpoint)
+            assert isinstance(queued, Queued)
+            await trio.sleep(0.2)
+            assert str(queued.event_id) in {post.event_id for post in world.receivers.posts}
+            await trio.sleep(60)
+        assert set(world.states(endpoint.lane)) == {"delivered"}
+
+
+async def test_removing_an_endpoint_cuts_off_what_is_in_flight(tmp_path: Path, autojump_clock: MockClock):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        endpoint, other = world.endpoint(number, URL), world.endpoint(number, "https://other.example/")
+        world.receivers.answers[URL] = always(OK, 9)
+        async with running(world):
+            world.send(number, 50)
+            await trio.sleep(2)
+            assert world.receivers.open[URL] == 2
+            world.remove(endpoint)
+            await trio.sleep(0.5)
+            assert world.receivers.open[URL] == 0
+            await trio.sleep(30)
+        assert len(world.receivers.to(URL)) == 2
+        assert world.deliveries(endpoint.lane) == []
+        removed = [one for one in world.attempts(number) if one.error == "removed"]
+        assert [(one.status, one.endpoint_url) for one in removed] == [("failed", URL)] * 2
+        assert world.states(other.lane) == ["delivered"] * 50
+
+
+async def test_a_restart_sends_again_what_was_in_flight_and_loses_nothing(tmp_path: Path, autojump_clock: MockClock):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        lane = world.endpoint(number, URL).lane
+        world.receivers.answers[URL] = always(OK, 5)
+        async with running(world):
+            world.send(number, 20)
+            await trio.sleep(12)  # two by two: four delivered, two under way
+        assert world.states(lane).count("delivered") == 4
+        async with running(world, world.new_outbox()):
+            await trio.sleep(60)
+        assert world.states(lane) == ["delivered"] * 20
+        arrived = [post.event_id for post in world.receivers.posts]
+        assert len(set(arrived)) == 20
+        assert len(arrived) == 22, "only what was in flight came twice"
+        assert {post.event_id: post.body for post in world.receivers.posts} == world.bodies(number)
+
+
+async def test_a_drain_begins_nothing_more_and_waits_for_what_is_in_flight(tmp_path: Path, autojump_clock: MockClock):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        lane = world.endpoint(number, URL).lane
+        world.receivers.answers[URL] = always(OK, 5)
+        async with running(world) as outbox:
+            world.send(number, 20)
+            await trio.sleep(1)
+            began = trio.current_time()
+            await outbox.drain()
+            assert 3 < trio.current_time() - began < 5
+            await trio.sleep(20)
+        assert world.states(lane).count("delivered") == 2
+        assert len(world.receivers.posts) == 2
+
+
+async def test_a_full_store_forgets_no_attempt_that_was_made(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        lane = world.endpoint(number, URL).lane
+        write = world.store.write
+        full = True
+
+        async def may_be_full(jobs: Any) -> Any:
+            if full:
+                raise StoreFull("no room")
+            return await write(jobs)
+
+        monkeypatch.setattr(world.store, "write", may_be_full)
+        async with running(world):
+            world.send(number, 5)
+            await trio.sleep(30)
+            assert len(world.receivers.posts) == 2, "nothing is sent that could not be written down"
+            full = False
+            await trio.sleep(5)
+        assert world.states(lane) == ["delivered"] * 5
+        assert len(world.receivers.posts) == 5
+
+
+async def test_a_transport_that_breaks_fails_one_attempt_and_not_the_outbox(tmp_path: Path, autojump_clock: MockClock):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        bad, good = world.endpoint(number, URL), world.endpoint(number, "https://good.example/")
+
+        def break_off(_: Post) -> Any:
+            raise RuntimeError("nobody foresaw this")
+
+        world.receivers.answers[URL] = break_off
+        async with running(world) as outbox:
+            world.send(number)
+            await trio.sleep(1)
+            assert outbox.statistics().attempts == {"delivered": 1, "retrying": 1, "failed": 0}
+        assert world.states(bad.lane) == ["retrying"]
+        assert world.states(good.lane) == ["delivered"]
+
+
+def test_the_same_seed_sends_the_same_at_the_same_times(tmp_path: Path):
+    async def run(directory: Path, seed: int) -> list[Post]:
+        chance = random.Random(seed)
+        with outbox_world(directory, seed) as world:
+            number = world.organization()
+            for place in range(4):
+                world.endpoint(number, f"https://r{place}.example/")
+                world.receivers.answers[f"https://r{place}.example/"] = lambda _: (
+                    chance.uniform(0.01, 2),
+                    chance.choice((OK, DOWN, TIMEOUT)),
+                )
+            async with running(world):
+                for _ in range(10):
+                    world.send(number, chance.randrange(4))
+                    await trio.sleep(chance.uniform(0, 20))
+                await trio.sleep(HOUR)
+            return world.receivers.posts
+
+    def simulate(name: str, seed: int) -> list[Post]:
+        with seeded_scheduling(seed):
+            return trio.run(run, tmp_path / name, seed, clock=MockClock(autojump_threshold=0))
+
+    one = simulate("one", 7)
+    assert len(one) > 40
+    assert one == simulate("other", 7)
+    assert one != simulate("third", 8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
+async def test_every_event_arrives_or_is_listed_as_failed_whatever_happens(
+    seed: int, tmp_path: Path, autojump_clock: MockClock
+):
+    """Ten endpoints that answer, fail, hang and drop by chance, and an outbox that is cut off again and again."""
+    chance = random.Random(seed)
+    failures = ((10, TIMEOUT), (0.05, DOWN), (0.01, Attempted(None, "connection_reset", 5, None)))
+
+    def answer(_: Post) -> tuple[float, Attempted]:
+        return (chance.uniform(0.01, 2), OK) if chance.random() < 0.6 else chance.choice(failures)
+
+    with outbox_world(tmp_path, seed) as world:
+        number = world.organization()
+        endpoints = [world.endpoint(number, f"https://r{place}.example/") for place in range(10)]
+        for endpoint in endpoints:
+            world.receivers.answers[endpoint.endpoint.url] = answer
+        for _ in range(8):
+            async with running(world, world.new_outbox()) as world.outbox:
+                for _ in range(5):
+                    world.send(number, chance.randrange(4))
+                    await trio.sleep(chance.uniform(0, 20))
+            assert world.violations() == []
+        async with running(world, world.new_outbox()):
+            await trio.sleep(12 * HOUR)
+        events = world.bodies(number)
+        assert len(events) > 20
+        for endpoint in endpoints:
+            rows = world.deliveries(endpoint.lane)
+            ended = {str(UUID(bytes=key.event_id)): delivery.state for key, delivery in rows}
+            assert ended.keys() == events.keys()
+            assert set(ended.values()) <= {"delivered", "failed"}
+            arrived = {post.event_id for post in world.receivers.to(endpoint.endpoint.url)}
+            assert {event_id for event_id, state in ended.items() if state == "delivered"} <= arrived

@@ -1,0 +1,144 @@
+"""The refusal log under virtual time: told at once, then once a minute, at the cost of few commits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from svc.actors.refusal_log import RefusalLog
+from svc.domain.webhooks.refused import RefusedRequest
+from svc.store.store import StoreFull
+from tests.support.outbox import OutboxWorld, outbox_world
+
+URL = "https://receiver.example/"
+
+
+@pytest.fixture
+def autojump_clock() -> MockClock:
+    return MockClock(autojump_threshold=0)
+
+
+@asynccontextmanager
+async def running(world: OutboxWorld) -> AsyncGenerator[RefusalLog, None]:
+    refusals = RefusalLog(world.store, world.world, world.outbox.nudge)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(world.outbox.run)
+        nursery.start_soon(refusals.run)
+        yield refusals
+        nursery.cancel_scope.cancel()
+
+
+def refused(world: OutboxWorld, number: int, code: str = "rate_limited", key_id: str = "key_x") -> RefusedRequest:
+    return RefusedRequest(
+        organization=number,
+        key_id=key_id,
+        code=code,
+        status=429,
+        environment="production",
+        request_id=world.world.request_id(world.now_ms).bytes,
+        occurred_at_ms=world.now_ms,
+        origin=None,
+        ip_address="81.2.69.160",
+    )
+
+
+def told(world: OutboxWorld) -> list[tuple[int, str, str, int]]:
+    """(second, key, code, count) of what the receiver has seen."""
+    start = world.receivers.posts[0].at_ms if world.receivers.posts else 0
+    said = [(post.at_ms, json.loads(post.body)["data"]) for post in world.receivers.posts]
+    return [(round((at_ms - start) / 1000), data["key_id"], data["code"], data["count"]) for at_ms, data in said]
+
+
+async def test_a_flood_is_told_at_once_and_then_once_a_minute_and_none_is_lost(
+    tmp_path: Path, autojump_clock: MockClock
+):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        world.endpoint(number, URL, events=("identification.refused",))
+        async with running(world) as refusals:
+            for _ in range(900):
+                refusals.note(refused(world, number))
+                await trio.sleep(0.1)
+            commits = world.store.statistics().commits
+            await trio.sleep(300)
+        events = told(world)
+        assert [key for _, key, _, _ in events] == ["key_x"] * 3
+        assert [round(second / 60) for second, *_ in events] == [0, 1, 2]
+        assert sum(count for *_, count in events) == 900
+        assert events[0][-1] == 1
+        assert commits < 110, "about one a second"
+
+
+async def test_keys_and_codes_are_told_apart(tmp_path: Path, autojump_clock: MockClock):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        world.endpoint(number, URL, events=("identification.refused",))
+        async with running(world) as refusals:
+            refusals.note(refused(world, number))
+            refusals.note(refused(world, number, "no_credit"))
+            refusals.note(refused(world, number, key_id="key_y"))
+            await trio.sleep(90)
+        assert sorted(told(world)) == [
+            (0, "key_x", "no_credit", 1),
+            (0, "key_x", "rate_limited", 1),
+            (0, "key_y", "rate_limited", 1),
+        ]
+
+
+async def test_what_was_counted_before_a_restart_is_told_after_it(tmp_path: Path, autojump_clock: MockClock):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        world.endpoint(number, URL, events=("identification.refused",))
+        async with running(world) as refusals:
+            for _ in range(5):
+                refusals.note(refused(world, number))
+                await trio.sleep(2)
+        world.outbox = world.new_outbox()
+        async with running(world):
+            await trio.sleep(120)
+        assert sum(count for *_, count in told(world)) == 5
+
+
+async def test_without_a_subscriber_nothing_is_written(tmp_path: Path, autojump_clock: MockClock):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        world.endpoint(number, URL)
+        world.endpoint(number, URL, environment="test", events=("identification.refused",))
+        async with running(world) as refusals:
+            await trio.sleep(1)
+            commits = world.store.statistics().commits
+            for _ in range(20):
+                refusals.note(refused(world, number))
+                await trio.sleep(1)
+            assert world.store.statistics().commits == commits
+
+
+async def test_a_full_store_delays_what_is_told_and_loses_none_of_it(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        world.endpoint(number, URL, events=("identification.refused",))
+        write, full = world.store.write, True
+
+        async def may_be_full(jobs: Any) -> Any:
+            if full:
+                raise StoreFull("no room")
+            return await write(jobs)
+
+        monkeypatch.setattr(world.store, "write", may_be_full)
+        async with running(world) as refusals:
+            for _ in range(5):
+                refusals.note(refused(world, number))
+                await trio.sleep(2)
+            assert world.receivers.posts == []
+            full = False
+            await trio.sleep(120)
+        assert [count for *_, count in told(world)] == [5]

@@ -1,0 +1,309 @@
+"""Interface 4 and 5, decisions 1.8 and 2: who may call what. Every route with every kind of caller, through HTTP.
+
+`ACCESS` and `ORIGINS_OF` say it in full, in the terms of the interface; nothing in here asks the service's own tables
+what it allows. A route without a row fails the test: whoever adds one says here who may call it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import structlog.testing
+import trio
+
+from svc.http.route import Route
+from svc.http.routes import ROUTES
+from tests.spec.answers import nothing_stored
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
+
+ORGANIZATION = "/management/organizations/{organization_id}"
+
+
+class Access(NamedTuple):
+    """Who may call a route, and what an ordinary call of it is answered."""
+
+    kinds: tuple[str, ...] = ()
+    """None = everybody, with or without a key."""
+    role: str | None = None
+    """The role that a management key needs; `None` = any."""
+    status: int = 200
+    """The answer to whoever is let in and sends `body`."""
+    body: Any = None
+
+
+REPORT = {"sdk": {"platform": "web"}, "signals": report()}
+DEVELOPER = Access(("management",))
+ADMIN = Access(("management",), "admin")
+ISSUE = {"name": "x", "environment": "staging"}
+
+ACCESS: dict[tuple[str, str], Access] = {
+    ("GET", "/healthz"): Access(),
+    ("GET", "/readyz"): Access(),
+    ("GET", "/openapi.json"): Access(),
+    ("GET", "/collection.json"): Access(),
+    ("GET", "/docs"): Access(),
+    ("GET", "/docs/{asset}"): Access(),
+    ("POST", "/identify"): Access(("public", "secret", "proxy"), body=REPORT),
+    ("POST", "/events/{request_id}/supplement"): Access(("public",), status=422, body=REPORT | {"token": "x"}),
+    ("POST", "/attestation/challenge"): Access(("public",)),
+    ("GET", "/events"): Access(("secret",)),
+    ("GET", "/events/{request_id}"): Access(("secret",), status=404),
+    ("GET", "/management/key"): DEVELOPER,
+    ("GET", ORGANIZATION + "/proxy-credentials"): ADMIN,
+    ("POST", ORGANIZATION + "/proxy-credentials"): ADMIN._replace(status=201, body=ISSUE),
+    ("POST", ORGANIZATION + "/proxy-credentials/{proxy_credential_id}/revoke"): ADMIN,
+    ("GET", ORGANIZATION + "/sdk-keys"): DEVELOPER,
+    ("POST", ORGANIZATION + "/sdk-keys"): DEVELOPER._replace(status=201, body=ISSUE),
+    ("POST", ORGANIZATION + "/sdk-keys/{key_id}/revoke"): DEVELOPER,
+    ("PUT", ORGANIZATION + "/sdk-keys/{key_id}/allowed-origins"): DEVELOPER._replace(body={"allowed_origins": []}),
+    ("GET", ORGANIZATION + "/risk-signals"): DEVELOPER,
+    ("GET", ORGANIZATION + "/risk-weights"): DEVELOPER,
+    ("PUT", ORGANIZATION + "/risk-weights/{platform}"): ADMIN._replace(body={}),
+    ("DELETE", ORGANIZATION + "/risk-weights/{platform}"): ADMIN,
+    ("GET", ORGANIZATION + "/sdk-keys/{key_id}/risk-weights"): DEVELOPER,
+    ("PUT", ORGANIZATION + "/sdk-keys/{key_id}/risk-weights/{platform}"): ADMIN._replace(body={}),
+    ("DELETE", ORGANIZATION + "/sdk-keys/{key_id}/risk-weights/{platform}"): ADMIN,
+    ("DELETE", ORGANIZATION + "/visitors/{visitor_id}"): ADMIN._replace(status=204),
+}
+
+ENVIRONMENTS = ("production", "staging", "development")
+EVERY = frozenset(ENVIRONMENTS)
+HOST = "svc.example"
+"""Where the requests believe the service to be."""
+ORIGINS = {
+    "none": None,
+    "allowed": ORIGIN,
+    "foreign": "https://other.example",
+    "loopback": "http://localhost:3000",
+    "service": f"https://{HOST}",
+    "null": "null",
+}
+ORIGINS_OF: dict[tuple[str, str], frozenset[str | None]] = {
+    ("public", "allowed"): EVERY,
+    ("public", "loopback"): frozenset({"development"}),
+    ("secret", "none"): EVERY,
+    ("secret", "service"): frozenset({"development"}),
+    **{("proxy", origin): EVERY for origin in ORIGINS},
+    ("management", "none"): frozenset({None}),
+}
+"""Kind, `Origin` -> environments whose keys are let in; none where there is no row (interface 5, decisions 2.7-2.9)."""
+
+REGIONS = ("us", "eu")
+"""The first is the server's."""
+STATES = ("active", "revoked", "expired")
+PATHS = ("own", "other")
+"""Whose organization the path names."""
+
+
+class Caller(NamedTuple):
+    """Whoever presents something in `x-api-key`, or nothing."""
+
+    kind: str
+    """`none`: what it presents was never issued."""
+    environment: str | None
+    region: str
+    state: str
+    role: str | None
+    secret: str | None
+
+
+class Cell(NamedTuple):
+    route: Route
+    path: str
+    """As it is served, its variables not filled in."""
+    access: Access
+    caller: Caller
+    origin: str
+    organization: str
+
+    def expected(self) -> int:
+        """Decisions 1.8: the key before the organization in the path, and that before the role."""
+        access, caller = self.access, self.caller
+        if access.kinds:
+            if caller.kind not in access.kinds or (caller.region, caller.state) != (REGIONS[0], STATES[0]):
+                return 401
+            if caller.environment not in ORIGINS_OF.get((caller.kind, self.origin), ()):
+                return 401
+            if self.organization != "own":
+                return 404
+            if access.role not in (None, caller.role):
+                return 403
+        return access.status
+
+    def lets_in(self) -> bool:
+        return self.expected() == self.access.status and self.organization == "own"
+
+
+def callers(live: Live) -> Iterator[Caller]:
+    """Every kind of caller there is, all of one organization."""
+    for kind, environment, region, state in product(("public", "secret", "proxy"), ENVIRONMENTS, REGIONS, STATES):
+        yield issued(live, kind, environment, region, state, None)
+    for role, region, state in product(("admin", "developer"), REGIONS, STATES):
+        yield issued(live, "management", None, region, state, role)
+    for kind, environment in (("public", "production"), ("secret", "staging"), ("proxy", "development")):
+        yield from never_issued(live, kind, environment)
+    yield from never_issued(live, "management", None)
+    for nothing in (None, "", "svc_mk_us_"):
+        yield Caller("none", None, REGIONS[0], STATES[0], None, nothing)
+
+
+def issued(live: Live, kind: str, environment: str | None, region: str, state: str, role: str | None) -> Caller:
+    fields: dict[str, Any] = {"role": role} if role else {}
+    if state == "expired":
+        fields["expires_at_ms"] = live.clock.now_ms
+    key, secret = live.issue(kind, environment, region=region, **fields)
+    if state == "revoked":
+        live.revoke(key)
+    return Caller(kind, environment, region, state, role, secret)
+
+
+def never_issued(live: Live, kind: str, environment: str | None) -> Iterator[Caller]:
+    """A valid key but for one character, once with a checksum that is wrong and once with the right one."""
+    _, secret = live.issue(kind, environment)
+    body = secret[:-7] + ("0" if secret[-7] != "0" else "1")
+    number, check = zlib.crc32(body.encode()), ""
+    for _ in range(6):
+        number, digit = divmod(number, 62)
+        check = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"[digit] + check
+    for presented in (body + secret[-6:], body + check):
+        yield Caller("none", environment, REGIONS[0], STATES[0], None, presented)
+
+
+def cells(everybody: list[Caller]) -> Iterator[Cell]:
+    for route in ROUTES:
+        access = ACCESS.get((route.method, route.path))
+        assert access is not None, f"say in ACCESS who may call {route.method} {route.path}"
+        organizations = PATHS if "{organization_id}" in route.path else PATHS[:1]
+        for under, caller, origin, organization in product(route.under, everybody, ORIGINS, organizations):
+            yield Cell(route, under + route.path, access, caller, origin, organization)
+
+
+class Resources:
+    """What the variable segments of a path name: things of the organization that are there, and stay for refusals."""
+
+    def __init__(self, live: Live, visitors: Iterator[str]) -> None:
+        self._make: dict[str, Callable[[], str]] = {
+            "key_id": lambda: live.issue("public")[0].id,
+            "proxy_credential_id": lambda: live.issue("proxy")[0].id,
+            "platform": lambda: "web",
+            "asset": lambda: "reference.js",
+            "visitor_id": lambda: next(visitors),
+            "request_id": lambda: str(live.world.request_id(live.clock.now_ms)),
+        }
+        self._organizations = {"own": live.organization.id, "other": live.new_organization().id}
+        self._lasting = {name: make() for name, make in self._make.items()}
+
+    def path(self, cell: Cell) -> str:
+        """Of a cell that lets in: its own things, since the call may change them."""
+        own = cell.lets_in() and cell.access.kinds
+
+        def named(variable: re.Match[str]) -> str:
+            name = variable[1]
+            if name == "organization_id":
+                return self._organizations[cell.organization]
+            return self._make[name]() if own else self._lasting[name]
+
+        return re.sub(r"\{(\w+)\}", named, cell.path)
+
+
+async def visitor(live: Live, device: int) -> str:
+    """The id of a visitor whom the organization knows."""
+    _, secret = live.issue("secret")
+    return (await live.identify(secret, report(device), origin=None)).json()["visitor_id"]
+
+
+class Wire:
+    """A client that does little: thousands of requests, one after the other, on one connection."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._stream: trio.SocketStream | None = None
+        self._rest = b""
+
+    async def send(self, cell: Cell, path: str) -> tuple[int, Any]:
+        """Status and body of the answer."""
+        headers = [f"x-svc-visitor-ip: {PUBLIC_ADDRESS}"]
+        if cell.caller.secret is not None:
+            headers.append(f"x-api-key: {cell.caller.secret}")
+        if ORIGINS[cell.origin] is not None:
+            headers.append(f"origin: {ORIGINS[cell.origin]}")
+        body = b""
+        if cell.access.body is not None:
+            body = json.dumps(cell.access.body).encode()
+            headers += ["content-type: application/json", f"content-length: {len(body)}"]
+        head = "\r\n".join([f"{cell.route.method} {path} HTTP/1.1", f"host: {HOST}", *headers, "", ""])
+        if self._stream is None:
+            self._stream, self._rest = await trio.open_tcp_stream("127.0.0.1", self._port), b""
+        await self._stream.send_all(head.encode() + body)
+        return await self._answer(self._stream)
+
+    async def _answer(self, stream: trio.SocketStream) -> tuple[int, Any]:
+        received = self._rest
+        while b"\r\n\r\n" not in received:
+            received += await self._more(stream)
+        head, _, received = received.partition(b"\r\n\r\n")
+        fields = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:])
+        length = int(fields.get(b"content-length", b"0"))
+        while len(received) < length:
+            received += await self._more(stream)
+        self._rest = received[length:]
+        if fields.get(b"connection") == b"close":
+            await self.aclose()
+        return int(head[9:12]), json.loads(received[:length]) if fields.get(
+            b"content-type"
+        ) == b"application/json" else None
+
+    @staticmethod
+    async def _more(stream: trio.SocketStream) -> bytes:
+        received = await stream.receive_some()
+        assert received, "the server closed in the middle of an answer"
+        return bytes(received)
+
+    async def aclose(self) -> None:
+        if self._stream is not None:
+            await self._stream.aclose()
+            self._stream = None
+
+
+@pytest.mark.slow
+async def test_every_route_lets_in_whom_it_should_and_nobody_else(tmp_path: Path):
+    """One request per cell: route x kind x environment x region x state x role x organization x `Origin`."""
+    async with live_service(tmp_path) as live:
+        everybody = list(callers(live))
+        assert len(everybody) == 3 * 3 * 2 * 3 + 2 * 2 * 3 + 4 * 2 + 3
+        matrix, wire = list(cells(everybody)), Wire(live.port)
+        resources = Resources(live, iter([await visitor(live, device) for device in (1, 2)]))
+        let_in = [cell for cell in matrix if cell.lets_in()]
+        refused = [cell for cell in matrix if not cell.lets_in()]
+        wrong: list[tuple[Any, ...]] = []
+        heard: dict[int, set[str]] = {401: set(), 403: set(), 404: set()}
+        with structlog.testing.capture_logs() as logged:
+            with nothing_stored(live):
+                for cell in refused:
+                    status, answer = await wire.send(cell, resources.path(cell))
+                    if status != cell.expected():
+                        wrong.append((cell.route.operation_id, cell.caller, cell.origin, cell.organization, status))
+                    else:
+                        heard[status].add(json.dumps(answer["error"]))
+            for cell in let_in:
+                status, answer = await wire.send(cell, resources.path(cell))
+                if status != cell.access.status:
+                    wrong.append((cell.route.operation_id, cell.caller, cell.origin, status, answer))
+        await wire.aclose()
+    assert wrong[:20] == []
+    assert {status: len(errors) for status, errors in heard.items()} == {401: 1, 403: 1, 404: 1}
+    reasons = [entry["reason"] for entry in logged if entry.get("code") == "unauthorized"]
+    assert all(reasons)
+    assert len(reasons) == sum(cell.expected() == 401 for cell in refused)
+    spoken = json.dumps(logged, default=str)
+    secrets = {cell.caller.secret for cell in matrix if cell.caller.state == "active" and cell.caller.kind != "none"}
+    assert not [secret for secret in secrets if str(secret) in spoken]
+    assert len(matrix) > 10_000
+    print(f"{len(matrix)} cells: {len(let_in)} let in, {len(refused)} refused")  # noqa: T201  shown by `pytest -rP`

@@ -1,0 +1,111 @@
+"""Interface 4.4 (end): the service against its own document, by requests that a stranger made up from it.
+
+Schemathesis reads the document, sends its examples, its boundary values, random ones right and wrong, and chains of
+requests, and holds every answer to the document. The examples name what there is in this test's service, so that each
+operation is taken at least once: a run that is only refused proves nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import trio
+
+from svc.http.openapi import emit
+from svc.http.routes import API
+from tests.support import made_up_requests
+from tests.support.conformity import find
+from tests.support.live import ORIGIN, Live, report
+
+CHECKS = (
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_headers_conformance",
+    "response_schema_conformance",
+    "ignored_auth",
+)
+"""Whether a request is refused or taken is the business of the tests of its operation."""
+EXAMPLES = 10
+"""Random requests per operation, and of chains as many."""
+LIMIT_S = 120
+PROGRAM = shutil.which("schemathesis", path=str(Path(sys.executable).parent)) or "schemathesis"
+
+SETTINGS = """
+hooks = "{hooks}"
+continue-on-failure = true
+parameters = {{ organization_id = "{organization}" }}
+[auth.openapi]
+publicKey = {{ api_key = "{public}" }}
+secretKey = {{ api_key = "{secret}" }}
+managementKey = {{ api_key = "{management}" }}
+"""
+
+
+@pytest.mark.slow
+async def test_nothing_made_up_from_the_document_finds_a_fault_or_an_undocumented_answer(live: Live, tmp_path: Path):
+    assert made_up_requests.ORIGIN == ORIGIN
+    secrets = {kind: live.issue(kind)[1] for kind in ("public", "secret", "management")}
+    settings, document, sent = (tmp_path / name for name in ("settings.toml", "openapi.json", "sent.json"))
+    settings.write_text(SETTINGS.format(**secrets, organization=live.organization.id, hooks=made_up_requests.__file__))
+    document.write_text(json.dumps(await document_of(live, secrets["public"])))
+    done = await run(
+        tmp_path,
+        *("--config-file", str(settings), "run", str(document), "--url", f"{live.url}/api/v1"),
+        *("--phases", "examples,coverage,fuzzing,stateful", "--checks", ",".join(CHECKS)),
+        *("--max-examples", str(EXAMPLES), "--generation-deterministic", "--no-shrink", "--warnings", "off"),
+        *("--report", "har", "--report-har-path", str(sent)),
+    )
+    told = done.stdout.decode()
+    assert done.returncode == 0, told
+    taken = Counter(operation_id(entry) for entry in entries(sent) if entry["response"]["status"] < 300)
+    assert {route.operation_id for route in API} - taken.keys() == set(), told
+
+
+async def document_of(live: Live, public: str) -> Any:
+    """The document with examples that are there."""
+    identified, erased = [(await live.identify(public, report(device))).json() for device in (1, 2)]
+    document = deepcopy(emit(API))
+    document["components"]["schemas"]["SupplementBody"]["properties"]["token"]["examples"] = [
+        identified["deferred_token"]
+    ]
+    there = {"request_id": identified["request_id"], "key_id": live.issue()[0].id, "visitor_id": erased["visitor_id"]}
+    revoked = {"key_id": live.issue()[0].id, "proxy_credential_id": live.issue("proxy")[0].id}
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            named = there | (revoked if path.endswith("/revoke") else {})
+            for parameter in operation.get("parameters", ()):
+                if parameter["name"] in named:
+                    parameter["schema"]["examples"] = [named[parameter["name"]]]
+                if parameter["in"] == "query":  # a window of the past, and filters that fit nothing
+                    del parameter["schema"]["examples"]
+    return document
+
+
+def entries(har: Path) -> list[Any]:
+    return json.loads(har.read_text())["log"]["entries"]
+
+
+def operation_id(entry: Any) -> str | None:
+    operation = find(entry["request"]["method"], urlsplit(entry["request"]["url"]).path)
+    return None if operation is None else operation["operationId"]
+
+
+async def run(directory: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    with trio.fail_after(LIMIT_S):
+        return await trio.run_process(
+            [PROGRAM, "--no-color", *arguments],
+            capture_stdout=True,
+            stderr=subprocess.STDOUT,
+            check=False,
+            cwd=directory,
+        )

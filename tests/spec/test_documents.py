@@ -1,0 +1,239 @@
+"""Decisions 9.2 and 2.8: what the service publishes of itself, and the page that shows it and tries it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from svc.http.collection import collection
+from svc.http.documents import ASSETS, takes_gzip
+from svc.http.openapi import emit
+from svc.http.routes import API
+from tests.spec.answers import BROWSER, IDENTIFY, assert_error, body_of
+from tests.spec.commands import Run
+from tests.support.browser import Page, browser_page
+from tests.support.live import Live
+
+DOCUMENTS = ("/api/v1/openapi.json", "/api/v1/collection.json")
+
+
+@pytest.mark.parametrize(("path", "command"), list(zip(DOCUMENTS, ("openapi", "collection"), strict=True)))
+async def test_a_document_is_served_to_anybody_as_the_command_line_prints_it(
+    live: Live, run: Run, path: str, command: str
+):
+    response = await live.client.get(path)
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "application/json"
+    assert response.text == run(command).out
+
+
+@pytest.mark.parametrize("path", [*DOCUMENTS, "/docs", "/docs/reference.js", "/docs/swagger-ui.css"])
+async def test_what_a_client_has_already_is_not_sent_again(live: Live, path: str):
+    first = await live.client.get(path)
+    again = await live.client.get(path, headers={"if-none-match": f'"other", {first.headers["etag"]}'})
+    assert (again.status_code, again.content) == (304, b"")
+    changed = await live.client.get(path, headers={"if-none-match": '"other"'})
+    assert (changed.status_code, changed.content) == (200, first.content)
+
+
+async def test_a_document_takes_no_query(live: Live):
+    response = await live.client.get("/api/v1/openapi.json?format=yaml")
+    assert_error(response, 422, "validation_error", ("format", "unknown_field", "query"))
+
+
+async def test_the_page_and_its_files_name_no_other_host_and_may_reach_none(live: Live):
+    page = await live.client.get("/docs")
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert "//" not in re.sub(r"<!doctype.*?>", "", page.text)
+    named = re.findall(r'(?:src|href)="(docs/[^"]+)"', page.text)
+    assert {f"docs/{name}" for name in ASSETS} == set(named)
+    for response in [page, *[await live.client.get(f"/{name}") for name in named]]:
+        assert response.status_code == 200
+        policy = dict(part.split(" ", 1) for part in response.headers["content-security-policy"].split("; "))
+        assert policy["default-src"] == "'none'"
+        assert {sources for name, sources in policy.items() if name != "img-src"} == {"'none'", "'self'"}
+        assert policy["img-src"] == "'self' data:"
+        assert response.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("name", ["swagger-ui-bundle.js.gz", "index.html", "..%2Findex.html", "nothing.js"])
+async def test_only_what_the_page_is_made_of_is_served(live: Live, name: str):
+    assert_error(await live.client.get(f"/docs/{name}"), 404, "not_found")
+
+
+async def test_the_renderer_is_sent_compressed_to_who_takes_it_so_and_whole_to_others(live: Live):
+    packed = await live.client.get("/docs/swagger-ui.css", headers={"accept-encoding": "gzip"})
+    plain = await live.client.get("/docs/swagger-ui.css", headers={"accept-encoding": "identity"})
+    assert (packed.headers["content-encoding"], packed.headers["vary"]) == ("gzip", "Accept-Encoding")
+    assert "content-encoding" not in plain.headers
+    assert packed.content == plain.content
+    assert int(packed.headers["content-length"]) * 4 < int(plain.headers["content-length"])
+
+
+@pytest.mark.parametrize(
+    ("accepted", "gzipped"),
+    [
+        ("gzip", True),
+        ("br, GZIP;q=0.5", True),
+        ("gzip;q=0", False),
+        ("gzip; q=0.000", False),
+        ("br", False),
+        ("", False),
+    ],
+)
+def test_an_accepted_encoding_is_read_with_its_weight(accepted: str, gzipped: bool):
+    assert takes_gzip(accepted) is gzipped
+
+
+# A secret key in a browser (decisions 2.8)
+
+
+async def test_a_secret_development_key_is_taken_from_the_page_of_this_very_service(live: Live):
+    _, secret = live.issue("secret")
+    response = await identify_from(live, secret, live.url)
+    assert response.status_code == 200
+
+
+async def test_a_front_that_ended_tls_does_not_make_the_page_a_stranger(live: Live):
+    _, secret = live.issue("secret")
+    response = await identify_from(live, secret, "https://id.shop.example", host="id.shop.example")
+    assert response.status_code == 200
+
+
+@pytest.mark.parametrize("environment", ["production", "staging"])
+async def test_no_other_secret_key_is_taken_from_any_page(live: Live, environment: str):
+    _, secret = live.issue("secret", environment)
+    assert_error(await identify_from(live, secret, live.url), 401, "unauthorized")
+
+
+@pytest.mark.parametrize(
+    "origin", ["https://shop.example", "http://127.0.0.1:1", "http://localhost", "null", "ftp://{}"]
+)
+async def test_a_secret_development_key_is_refused_from_any_other_origin(live: Live, origin: str):
+    _, secret = live.issue("secret")
+    response = await identify_from(live, secret, origin.format(f"127.0.0.1:{live.port}"))
+    assert_error(response, 401, "unauthorized")
+
+
+async def test_a_management_key_is_refused_from_the_page_too(live: Live):
+    _, secret = live.issue("management")
+    response = await live.client.get("/api/v1/management/key", headers={"x-api-key": secret, "origin": live.url})
+    assert_error(response, 401, "unauthorized")
+
+
+async def identify_from(live: Live, secret: str, origin: str, **headers: str):
+    sent = {**BROWSER, "origin": origin, "x-api-key": secret, "content-type": "application/json", **headers}
+    return await live.client.post(IDENTIFY, content=body_of(), headers=sent)
+
+
+# The page in a browser
+
+
+@pytest.mark.slow
+async def test_the_panel_identifies_and_lists_events_with_a_development_key(live: Live, tmp_path: Path):
+    """Nothing is asked of another host, and the content security policy stops nothing that the page does."""
+    _, secret = live.issue("secret")
+    async with browser_page(tmp_path / "browser") as page:
+        await opened(page, live)
+        await page.run(f"void reference.preauthorizeApiKey('secretKey', {json.dumps(secret)})")
+        identified = json.loads(await tried(page, "identify"))
+        listed = json.loads(await tried(page, "listEvents"))
+        assert [row["request_id"] for row in listed["rows"]] == [identified["request_id"]]
+        assert [request_id for request_id, _ in live.events()] == [identified["request_id"]]
+        asked = [request["url"] for request in page.requests]
+        assert all(url.startswith((live.url, "data:")) for url in asked), asked
+        assert page.complaints == []
+
+
+@pytest.mark.slow
+async def test_the_panel_sends_no_key_that_reaches_more_than_development_data(live: Live, tmp_path: Path):
+    """Browsers send no `Origin` with a `GET` to where the page is from, so that the page itself must hold it back."""
+    _, secret = live.issue("secret", "production")
+    async with browser_page(tmp_path / "browser") as page:
+        await opened(page, live)
+        await page.run(f"void reference.preauthorizeApiKey('secretKey', {json.dumps(secret)})")
+        refused = json.loads(await tried(page, "listEvents"))
+        assert refused["error"]["code"] == "unauthorized"
+        assert await page.run("getComputedStyle(document.getElementById('refusal')).display") == "block"
+        sent = [request for request in page.requests if "/events?" in request["url"]]
+        assert sent
+        assert secret not in json.dumps(sent)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dark", [False, True])
+async def test_the_page_is_light_or_dark_as_the_system_is_and_fits_a_phone(live: Live, tmp_path: Path, dark: bool):
+    async with browser_page(tmp_path / "browser", width=390, height=844, dark=dark) as page:
+        await opened(page, live)
+        await expand(page, "identify")
+        background = await page.run("getComputedStyle(document.body).backgroundColor")
+        brightness = sum(map(int, re.findall(r"\d+", background))) / 3
+        assert (brightness < 64) if dark else (brightness > 192)
+        beyond = (
+            "[...document.querySelectorAll('main *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1)"
+        )
+        assert await page.run(f"{beyond}.map(e => e.className)") == []
+
+
+async def opened(page: Page, live: Live) -> None:
+    await page.go(f"{live.url}/docs")
+    await page.wait_for("document.querySelectorAll('.opblock').length")
+
+
+async def expand(page: Page, operation: str) -> None:
+    await page.run(f"{block(operation)}.querySelector('.opblock-summary-control').click()")
+    await page.wait_for(f"{block(operation)}.querySelector('.execute') !== null")
+    await page.settle()
+
+
+async def execute(page: Page, operation: str) -> None:
+    await expand(page, operation)
+    await page.run(f"{block(operation)}.querySelector('.execute').click()")
+
+
+async def tried(page: Page, operation: str) -> str:
+    """The body of the answer that the panel shows."""
+    await execute(page, operation)
+    return await page.wait_for(
+        f"{block(operation)}.querySelector('.live-responses-table .highlight-code code')?.innerText"
+    )
+
+
+def block(operation: str) -> str:
+    return f"document.querySelector('.opblock[id$=-{operation}]')"
+
+
+# The request collection
+
+
+def test_the_collection_holds_every_operation_once_with_its_method_and_path():
+    folders = collection(emit(API))["item"]
+    requests = [item["request"] for folder in folders for item in folder["item"]]
+    told = sorted((request["method"], request["url"]["raw"]) for request in requests)
+    known = sorted((route.method, "{{baseUrl}}" + re.sub(r"{(\w+)}", r":\1", route.path)) for route in API)
+    assert told == known
+
+
+def test_the_collection_says_its_format_and_asks_for_each_kind_of_key_once():
+    made = collection(emit(API))
+    assert made["info"]["schema"].endswith("/v2.1.0/collection.json")
+    assert [variable["key"] for variable in made["variable"]] == ["baseUrl", "publicKey", "secretKey", "managementKey"]
+
+
+async def test_a_request_of_the_collection_is_answered_once_its_variables_are_filled_in(live: Live):
+    """Identify with a development key, as an API tool would send it after import."""
+    _, secret = live.issue()
+    made = collection(emit(API))
+    request = next(item["request"] for folder in made["item"] for item in folder["item"] if "Identify" in item["name"])
+    said = {"{{baseUrl}}": f"{live.url}/api/v1", "{{publicKey}}": secret}
+    key = {part["key"]: said.get(part["value"], part["value"]) for part in request["auth"]["apikey"]}
+    headers = {header["key"]: header["value"] for header in request["header"] if not header.get("disabled")}
+    url = request["url"]["raw"].replace("{{baseUrl}}", said["{{baseUrl}}"])
+    response = await live.client.request(
+        request["method"], url, content=request["body"]["raw"], headers={**headers, key["key"]: key["value"]}
+    )
+    assert response.status_code == 200, response.text
+    assert response.json()["identifiable"]

@@ -1,0 +1,301 @@
+"""Decisions 7.6 and 10: a visitor is erased by its organization, or by the operator, and nothing of it is left."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from svc.actors.retention import sweep
+from svc.domain.identification import inflate
+from svc.store.invariants import violations
+from svc.store.tables import (
+    ADDRESS_HISTORY,
+    BLOCKS,
+    DELIVERIES,
+    DEPARTED,
+    DOCUMENTS,
+    ERASURES,
+    EVENTS,
+    LEDGER,
+    SENDINGS,
+    VISITOR_HISTORY,
+    WEBHOOK_EVENTS,
+)
+from svc.store.transactions.erasure import EVENTS_A_STEP, erase_visitor
+from svc.store.transactions.webhook_endpoints import NewEndpoint, create_endpoint
+from tests.spec.answers import DRIVEN, TOO_LITTLE, assert_error, nothing_stored, visit
+from tests.spec.automation import Automation
+from tests.spec.commands import Run, run_beside
+from tests.support.live import ORIGIN, Live, report
+
+NOBODY = "AAAAAAAAAAAAAAAAAAAA"
+
+
+def marked(mark: str, device: int = 1) -> dict[str, Any]:
+    """A report that says whose it is wherever a report may say something."""
+    return report(device, client_token=f"token-{mark}-0123456789", nonce=f"a-nonce-{mark}", note=f"note-{mark}")
+
+
+async def identified(live: Live, secret: str, signals: Any = None, **given: Any) -> dict[str, Any]:
+    response = await visit(live, secret, signals, **given)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+async def events(live: Live, secret: str, visitor_id: str | None = None) -> list[dict[str, Any]]:
+    query = {"limit": 200} | ({} if visitor_id is None else {"visitor": visitor_id})
+    answer = await live.client.get("/api/v1/events", params=query, headers={"x-api-key": secret})
+    return answer.json()["rows"]
+
+
+async def tell_later(live: Live, secret: str, answer: dict[str, Any], mark: str) -> None:
+    body = {
+        "token": answer["deferred_token"],
+        "sdk": {"platform": "web", "version": "1.0"},
+        "signals": {"tier": "deferred", "note": f"later-{mark}"},
+    }
+    path = f"/api/v1/events/{answer['request_id']}/supplement"
+    sent = await live.client.post(path, json=body, headers={"x-api-key": secret, "origin": ORIGIN})
+    assert sent.status_code == 202, sent.text
+
+
+def live_pages(live: Live, directory: Path) -> bytes:
+    """The store's file without the pages that are free, and every value of it that is deflated, inflated."""
+    directory.mkdir()
+    live.found.store._environment.copy(str(directory), compact=True)
+    with live.found.store.read() as snapshot:
+        archives = [inflate(document.signals) for _, document in snapshot.scan(DOCUMENTS)]
+    return (directory / "data.mdb").read_bytes() + b"".join(archives)
+
+
+async def test_an_erased_visitor_cannot_be_read_any_more_and_others_can(live: Live):
+    """Decisions 7.6: its events of every environment; the answer has no body."""
+    admin = Automation(live)
+    public, secret = live.issue()[1], live.issue("secret")[1]
+    staging, staging_secret = live.issue(environment="staging")[1], live.issue("secret", "staging")[1]
+    answers = [await identified(live, public, marked("a")) for _ in range(3)]
+    await identified(live, staging, marked("a"))
+    other = await identified(live, public, marked("b", 2))
+    visitor_id = answers[0]["visitor_id"]
+    assert {answer["visitor_id"] for answer in answers} == {visitor_id} != {other["visitor_id"]}
+    assert [len(await events(live, key, visitor_id)) for key in (secret, staging_secret)] == [3, 1]
+
+    erased = await admin("DELETE", f"/visitors/{visitor_id}")
+    assert (erased.status_code, erased.content) == (204, b"")
+    assert [row["visitor_id"] for row in await events(live, secret)] == [other["visitor_id"]]
+    assert await events(live, staging_secret) == []
+    for answer in answers:
+        path = f"/api/v1/events/{answer['request_id']}"
+        assert_error(await live.client.get(path, headers={"x-api-key": secret}), 404, "event_not_found")
+    assert (await identified(live, public, marked("b", 2)))["visitor_id"] == other["visitor_id"]
+
+
+async def test_nothing_of_an_erased_visitor_is_found_in_the_store(live: Live, tmp_path: Path):
+    """Decisions 7.6: not in any page that is in use; the same search finds all of it before."""
+    admin, (_, public) = Automation(live), live.issue()
+    for device in range(2, 12):
+        await identified(live, public, marked(f"other-{device}", device))
+    given = {"tag": "tag-of-a", "headers": {"x-forwarded-for": "81.2.69.77", "idempotency-key": "key-of-a"}}
+    first = await identified(live, public, marked("of-a"), **given)
+    second = await identified(live, public, {**marked("of-a"), "padding": "x" * 9000}, tag="tag-of-a")
+    await tell_later(live, public, first, "of-a")
+    with live.found.store.read() as snapshot:
+        archives = [
+            snapshot.get(DOCUMENTS, live.organization.number, bytes.fromhex(answer["request_id"].replace("-", "")))
+            for answer in (first, second)
+        ]
+    marks = [first["visitor_id"].encode(), b"tag-of-a", b"81.2.69.77"]
+    inside = [b"note-of-a", b"nonce-of-a", b"token-of-a"]
+    deflated = [archive.signals[start : start + 24] for archive in archives if archive for start in (60, 120, 240)]
+    before = live_pages(live, tmp_path / "before")
+    assert [mark for mark in marks + inside + deflated if mark not in before] == []
+    assert b"later-of-a" not in before  # deflated; found by inflating it, below
+    assert len(deflated) == 6
+
+    assert (await admin("DELETE", f"/visitors/{first['visitor_id']}")).status_code == 204
+    after = live_pages(live, tmp_path / "after")
+    assert [mark for mark in marks + inside + deflated if mark in after] == []
+    assert after.count(b"note-other") == before.count(b"note-other") == 10
+
+
+async def test_no_table_knows_an_erased_visitor(live: Live):
+    """Decisions 7.6: every row that its identification wrote is gone, but for those that say nothing of it."""
+    admin, (_, public) = Automation(live), live.issue(environment="production")
+    await identified(live, public, marked("b", 2))
+    await sweep(live.found.store, live.clock.now_ms, 365, with_passes=True)
+    before = live.contents()
+    answer = await identified(live, public, marked("a"), headers={"idempotency-key": "k"})
+    await tell_later(live, public, answer, "a")
+    assert (await admin("DELETE", f"/visitors/{answer['visitor_id']}")).status_code == 204
+    await sweep(live.found.store, live.clock.now_ms, 365, with_passes=True)
+    after = live.contents()
+    stays = {"ledger", "balances", "idempotency", "visitor_counts", "erased_events"}
+    changed = {name for name in before if before[name] != after[name] and not name.startswith("webhook")}
+    assert changed - {BLOCKS.name} == stays
+    named = [[(key, block.numbers) for key, block in contents[BLOCKS.name]] for contents in (before, after)]
+    assert named[0] == named[1]
+
+
+async def test_webhooks_on_their_way_that_tell_of_an_erased_visitor_are_erased(live: Live):
+    """Decisions 7.6: those queued, and those that could be sent again; others' stay."""
+    events_told = ("identification.completed", "visitor.suspect")
+    new = NewEndpoint(
+        id="whk_" + "A" * 20, url="https://127.0.0.1/hook", description="", environment="test", events=events_told
+    )
+    number, (_, public), admin = live.organization.number, live.issue(), Automation(live)
+    register = partial(create_endpoint, number=number, new=new, secrets_key=b"k" * 32, now_ms=0)
+    live.found.store.write_now([register])
+    driven = await identified(live, public, {**marked("a"), **DRIVEN})
+    other = await identified(live, public, marked("b", 2))
+    assert Counter(queued(live)) == {driven["visitor_id"]: 2, other["visitor_id"]: 1}
+    assert (await admin("DELETE", f"/visitors/{driven['visitor_id']}")).status_code == 204
+    assert queued(live) == [other["visitor_id"]]
+    with live.found.store.read() as snapshot:
+        assert snapshot.count(DELIVERIES) == 1
+
+
+def queued(live: Live) -> list[str]:
+    """Whom each webhook event that is kept tells of."""
+    with live.found.store.read() as snapshot:
+        kept = [event.body for _, event in snapshot.scan(WEBHOOK_EVENTS, live.organization.number)]
+    return [msgspec.json.decode(body)["data"]["visitor_id"] for body in kept]
+
+
+async def test_whoever_was_erased_comes_back_as_somebody_new(live: Live):
+    """Decisions 7.6, 3.5: under another id, even with its old token; and the report it sends is not a replay."""
+    admin, (_, public) = Automation(live), live.issue()
+    first = await identified(live, public, marked("a"))
+    await admin("DELETE", f"/visitors/{first['visitor_id']}")
+    again = await identified(live, public, marked("a"))
+    assert (again["visitor_is_new"], again["visitor_confidence"]) == (True, 0)
+    assert again["visitor_id"] != first["visitor_id"]
+    assert "replayed" not in {trigger["signal"] for trigger in again.get("triggers", ())}
+    assert {event.visitor_id for _, event in live.events()} == {again["visitor_id"]}
+
+
+async def test_erasing_gives_no_money_back(live: Live):
+    """Decisions 5.1: the ledger is append-only; its lines say when and how much, and of nobody."""
+    admin, (_, public) = Automation(live), live.issue(environment="production")
+    answer = await identified(live, public, marked("a"))
+    with live.found.store.read() as snapshot:
+        before = list(snapshot.scan(LEDGER))
+    await admin("DELETE", f"/visitors/{answer['visitor_id']}")
+    with live.found.store.read() as snapshot:
+        assert list(snapshot.scan(LEDGER)) == before
+    assert live.balance() == 10_000_000 - 3_000
+
+
+async def test_a_retry_of_an_erased_identification_is_still_a_duplicate(live: Live):
+    """Decisions 3.2, 7.6: the key is remembered by its digest, and brings nobody back."""
+    admin, (_, public) = Automation(live), live.issue()
+    answer = await identified(live, public, marked("a"), headers={"idempotency-key": "k"})
+    await admin("DELETE", f"/visitors/{answer['visitor_id']}")
+    again = await identified(live, public, marked("a"), headers={"idempotency-key": "k"})
+    assert again == {"request_id": answer["request_id"], "duplicate": True}
+    assert live.events() == []
+
+
+async def test_a_visitor_who_cannot_be_known_again_is_erased_by_the_id_of_its_event(live: Live):
+    """Decisions 3.6, 7.6."""
+    admin, (_, public) = Automation(live), live.issue()
+    answer = await identified(live, public, TOO_LITTLE)
+    assert answer["identifiable"] is False
+    assert (await admin("DELETE", f"/visitors/{answer['visitor_id']}")).status_code == 204
+    assert live.events() == []
+    assert_error(await admin("DELETE", f"/visitors/{answer['visitor_id']}"), 404, "not_found")
+
+
+@pytest.mark.parametrize("visitor_id", [NOBODY, "short", NOBODY + "A", "%C3%A9" * 20, "AAAAAAAAAAAAAAAAAAA%00"])
+async def test_a_visitor_that_is_unknown_is_404(live: Live, visitor_id: str):
+    """Decisions 7.6; whatever the path says in its place."""
+    admin, (_, public) = Automation(live), live.issue()
+    await identified(live, public)
+    before = live.contents()
+    assert_error(await admin("DELETE", f"/visitors/{visitor_id}"), 404, "not_found")
+    assert live.contents() == before
+
+
+async def test_only_an_admin_of_the_own_organization_erases(live: Live):
+    """Decisions 7.6, interface 5: another organization's visitor is not there."""
+    public, developer = live.issue()[1], Automation(live, role="developer")
+    elsewhere = Automation(live, organization=live.new_organization())
+    visitor_id = (await identified(live, public))["visitor_id"]
+    with nothing_stored(live):
+        assert_error(await developer("DELETE", f"/visitors/{visitor_id}"), 403, "insufficient_role")
+    assert_error(await elsewhere("DELETE", f"/visitors/{visitor_id}"), 404, "not_found")
+    assert len(live.events()) == 1
+    admin = Automation(live)
+    assert (await admin("DELETE", f"/visitors/{visitor_id}")).status_code == 204
+    assert_error(await admin("DELETE", f"/visitors/{visitor_id}"), 404, "not_found")
+
+
+@pytest.mark.slow
+async def test_an_interrupted_erasure_is_ended_by_the_sweeper(live: Live):
+    """One step is one commit: what a crash leaves is whole, is added to by nobody, and is erased at the next sweep."""
+    public, number = live.issue()[1], live.organization.number
+    visits = 2 * EVENTS_A_STEP + 5
+    for _ in range(visits):
+        visitor_id = (await identified(live, public, marked("a")))["visitor_id"]
+    step = partial(erase_visitor, number=number, visitor_id=visitor_id, now_ms=live.clock.now_ms)
+    assert live.found.store.write_now([step]) == [False]
+    assert len(live.events()) == visits - EVENTS_A_STEP
+    assert (await identified(live, public, marked("a")))["visitor_id"] != visitor_id
+    with live.found.store.read() as snapshot:
+        assert list(violations(snapshot)) == []
+        assert snapshot.count(ERASURES) == 1
+    await sweep(live.found.store, live.clock.now_ms, 365, with_passes=False)
+    assert visitor_id not in {event.visitor_id for _, event in live.events()}
+    with live.found.store.read() as snapshot:
+        assert [snapshot.count(table) for table in (ERASURES, EVENTS)] == [0, 1]
+
+
+@pytest.mark.slow
+async def test_a_visitor_of_many_events_is_erased_before_the_answer(live: Live):
+    """Decisions 7.6: in several commits, of which the caller sees nothing."""
+    admin, (_, public) = Automation(live), live.issue()
+    for _ in range(2 * EVENTS_A_STEP + 5):
+        answer = await identified(live, public, marked("a"))
+    commits = live.found.store.statistics().commits
+    assert (await admin("DELETE", f"/visitors/{answer['visitor_id']}")).status_code == 204
+    assert live.events() == []
+    assert live.found.store.statistics().commits == commits + 3
+
+
+async def test_the_sweeper_takes_a_visitor_who_is_gone_out_of_the_blocks_of_its_former_values(live: Live):
+    """What the record does not tell any more is found by looking at every block; until then a number leads nowhere."""
+    admin, (_, public) = Automation(live), live.issue()
+    for canvas in range(12):
+        answer = await identified(live, public, marked("a") | {"canvas": f"{canvas:032x}", "nonce": f"n{canvas:09d}"})
+    assert (await admin("DELETE", f"/visitors/{answer['visitor_id']}")).status_code == 204
+    with live.found.store.read() as snapshot:
+        assert snapshot.count(BLOCKS) > 0
+        assert snapshot.count(DEPARTED) == 1
+        assert snapshot.count(VISITOR_HISTORY) == snapshot.count(ADDRESS_HISTORY) == snapshot.count(SENDINGS) == 0
+    await sweep(live.found.store, live.clock.now_ms, 365, with_passes=True)
+    with live.found.store.read() as snapshot:
+        assert [snapshot.count(table) for table in (BLOCKS, DEPARTED)] == [0, 0]
+
+
+@pytest.mark.slow
+async def test_the_operator_erases_beside_the_running_service(live: Live, tmp_path: Path):
+    """Decisions 10: `svc visitor erase ORG VISITOR`."""
+    org, (_, public) = live.organization.id, live.issue()
+    visitor_id = (await identified(live, public, marked("a")))["visitor_id"]
+    beside = ("--data", tmp_path, "--json")
+    erased = (await run_beside("visitor", "erase", org, visitor_id, *beside)).json
+    assert erased == {"organization_id": org, "visitor_id": visitor_id, "status": "erased"}
+    assert live.events() == []
+    (await run_beside("visitor", "erase", org, visitor_id, "--data", tmp_path)).assert_refused(visitor_id)
+
+
+def test_the_command_refuses_what_is_not_there(run: Run):
+    """Decisions 10: one clear line."""
+    org = run("org", "create", "Shop", "--json").json["organization_id"]
+    run("visitor", "erase", org, NOBODY).assert_refused(org, NOBODY)
+    run("visitor", "erase", "org_x", NOBODY).assert_refused("org_x")
+    run("visitor", "erase", org).assert_usage()

@@ -1,0 +1,469 @@
+"""Interface 2.3 and 4.2, decisions 7.1 to 7.3: events read back by the customer's server."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import UUID
+
+import httpx
+import msgspec
+import pytest
+
+from svc.domain.records import RETENTION_MS, Document
+from svc.domain.scoring import default_weights
+from svc.http.schema import timestamp
+from svc.store import views
+from svc.store.snapshot import Transaction
+from svc.store.tables import DOCUMENTS
+from tests.spec.answers import (
+    DRIVEN,
+    HEADLESS,
+    TIMESTAMP,
+    TOO_LITTLE,
+    assert_error,
+    assert_invalid,
+    forward,
+    nothing_stored,
+    post,
+    visit,
+)
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, report
+
+EVENTS = "/api/v1/events"
+HOUR_MS = 3_600_000
+NOBODY = "0" * 20
+UNKNOWN = "019b76da-a800-7000-8000-000000000000"
+
+
+async def get(live: Live, key: str, path: str = "", **query: Any) -> httpx.Response:
+    """A read with a secret key; `from_` is `from`."""
+    parameters = {name.rstrip("_"): str(value) for name, value in query.items()}
+    return await live.client.get(EVENTS + path, params=parameters, headers={"x-api-key": key})
+
+
+async def listed(live: Live, key: str, **query: Any) -> list[str]:
+    """The request ids of a page."""
+    response = await get(live, key, **query)
+    assert response.status_code == 200, response.text
+    return [row["request_id"] for row in response.json()["rows"]]
+
+
+def secret_key(live: Live, environment: str = "development", **fields: Any) -> str:
+    _, secret = live.issue("secret", environment, **fields)
+    return secret
+
+
+async def visits(live: Live, count: int, *, apart_ms: int = 1000, **given: Any) -> list[str]:
+    """Request ids of so many identifications, oldest first."""
+    _, public = live.issue()
+    made: list[str] = []
+    for number in range(count):
+        if number:
+            live.clock.now_ms += apart_ms
+        made.append((await visit(live, public, **given)).json()["request_id"])
+    return made
+
+
+# A row
+
+
+async def test_a_row_says_what_identify_answered_and_from_where_with_what(live: Live):
+    """Interface 2.3: every field that applies."""
+    _, public = live.issue(environment="production")
+    answer = (await visit(live, public, tag="order 1", sdk={"platform": "web", "version": "0.1.0"})).json()
+    response = await get(live, secret_key(live, "production"))
+    assert response.status_code == 200
+    page = response.json()
+    assert {name: page[name] for name in ("page", "page_size")} == {"page": 1, "page_size": 10}
+    (row,) = page["rows"]
+    assert TIMESTAMP.fullmatch(row.pop("occurred_at"))
+    assert row.pop("agent_version").startswith("137")
+    for name in ("country_code", "country_name", "asn", "asn_name"):
+        assert isinstance(row.pop(name, ""), str)
+    assert row == {
+        "request_id": answer["request_id"],
+        "visitor_id": answer["visitor_id"],
+        "state": "enriched",
+        "environment": "production",
+        "platform": "web",
+        "sdk_platform": "web",
+        "sdk_version": "0.1.0",
+        "origin": ORIGIN,
+        "tag": "order 1",
+        "ip_address": PUBLIC_ADDRESS,
+        "agent": "Chrome",
+        "os": "Windows",
+        "device_kind": "desktop",
+        "visitor_kind": "human",
+        "suspect_score": 0,
+        "suspect_level": "low",
+        "triggers": [],
+        "has_document": True,
+    }
+
+
+async def test_what_does_not_apply_is_left_out_of_a_row_and_a_missing_score_is_null(live: Live):
+    """Interface 2.3: no origin, tag, network or agent; `suspect_score: null`, no level, `triggers` there and empty."""
+    secret = secret_key(live)
+    assert (await forward(live, secret, {"x-svc-visitor-ip": "10.0.0.1"}, signals={"q": 1})).status_code == 200
+    ((row),) = (await get(live, secret)).json()["rows"]
+    assert (row["suspect_score"], row["triggers"], row["state"], row["sdk_version"]) == (
+        None,
+        [],
+        "unavailable",
+        "unknown",
+    )
+    absent = {"origin", "tag", "country_code", "asn", "anonymity_network", "agent", "os", "suspect_level", "document"}
+    assert absent.isdisjoint(row)
+    assert [name for name, value in row.items() if value is None] == ["suspect_score"]
+
+
+async def test_the_triggers_of_a_row_are_groups_heaviest_first(live: Live):
+    """Interface 2.3, decisions 3.8."""
+    _, public = live.issue()
+    answer = (
+        await visit(live, public, report(**DRIVEN), headers={**HEADLESS, "x-forwarded-for": "185.220.101.1"})
+    ).json()
+    ((row),) = (await get(live, secret_key(live))).json()["rows"]
+    groups = {trigger["group"] for trigger in answer["triggers"]}
+    assert {"bot", "tor"} <= groups
+    assert {trigger["signal"] for trigger in row["triggers"]} == groups
+    assert len(row["triggers"]) == len(groups)
+    weights = [trigger["weight"] for trigger in row["triggers"]]
+    assert weights == sorted(weights, reverse=True)
+    assert sum(weights) == row["suspect_score"] == answer["suspect_score"]
+    assert (row["anonymity_network"], row["visitor_kind"]) == ("tor", "automation")
+
+
+async def test_an_event_is_readable_in_the_very_millisecond_of_its_answer(live: Live):
+    """Decisions 7.2."""
+    (made,) = await visits(live, 1)
+    secret = secret_key(live)
+    assert await listed(live, secret) == [made]
+    assert (await get(live, secret, f"/{made}")).status_code == 200
+
+
+async def test_an_event_is_listed_by_its_arrival_also_when_the_clock_was_set_back(live: Live):
+    """Interface 2.3, 4.2: request ids never go backwards (decisions 1.1), the time of arrival does."""
+    _, public = live.issue()
+    secret = secret_key(live)
+    before = (await visit(live, public)).json()["request_id"]
+    live.clock.now_ms -= HOUR_MS
+    after = (await visit(live, public)).json()["request_id"]
+    assert after > before
+    assert await listed(live, secret) == [after]
+    live.clock.now_ms += HOUR_MS
+    assert await listed(live, secret) == [before, after]
+
+
+# Order, pages, windows
+
+
+async def test_events_come_newest_first_in_pages_of_ten_unless_told_otherwise(live: Live):
+    """Interface 4.2."""
+    made = (await visits(live, 23))[::-1]
+    secret = secret_key(live)
+    assert await listed(live, secret) == made[:10]
+    assert await listed(live, secret, page=3) == made[20:]
+    assert await listed(live, secret, page=4) == []
+    assert await listed(live, secret, page=2, limit=5) == made[5:10]
+    assert await listed(live, secret, limit=200) == made
+    answer = (await get(live, secret, page=2, limit=20)).json()
+    assert (answer["page"], answer["page_size"], len(answer["rows"])) == (2, 20, 3)
+
+
+async def test_events_of_one_millisecond_come_newest_first_too(live: Live):
+    made = await visits(live, 5, apart_ms=0)
+    secret = secret_key(live)
+    assert await listed(live, secret) == made[::-1]
+    assert await listed(live, secret, page=2, limit=2) == made[::-1][2:4]
+
+
+async def test_a_window_has_its_start_and_not_its_end(live: Live):
+    """Interface 4.2: inclusive, exclusive; any offset (decisions 1.2)."""
+    first_ms = live.clock.now_ms
+    made = await visits(live, 3)
+    secret = secret_key(live)
+    first, second, third = (timestamp(first_ms + 1000 * number) for number in range(3))
+    assert await listed(live, secret, from_=first, to=third) == [made[1], made[0]]
+    assert await listed(live, secret, from_=second) == [made[2], made[1]]
+    assert await listed(live, secret, to=second) == [made[0]]
+    assert await listed(live, secret, from_="2026-01-01T05:30:00.000001+05:30", to=third) == [made[1]]
+    unescaped = f"{EVENTS}?from=2026-01-01T05:30:00+05:30&to=2026-01-01T00:00:01Z"
+    response = await live.client.get(unescaped, headers={"x-api-key": secret})
+    assert [row["request_id"] for row in response.json()["rows"]] == [made[0]]
+
+
+async def test_the_window_is_the_last_24_hours_unless_told_otherwise(live: Live):
+    """Interface 4.2; decisions 7.1: the start is 24 hours before the end."""
+    made = await visits(live, 3, apart_ms=24 * HOUR_MS)
+    secret = secret_key(live)
+    assert await listed(live, secret) == [made[2], made[1]]
+    assert await listed(live, secret, to=timestamp(live.clock.now_ms)) == [made[1]]
+    assert await listed(live, secret, to=timestamp(live.clock.now_ms - 24 * HOUR_MS)) == [made[0]]
+    assert await listed(live, secret, from_=timestamp(live.clock.now_ms - 48 * HOUR_MS)) == made[::-1]
+
+
+async def test_an_event_is_readable_for_30_days_and_then_does_not_exist(live: Live):
+    """Interface 2.3, 8: gone by the clock, deleted yet or not."""
+    (made,) = await visits(live, 1)
+    secret = secret_key(live)
+    live.clock.now_ms += RETENTION_MS
+    oldest = timestamp(live.clock.now_ms - RETENTION_MS)
+    assert await listed(live, secret, from_=oldest) == [made]
+    assert (await get(live, secret, f"/{made}")).status_code == 200
+    live.clock.now_ms += 1
+    assert_error(await get(live, secret, from_=oldest), 422, "invalid_window", ("from", "out_of_range", "query"))
+    assert await listed(live, secret, from_=timestamp(live.clock.now_ms - RETENTION_MS)) == []
+    assert_error(await get(live, secret, f"/{made}"), 404, "event_not_found")
+    assert len(live.events()) == 1
+
+
+# Filters
+
+
+async def test_the_visitor_filter_is_exact(live: Live):
+    """Interface 4.2."""
+    _, public = live.issue()
+    secret = secret_key(live)
+    answers = [(await visit(live, public, report(device, timezone=zone))).json() for device, zone in
+               [(1, "Europe/London"), (2, "Asia/Tokyo"), (1, "Europe/London")]]  # fmt: skip
+    one, other, again = answers
+    assert one["visitor_id"] == again["visitor_id"] != other["visitor_id"]
+    assert await listed(live, secret, visitor=one["visitor_id"]) == [again["request_id"], one["request_id"]]
+    assert await listed(live, secret, visitor=one["visitor_id"], limit=1, page=2) == [one["request_id"]]
+    assert await listed(live, secret, visitor=other["visitor_id"]) == [other["request_id"]]
+    assert await listed(live, secret, visitor=one["visitor_id"].swapcase()) == []
+    assert await listed(live, secret, visitor=NOBODY) == []
+
+
+async def test_a_visitor_who_cannot_be_known_again_is_found_by_its_id(live: Live):
+    """Decisions 3.6."""
+    _, public = live.issue()
+    answer = (await visit(live, public, TOO_LITTLE)).json()
+    assert await listed(live, secret_key(live), visitor=answer["visitor_id"]) == [answer["request_id"]]
+
+
+async def test_the_level_filter_takes_each_level_and_leaves_out_what_was_not_scored(live: Live):
+    """Interface 4.2, with and without a visitor."""
+    _, public = live.issue()
+    secret = secret_key(live)
+    unscored = (await forward(live, secret, {"x-svc-visitor-ip": PUBLIC_ADDRESS}, signals={"q": 1})).json()
+    made: dict[str, str] = {}
+    for signals, headers in ((report(), {}), (report(**DRIVEN), {}), (report(**DRIVEN), HEADLESS)):
+        answer = (await visit(live, public, signals, headers=headers)).json()
+        made[answer["suspect_level"]] = answer["request_id"]
+        live.clock.advance(seconds=1)
+    assert set(made) == {"low", "medium", "high"}
+    rows = (await get(live, secret)).json()["rows"]
+    assert [row["request_id"] for row in rows] == [*list(made.values())[::-1], unscored["request_id"]]
+    for level, request_id in made.items():
+        assert await listed(live, secret, level=level) == [request_id]
+        ((row),) = [row for row in rows if row["request_id"] == request_id]
+        assert await listed(live, secret, level=level, visitor=row["visitor_id"]) == [request_id]
+        assert await listed(live, secret, level=level, visitor=unscored["visitor_id"]) == []
+    assert await listed(live, secret, visitor=unscored["visitor_id"]) == [unscored["request_id"]]
+
+
+# Who may read what
+
+
+async def test_events_of_other_environments_and_organizations_do_not_exist(live: Live):
+    """Interface 4.2, 5; by list, by filter and by id."""
+    visitor_id = ""
+    made: dict[str, str] = {}
+    for environment in ("development", "staging", "production"):
+        _, public = live.issue(environment=environment)
+        answer = (await visit(live, public)).json()
+        made[environment], visitor_id = answer["request_id"], answer["visitor_id"]
+    other = live.new_organization()
+    for environment, request_id in made.items():
+        own, foreign = secret_key(live, environment), secret_key(live, environment, organization=other.number)
+        for query in ({}, {"visitor": visitor_id}, {"level": "low"}, {"visitor": visitor_id, "level": "low"}):
+            assert await listed(live, own, **query) == [request_id]
+            assert await listed(live, foreign, **query) == []
+        for name, one in made.items():
+            assert (await get(live, own, f"/{one}")).status_code == (200 if name == environment else 404)
+            assert_error(await get(live, foreign, f"/{one}"), 404, "event_not_found")
+
+
+@pytest.mark.parametrize("path", ["", f"/{UNKNOWN}"])
+async def test_only_a_secret_key_from_a_server_reads_events(live: Live, path: str):
+    """Interface 5; decisions 2.8, 3.11: another kind, none, or one with an Origin is refused, and no CORS answered."""
+    for kind in ("public", "proxy", "management"):
+        _, key = live.issue(kind)
+        assert_error(await get(live, key, path), 401, "unauthorized")
+    assert_error(await live.client.get(EVENTS + path), 401, "unauthorized")
+    headers = {"x-api-key": secret_key(live), "origin": ORIGIN}
+    response = await live.client.get(EVENTS + path, headers=headers)
+    assert_error(response, 401, "unauthorized")
+    assert not [name for name in response.headers if name.startswith("access-control-")]
+
+
+async def test_a_read_counts_as_a_use_of_the_key_at_most_once_a_minute(live: Live):
+    """Decisions 2.3."""
+    key, secret = live.issue("secret")
+
+    def last_used_ms() -> int | None:
+        with live.found.store.read() as snapshot:
+            (found,) = [one for one in views.keys_of(snapshot, live.organization.number) if one.id == key.id]
+        return found.last_used_at_ms
+
+    start_ms = live.clock.now_ms
+    assert last_used_ms() is None
+    for seconds, path, noted_s in ((0, "", 0), (59, "", 0), (1, f"/{UNKNOWN}", 60)):
+        live.clock.advance(seconds=seconds)
+        await get(live, secret, path)
+        assert last_used_ms() == start_ms + 1000 * noted_s
+    with nothing_stored(live):
+        await get(live, secret)
+
+
+# What a query may not say
+
+
+@pytest.mark.parametrize(
+    ("query", "wrong", "issue"),
+    [
+        ({"level": "severe"}, "level", "invalid_value"),
+        ({"level": "High"}, "level", "invalid_value"),
+        ({"level": ""}, "level", "invalid_value"),
+        ({"visitor": ""}, "visitor", "invalid_value"),
+        ({"visitor": "0" * 19}, "visitor", "invalid_value"),
+        ({"visitor": "0" * 21}, "visitor", "invalid_value"),
+        ({"visitor": "0" * 19 + "-"}, "visitor", "invalid_value"),
+        ({"visitor": "0" * 19 + "ü"}, "visitor", "invalid_value"),
+        ({"from_": "yesterday"}, "from", "invalid_value"),
+        ({"from_": ""}, "from", "invalid_value"),
+        ({"to": "2026-01-01"}, "to", "invalid_value"),
+        ({"to": "2026-01-01T00:00:00"}, "to", "invalid_value"),
+        ({"from_": "2026-01-01T00:00:00Z"}, "from", "out_of_range"),
+        ({"from_": "2025-12-01T23:59:59.999Z"}, "from", "out_of_range"),
+        ({"from_": "2025-12-31T00:00:00Z", "to": "2025-12-31T00:00:00Z"}, "from", "out_of_range"),
+        ({"from_": "2025-12-31T00:00:00Z", "to": "2025-12-30T00:00:00Z"}, "from", "out_of_range"),
+        ({"from_": "2025-12-10T00:00:00Z", "to": "2026-01-10T00:00:00Z"}, "to", "out_of_range"),
+        ({"page": 1002}, "page", "out_of_range"),
+        ({"page": 52, "limit": 200}, "page", "out_of_range"),
+        ({"page": 2**70}, "page", "out_of_range"),
+    ],
+)  # fmt: skip
+async def test_a_bad_window_filter_or_offset_is_an_invalid_window(
+    live: Live, query: dict[str, Any], wrong: str, issue: str
+):
+    """Interface 4.2, decisions 7.1; the detail says which parameter."""
+    assert_error(await get(live, secret_key(live), **query), 422, "invalid_window", (wrong, issue, "query"))
+
+
+@pytest.mark.parametrize(
+    ("query", "wrong", "issue"),
+    [
+        ({"page": "two"}, "page", "wrong_type"),
+        ({"page": ""}, "page", "wrong_type"),
+        ({"page": "1.5"}, "page", "wrong_type"),
+        ({"page": 0}, "page", "out_of_range"),
+        ({"page": -1}, "page", "out_of_range"),
+        ({"limit": 0}, "limit", "out_of_range"),
+        ({"limit": 201}, "limit", "out_of_range"),
+        ({"limit": "all"}, "limit", "wrong_type"),
+        ({"visitors": NOBODY}, "visitors", "unknown_field"),
+        ({"start": "2026-01-01T00:00:00Z"}, "start", "unknown_field"),
+    ],
+)
+async def test_a_parameter_of_the_wrong_type_or_name_is_a_validation_error(
+    live: Live, query: dict[str, Any], wrong: str, issue: str
+):
+    """Interface 4.2, decisions 1.6, 7.1."""
+    assert_invalid(await get(live, secret_key(live), **query), wrong, issue, "query")
+
+
+async def test_ten_thousand_events_may_come_before_a_page(live: Live):
+    """Interface 4.2."""
+    (made,) = await visits(live, 1)
+    secret = secret_key(live)
+    assert await listed(live, secret, page=1001) == []
+    assert await listed(live, secret, page=51, limit=200) == []
+    assert await listed(live, secret, page=10_001, limit=1) == []
+    assert await listed(live, secret, page=1, limit=1) == [made]
+
+
+async def test_the_longest_window_is_30_days(live: Live):
+    """Interface 8: to the millisecond, and an end in the future is no mistake."""
+    secret = secret_key(live)
+    assert await listed(live, secret, from_="2025-12-02T00:00:00Z") == []
+    assert await listed(live, secret, from_="2025-12-02T00:00:00Z", to="2026-01-01T00:00:00Z") == []
+    assert await listed(live, secret, from_="2025-12-31T00:00:00Z", to="2026-01-30T00:00:00Z") == []
+
+
+# One event
+
+
+async def test_one_event_is_its_row_and_its_archive(live: Live):
+    """Interface 2.3, decisions 7.3: the submission byte for byte, the threshold and weights that scored it."""
+    _, public = live.issue()
+    secret = secret_key(live)
+    signals = b'{ "timezone":"Europe\\/London", "a":1.50,\n "a":2, "\\u0062":"\xc3\xbc" }'
+    sent = await post(live, public, b'{"sdk":{"version":"9"},"tag":"t","signals":%b}' % signals)
+    request_id = sent.json()["request_id"]
+    response = await get(live, secret, f"/{request_id}")
+    assert response.status_code == 200
+    assert b'"signals":%b,' % signals in response.content
+    answer = response.json()
+    document = answer.pop("document")
+    assert [answer] == (await get(live, secret)).json()["rows"]
+    network = document.pop("network")
+    assert network["state"] == "enriched"
+    assert all(answer[name] == value for name, value in network.items())
+    assert document == {
+        "signals": json.loads(signals),
+        "sdk": {"version": "9"},
+        "tag": "t",
+        "suspect_threshold": 30,
+        "weights": default_weights("web"),
+        "weights_scope": "default",
+    }
+
+
+async def test_an_archive_leaves_out_what_was_not_sent(live: Live):
+    """Decisions 7.3: `tag?`; and the reason of a network that could not be looked up."""
+    secret = secret_key(live)
+    sent = await forward(live, secret, {"x-svc-visitor-ip": "10.0.0.1"}, sdk={"platform": "ios"})
+    document = (await get(live, secret, f"/{sent.json()['request_id']}")).json()["document"]
+    assert "tag" not in document
+    assert document["sdk"] == {"platform": "ios"}
+    assert document["network"] == {"state": "unavailable", "reason": "private_address"}
+    assert document["weights"] == default_weights("ios")
+
+
+async def test_a_request_id_is_a_uuid_in_either_case(live: Live):
+    """Interface 4.2."""
+    (made,) = await visits(live, 1)
+    secret = secret_key(live)
+    assert (await get(live, secret, f"/{made.upper()}")).json()["request_id"] == made
+    for text in (UNKNOWN, "123e4567-e89b-12d3-a456-426614174000", "0" * 8 + "-0000" * 3 + "-" + "0" * 12):
+        assert_error(await get(live, secret, f"/{text}"), 404, "event_not_found")
+    for text in ("1", "latest", made.replace("-", ""), made[:-1], made + "0", f"%7B{made}%7D", f"{made}%0A", "%00"):
+        refused = await get(live, secret, f"/{text}")
+        assert_error(refused, 422, "invalid_request_id", ("request_id", "invalid_value", "path"))
+
+
+async def test_one_event_takes_no_parameters(live: Live):
+    """Decisions 1.6."""
+    assert_invalid(await get(live, secret_key(live), f"/{UNKNOWN}", page=1), "page", "unknown_field", "query")
+
+
+async def test_a_damaged_archive_hides_no_event(live: Live):
+    """Interface 2.3: `document` is the archive where it could be read."""
+    (made,) = await visits(live, 1)
+    secret = secret_key(live)
+
+    def damage(transaction: Transaction) -> None:
+        key = (live.organization.number, UUID(made).bytes)
+        document = transaction.get(DOCUMENTS, *key)
+        assert isinstance(document, Document)
+        transaction.put(DOCUMENTS, key, msgspec.structs.replace(document, signals=document.signals[:-9]))
+
+    assert live.found.store.write_now([damage]) == [None]
+    answer = (await get(live, secret, f"/{made}")).json()
+    assert answer.pop("document") is None
+    assert [answer] == (await get(live, secret)).json()["rows"]

@@ -1,0 +1,254 @@
+"""Interface 4.4 (end) and 9, decisions 1.10 and 9.2: the published document, and that it breaks no client."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+from jsonschema_rs import Draft202012Validator
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from svc.domain.refusals import CATALOGUE
+from svc.domain.signals import CATALOGUE as SIGNALS
+from svc.http import glossary, json_schema, reference
+from svc.http.openapi import JSON, SCHEMES, emit, encode
+from svc.http.route import EVERY_ROUTE, Route
+from svc.http.routes import API
+from tests.support.compatibility import breaks
+from tests.support.live import Live
+
+DOCS = Path(__file__).parents[2] / "docs"
+DOCUMENT = emit(API)
+SCHEMAS = DOCUMENT["components"]["schemas"]
+ROUTES = [pytest.param(route, id=route.operation_id) for route in API]
+
+
+def operation_of(route: Route) -> Any:
+    return DOCUMENT["paths"][route.path][route.method.lower()]
+
+
+def response_of(route: Route, status: int) -> Any:
+    response = operation_of(route)["responses"][str(status)]
+    name = response.get("$ref", "").rpartition("/")[2]
+    return DOCUMENT["components"]["responses"][name] if name else response
+
+
+def properties() -> Iterator[tuple[str, Any]]:
+    for name, schema in SCHEMAS.items():
+        for field, part in schema["properties"].items():
+            yield f"{name}.{field}", part
+
+
+def test_the_document_is_valid_openapi_3_1():
+    assert DOCUMENT["openapi"].startswith("3.1.")
+    OpenAPIV31SpecValidator(DOCUMENT).validate()
+
+
+def test_the_document_is_the_one_in_the_repository():
+    """Whoever changes it on purpose writes it anew: `svc openapi > docs/openapi.json`."""
+    assert encode(DOCUMENT) == (DOCS / "openapi.json").read_bytes()
+
+
+def test_every_way_a_key_is_sent_is_a_security_scheme():
+    schemes = DOCUMENT["components"]["securitySchemes"]
+    assert set(schemes) == {"publicKey", "secretKey", "managementKey"}
+    assert {(scheme["type"], scheme["in"], scheme["name"]) for scheme in schemes.values()} == {
+        ("apiKey", "header", "x-api-key")
+    }
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_an_operation_says_which_keys_it_takes_and_which_errors_it_answers(route: Route):
+    operation = operation_of(route)
+    assert operation["operationId"] == route.operation_id
+    assert operation["security"] == [{SCHEMES[kind].name: []} for kind in route.kinds if kind != "proxy"]
+    assert ("proxy" in operation.get("description", "").lower()) == ("proxy" in route.kinds)
+    for code in (*route.errors, *EVERY_ROUTE):
+        content = response_of(route, CATALOGUE[code][0])["content"][JSON]
+        assert "ErrorBody" in json.dumps(content["schema"])
+        if "anyOf" not in content["schema"]:
+            assert content["examples"][code]["value"]["error"]["code"] == code
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_every_example_is_what_its_schema_says(route: Route):
+    operation = operation_of(route)
+    contents = [
+        response.get("content") for response in map(response_of, [route] * 99, map(int, operation["responses"]))
+    ]
+    for content in [operation.get("requestBody", {}).get("content"), *contents]:
+        if content is not None:
+            schema = content[JSON]["schema"]
+            validator = Draft202012Validator({**schema, "components": DOCUMENT["components"]}, validate_formats=True)
+            validator.validate(json_schema.example(SCHEMAS, schema))
+            for example in content[JSON].get("examples", {}).values():
+                validator.validate(example["value"])
+    for parameter in operation.get("parameters", []):
+        Draft202012Validator(parameter["schema"], validate_formats=True).validate(parameter["schema"]["examples"][0])
+
+
+def test_everything_is_described():
+    assert [where for where, part in properties() if not part["description"]] == []
+    for route in API:
+        operation = operation_of(route)
+        assert operation["summary"]
+        assert all(parameter["description"] for parameter in operation.get("parameters", []))
+
+
+def test_readers_of_the_document_are_not_sent_to_pages_they_do_not_have():
+    assert [where for where, part in properties() if "decisions " in part["description"].lower()] == []
+    assert [where for where, part in properties() if "interface " in part["description"].lower()] == []
+
+
+def test_no_word_is_kept_for_what_is_not_there():
+    assert set(reference.OPERATIONS) == {route.operation_id for route in API}
+    fields = {name for where, _ in properties() for name in (where, where.partition(".")[2])}
+    parameters = {
+        name
+        for route in API
+        for parameter in operation_of(route).get("parameters", [])
+        for name in (parameter["name"], f"path.{parameter['name']}")
+    }
+    assert set(glossary.TERMS) - fields - parameters == set()
+
+
+def test_enumerations_of_answers_are_open_and_those_of_requests_are_closed():
+    """Decisions 1.10: clients accept new values, and the service refuses those it does not know."""
+    assert "x-extensible-enum" in DOCUMENT["info"]["description"]
+    assert SCHEMAS["IssueSdkKeyBody"]["properties"]["environment"]["enum"]
+    assert [where for where, part in properties() if "enum" in part and where.startswith(tuple(answers()))] == []
+    assert SCHEMAS["TriggerBody"]["properties"]["signal"]["x-extensible-enum"] == list(SIGNALS)
+
+
+def answers() -> list[str]:
+    return [
+        kind.__name__ for route in API for kind in (route.answer, *(kind for _, kind in route.other_answers)) if kind
+    ]
+
+
+async def test_the_answer_to_identify_has_the_fields_the_interface_requires(live: Live):
+    """Interface 2.2: required in the schema, and a duplicate is another answer."""
+    assert {"identifiable", "request_id", "state", "visitor_confidence", "visitor_id", "visitor_is_new"} <= set(
+        SCHEMAS["IdentifyAnswer"]["required"]
+    )
+    assert SCHEMAS["DuplicateAnswer"]["required"] == ["request_id"]
+
+
+def test_the_headers_of_identify_are_documented():
+    route = next(route for route in API if route.operation_id == "identify")
+    told = {"X-Request-Id", "Svc-Balance-Micros", "RateLimit-Limit", "RateLimit-Remaining"}
+    assert set(response_of(route, 200)["headers"]) == told
+    assert set(response_of(route, 402)["headers"]) == told
+    assert set(response_of(route, 429)["headers"]) == told | {"Retry-After"}
+
+
+# Compatibility (interface 9.2, 9.3)
+
+
+def test_nothing_that_was_released_is_gone():
+    """A release copies `docs/openapi.json` to `docs/openapi-released.json`; within version 1 nothing of it goes."""
+    assert breaks(json.loads((DOCS / "openapi-released.json").read_bytes()), DOCUMENT) == []
+
+
+def without(*path: str) -> Callable[[Any], None]:
+    def change(document: Any) -> None:
+        for name in path[:-1]:
+            document = document[name]
+        document.pop(path[-1]) if isinstance(document, dict) else document.remove(path[-1])
+
+    return change
+
+
+def with_(value: Any, *path: str) -> Callable[[Any], None]:
+    def change(document: Any) -> None:
+        for name in path[:-1]:
+            document = document[name]
+        document[path[-1]] = value
+
+    return change
+
+
+IDENTIFY = ("paths", "/identify", "post")
+COMPONENTS = ("components", "schemas")
+TRIGGER = (*COMPONENTS, "TriggerBody", "properties")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (without("paths", "/events"), "GET /events is gone"),
+        (with_("identifyVisitor", *IDENTIFY, "operationId"), "POST /identify is no longer identify"),
+        (with_([{"publicKey": []}], *IDENTIFY, "security"), "POST /identify refuses secretKey"),
+        (with_([], *IDENTIFY, "parameters"), "POST /identify: parameter Idempotency-Key (header) is gone"),
+        (without(*IDENTIFY, "responses", "402"), "POST /identify: status 402 is gone"),
+        (without(*IDENTIFY, "responses", "200", "headers", "RateLimit-Limit"), "header RateLimit-Limit is gone"),
+        (without(*COMPONENTS, "EventBody", "properties", "asn"), "EventBody.asn is gone"),
+        (without(*COMPONENTS, "EventBody", "required", "state"), "EventBody.state is not always there any more"),
+        (with_(["sdk", "signals", "tag"], *COMPONENTS, "IdentifyBody", "required"), "IdentifyBody.tag is required now"),
+        (with_("string", *TRIGGER, "weight", "type"), "TriggerBody.weight is no longer integer but string"),
+        (without(*TRIGGER, "signal", "x-extensible-enum", "tor"), "TriggerBody.signal lost the value tor"),
+        (
+            without(*COMPONENTS, "IssueSdkKeyBody", "properties", "environment", "enum", "staging"),
+            "IssueSdkKeyBody.environment lost the value staging",
+        ),
+        (without(*COMPONENTS, "SignalsBody"), "SignalsBody is gone"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_a_client_would_miss_is_told(change: Callable[[Any], None], told: str):
+    changed = deepcopy(DOCUMENT)
+    change(changed)
+    assert any(line.endswith(told) for line in breaks(DOCUMENT, changed)), breaks(DOCUMENT, changed)
+
+
+def test_what_is_added_breaks_nobody():
+    grown = deepcopy(DOCUMENT)
+    grown["paths"]["/new"] = grown["paths"]["/events"]
+    grown["components"]["schemas"]["EventBody"]["properties"]["new"] = {"type": "string"}
+    grown["components"]["schemas"]["TriggerBody"]["properties"]["signal"]["x-extensible-enum"].append("new")
+    assert breaks(DOCUMENT, grown) == []
+
+
+# A generated client
+
+
+@pytest.mark.slow
+async def test_a_generated_client_compiles_and_lists_events(live: Live, tmp_path: Path):
+    """The client is made from the document alone, by a stock generator, and talks to a running service."""
+    _, public = live.issue()
+    _, secret = live.issue("secret")
+    identified = (await live.identify(public)).json()
+    (tmp_path / "openapi.json").write_bytes(encode(DOCUMENT))
+    (tmp_path / "settings.yaml").write_text("post_hooks: []")  # nobody reads it: no formatting
+    made = await run(tmp_path, [sys.executable, "-m", "openapi_python_client", "generate", *GENERATE])
+    assert made.returncode == 0, made.stdout + made.stderr
+    compiled = await run(tmp_path, [sys.executable, "-m", "compileall", "-q", "client"])
+    assert compiled.returncode == 0, compiled.stdout
+    listed = await run(tmp_path, [sys.executable, "-c", LISTS_EVENTS, live.url + "/api/v1", secret])
+    assert listed.stdout.decode().split() == [identified["request_id"]], listed.stderr.decode()
+
+
+GENERATE = (
+    *("--path", "openapi.json", "--config", "settings.yaml"),
+    *("--meta", "none", "--output-path", "client", "--fail-on-warning"),
+)
+LISTS_EVENTS = """
+import sys
+from client.api.server_api import list_events
+from client.client import AuthenticatedClient
+
+client = AuthenticatedClient(sys.argv[1], sys.argv[2], prefix="", auth_header_name="x-api-key")
+for row in list_events.sync(client=client).rows:
+    print(row.request_id)
+"""
+
+
+async def run(directory: Path, command: list[str]) -> subprocess.CompletedProcess[bytes]:
+    return await trio.run_process(command, capture_stdout=True, capture_stderr=True, check=False, cwd=directory)

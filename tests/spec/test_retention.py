@@ -1,0 +1,324 @@
+"""Interface 8, decisions 3.2, 7.5: what is kept for how long, and that what is over goes, bounded and in whole rows."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import trio
+import trio.testing
+
+from bench.retention import Months
+from svc.actors import retention
+from svc.actors.retention import sweep
+from svc.domain.attestation.challenge import period
+from svc.domain.history import DAY_S, REPLAY_MEMORY_S
+from svc.domain.ids import DAY_MS
+from svc.domain.records import IDEMPOTENCY_MS, RETENTION_MS, Idempotency
+from svc.domain.webhooks.payloads import EndpointTest
+from svc.domain.webhooks.records import DeliveryKey
+from svc.domain.webhooks.schedule import Result
+from svc.store.directory import open_directory
+from svc.store.invariants import violations
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.tables import (
+    ADDRESS_HISTORY,
+    ATTEMPT_COUNTS,
+    ATTEMPTS,
+    ATTEMPTS_BY_ENVIRONMENT,
+    BLOCKS,
+    CHALLENGES,
+    DEFERRED_REPORTS,
+    DELIVERIES,
+    DEPARTED,
+    DOCUMENTS,
+    DUE,
+    ENDPOINTS,
+    EVENTS,
+    EVENTS_BY_LEVEL,
+    EVENTS_BY_VISITOR,
+    IDEMPOTENCY,
+    LEDGER,
+    SENDINGS,
+    VISITOR_HISTORY,
+    VISITOR_IDS,
+    VISITORS,
+    WEBHOOK_EVENTS,
+)
+from svc.store.transactions.accounts import create_organization
+from svc.store.transactions.attestation import issue_challenge
+from svc.store.transactions.retention import EVENTS_A_STEP, ROWS_A_STEP, over, passes
+from svc.store.transactions.webhook_endpoints import NewEndpoint, create_endpoint
+from svc.store.transactions.webhooks import Made, enqueue, log_attempt
+from svc.store.webhook_views import endpoints_of
+from tests.spec.answers import assert_error, visit
+from tests.spec.test_erasure import identified, marked, tell_later
+from tests.support.live import Live, report
+from tests.support.worlds import EPOCH_MS, sim_world
+
+OF_AN_EVENT = (EVENTS, DOCUMENTS, DEFERRED_REPORTS, EVENTS_BY_LEVEL, EVENTS_BY_VISITOR)
+HISTORIES = (VISITOR_HISTORY, ADDRESS_HISTORY, SENDINGS)
+HOUR_MS = 3_600_000
+TOLD = ("usage.daily_settled",)
+
+
+async def swept(live: Live, at_ms: int, *, visitor_days: int = 365, with_passes: bool = True) -> None:
+    """Set the clock and sweep."""
+    live.clock.now_ms = at_ms
+    await sweep(live.found.store, at_ms, visitor_days, with_passes=with_passes)
+
+
+def counts(live: Live, *tables: Any) -> list[int]:
+    with live.found.store.read() as snapshot:
+        return [snapshot.count(table) for table in tables]
+
+
+async def test_an_event_goes_after_30_days_with_all_that_belongs_to_it(live: Live):
+    """Interface 8: not a millisecond before; the ledger stays."""
+    public, secret = live.issue(environment="production")[1], live.issue("secret", "production")[1]
+    answer = await identified(live, public, marked("a"))
+    await tell_later(live, public, answer, "a")
+    path = f"/api/v1/events/{answer['request_id']}"
+    await swept(live, EPOCH_MS + RETENTION_MS)
+    assert counts(live, *OF_AN_EVENT) == [1, 1, 1, 1, 1]
+    assert (await live.client.get(path, headers={"x-api-key": secret})).status_code == 200
+    await swept(live, EPOCH_MS + RETENTION_MS + 1)
+    assert counts(live, *OF_AN_EVENT) == [0, 0, 0, 0, 0]
+    assert_error(await live.client.get(path, headers={"x-api-key": secret}), 404, "event_not_found")
+    assert counts(live, LEDGER, VISITORS) == [2, 1]
+
+
+async def test_webhooks_go_after_30_days_delivered_or_not(live: Live):
+    """Interface 8: events and attempts of the last 30 days; what waited for a paused endpoint for so long is over."""
+    number, now_ms = live.organization.number, live.clock.now_ms
+    new = NewEndpoint(
+        id="whk_" + "A" * 20, url="https://127.0.0.1/hook", description="", environment="live", events=TOLD
+    )
+    register = partial(create_endpoint, number=number, new=new, secrets_key=b"k" * 32, now_ms=now_ms)
+    told = partial(
+        enqueue, organization=number, event_type=TOLD[0], environment="live", data=EndpointTest("x"), at_ms=now_ms
+    )
+    live.found.store.write_now([register, told])
+
+    def tried(transaction: Transaction) -> None:
+        (endpoint,) = endpoints_of(transaction, number)
+        ((_, event_id), event) = next(transaction.scan(WEBHOOK_EVENTS, number))
+        result = Result(1, now_ms, now_ms, duration_ms=5, response_code=None, error="timeout")
+        key = DeliveryKey(event_id, "auto")
+        attempt_id = live.world.request_id(now_ms)
+        log_attempt(transaction, Made(attempt_id, endpoint.lane, key, endpoint.endpoint, event, result))
+        transaction.put(ENDPOINTS, endpoint.lane, msgspec.structs.replace(endpoint.endpoint, status="paused"))
+
+    assert live.found.store.write_now([tried]) == [None]
+    kept = (WEBHOOK_EVENTS, DELIVERIES, DUE, ATTEMPTS, ATTEMPTS_BY_ENVIRONMENT, ATTEMPT_COUNTS)
+    await swept(live, EPOCH_MS + RETENTION_MS)
+    assert counts(live, *kept) == [1, 1, 1, 1, 1, 1]
+    await swept(live, EPOCH_MS + RETENTION_MS + 2)
+    assert counts(live, *kept) == [0, 0, 0, 0, 0, 0]
+
+
+async def test_histories_go_when_their_day_and_the_next_are_over(live: Live):
+    """The day before is still read; what a report is known again by stays for its 30 days."""
+    _, public = live.issue()
+    await identified(live, public, marked("a"))
+    began_ms = EPOCH_MS // DAY_MS * DAY_MS
+    await swept(live, began_ms + 2 * DAY_MS - 1)
+    assert counts(live, *HISTORIES) == [1, 1, 1]
+    await swept(live, began_ms + 2 * DAY_MS)
+    assert counts(live, *HISTORIES) == [0, 0, 1]
+    period_ms = REPLAY_MEMORY_S * 1000
+    await swept(live, (EPOCH_MS // period_ms + 2) * period_ms - 1)
+    assert counts(live, SENDINGS) == [1]
+    await swept(live, (EPOCH_MS // period_ms + 2) * period_ms)
+    assert counts(live, SENDINGS) == [0]
+
+
+async def test_challenges_go_when_nobody_can_use_them_any_more(live: Live):
+    """Interface 2.5: five minutes; two periods of them after it was issued the row is gone."""
+    issue = partial(issue_challenge, number=1, key_id="key_x", challenge=b"c" * 32, now_ms=EPOCH_MS)
+    live.found.store.write_now([issue])
+    five_ms = 300_000
+    await swept(live, EPOCH_MS + five_ms)
+    assert counts(live, CHALLENGES) == [1]
+    await swept(live, (EPOCH_MS // five_ms + 2) * five_ms)
+    assert counts(live, CHALLENGES) == [0]
+
+
+async def test_an_idempotency_key_goes_after_24_hours(live: Live):
+    """Decisions 3.2; its event stays."""
+    _, public = live.issue()
+    await identified(live, public, headers={"idempotency-key": "a"})
+    await swept(live, EPOCH_MS + IDEMPOTENCY_MS - 1)
+    assert counts(live, IDEMPOTENCY) == [1]
+    await swept(live, EPOCH_MS + IDEMPOTENCY_MS)
+    assert counts(live, IDEMPOTENCY, EVENTS) == [0, 1]
+
+
+async def test_a_visitor_unseen_for_the_time_of_the_setting_is_forgotten(live: Live):
+    """`visitor_retention_days`: record, id and places in blocks; whoever comes back is somebody new."""
+    _, public = live.issue()
+    first = await identified(live, public, marked("a"))
+    other = await identified(live, public, marked("b", 2))
+    live.clock.now_ms = EPOCH_MS + 100 * DAY_MS
+    await identified(live, public, {**marked("b", 2), "nonce": "nonce-again"})
+    await swept(live, EPOCH_MS + 365 * DAY_MS - 1)
+    assert counts(live, VISITORS, VISITOR_IDS) == [2, 2]
+    await swept(live, EPOCH_MS + 365 * DAY_MS)
+    assert counts(live, VISITORS, VISITOR_IDS, DEPARTED) == [1, 1, 0]
+    with live.found.store.read() as snapshot:
+        assert {number for _, block in snapshot.scan(BLOCKS) for number in block.numbers} == {2}
+    again = await identified(live, public, {**marked("a"), "nonce": "nonce-third"})
+    assert again["visitor_is_new"]
+    assert again["visitor_id"] not in {first["visitor_id"], other["visitor_id"]}
+
+
+async def test_a_visitor_is_not_forgotten_before_its_events(live: Live):
+    """Whatever the setting: an event that can be read names a visitor who is known."""
+    _, public = live.issue()
+    await identified(live, public)
+    await swept(live, EPOCH_MS + RETENTION_MS, visitor_days=1)
+    assert counts(live, EVENTS, VISITORS) == [1, 1]
+    await swept(live, EPOCH_MS + RETENTION_MS + 1, visitor_days=1)
+    await swept(live, EPOCH_MS + RETENTION_MS + 2, visitor_days=1)
+    assert counts(live, EVENTS, VISITORS) == [0, 0]
+
+
+async def test_a_clock_that_jumps_deletes_nothing_that_is_not_over(live: Live):
+    """Ahead by an hour: what that hour ends and no more. Back, by any time: nothing."""
+    _, public = live.issue()
+    for hour in range(4):
+        live.clock.now_ms = EPOCH_MS + hour * HOUR_MS
+        await identified(live, public, headers={"idempotency-key": str(hour)})
+    end_ms = EPOCH_MS + RETENTION_MS
+    await swept(live, end_ms)
+    assert counts(live, EVENTS) == [4]
+    await swept(live, end_ms + HOUR_MS)
+    assert [event.occurred_at_ms for _, event in live.events()] == [EPOCH_MS + hour * HOUR_MS for hour in (1, 2, 3)]
+    before = live.contents()
+    for at_ms in (end_ms, EPOCH_MS, EPOCH_MS - 1000 * DAY_MS, 0):
+        await swept(live, at_ms)
+        assert live.contents() == before
+
+
+async def test_after_a_jump_over_everything_the_store_is_whole_at_every_step(live: Live):
+    """Keys that were answered with an event go before it, at the first sweep."""
+    _, public = live.issue()
+    for device in range(3):
+        await identified(live, public, marked(f"m{device}", device), headers={"idempotency-key": str(device)})
+    now_ms = live.clock.now_ms = EPOCH_MS + 1000 * DAY_MS
+    duties = [*passes(live.organization.number, now_ms, 365)]
+    with live.found.store.read() as snapshot:
+        duties += over(snapshot, live.organization.number, now_ms)
+    for duty in duties:
+        live.found.store.write_now([partial(duty.step, duty.start)])
+        with live.found.store.read() as snapshot:
+            assert list(violations(snapshot)) == []
+    assert counts(live, *OF_AN_EVENT, IDEMPOTENCY) == [0] * 6
+
+
+async def test_a_store_with_nothing_to_delete_is_not_written_to(live: Live):
+    """Each minute one look at each table; a duty is begun only where something is over."""
+    _, public = live.issue()
+    await identified(live, public)
+    commits = live.found.store.statistics().commits
+    await swept(live, EPOCH_MS + DAY_MS // 2, with_passes=False)
+    assert live.found.store.statistics().commits == commits
+
+
+async def test_one_step_is_bounded(live: Live):
+    """An identification waits for one small transaction at most, however much is over."""
+    number, now_ms = live.organization.number, EPOCH_MS + DAY_MS
+
+    def many(transaction: Transaction) -> None:
+        for row in range(3 * ROWS_A_STEP):
+            issue_challenge(transaction, number, "key_x", row.to_bytes(32), EPOCH_MS)
+
+    live.found.store.write_now([many])
+    with live.found.store.read() as snapshot:
+        (duty,) = over(snapshot, number, now_ms)
+    left = []
+    resume: tuple[Any, ...] | None = duty.start
+    while resume is not None:
+        (step,) = live.found.store.write_now([partial(duty.step, resume)])
+        assert not isinstance(step, Exception)
+        resume = step.resume
+        left += counts(live, CHALLENGES)
+    assert left == [2 * ROWS_A_STEP, ROWS_A_STEP, 0, 0]
+
+
+@pytest.mark.slow
+async def test_identifications_go_on_while_a_backlog_is_deleted(live: Live):
+    """The sweeper gives way between two steps; what it deletes and what is written meanwhile do not meet."""
+    _, public = live.issue()
+    for device in range(2 * EVENTS_A_STEP + 1):
+        await identified(live, public, report(device))
+    live.clock.now_ms = EPOCH_MS + RETENTION_MS + 1
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(partial(sweep, live.found.store, live.clock.now_ms, 365, with_passes=True))
+        for device in range(20):
+            assert (await visit(live, public, report(device))).status_code == 200
+    assert counts(live, EVENTS) == [20]
+
+
+@pytest.mark.slow
+def test_the_sweeper_by_itself_keeps_to_the_times(tmp_path: Path):
+    """The actor on virtual time, each minute a look: what is over by its key goes at the next one, the rest in time."""
+    world = sim_world(1)
+    found = open_directory(tmp_path, world.run_sync, world.entropy, durable=False, map_bytes=16 << 20)
+    gone: dict[str, float] = {}
+
+    def prepare(transaction: Transaction) -> None:
+        create_organization(transaction, organization_id="org_x", name="x", now_ms=EPOCH_MS, rate_limit_per_s=0)
+        issue_challenge(transaction, 1, "key_x", b"c" * 32, EPOCH_MS)
+        transaction.put(IDEMPOTENCY, (1, b"i" * 16), Idempotency(b"r" * 16, EPOCH_MS))
+
+    async def watch() -> None:
+        found.store.write_now([prepare])
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(retention.run, found.store, world, 365)
+            while len(gone) < 2:
+                await trio.sleep(30)
+                with found.store.read() as snapshot:
+                    for table in (CHALLENGES, IDEMPOTENCY):
+                        if not snapshot.count(table):
+                            gone.setdefault(table.name, trio.current_time())
+            nursery.cancel_scope.cancel()
+
+    trio.run(watch, clock=trio.testing.MockClock(autojump_threshold=0))
+    found.store.close()
+    assert 600 <= gone[CHALLENGES.name] <= 600 + 60 + 30
+    assert 24 * 3600 <= gone[IDEMPOTENCY.name] <= 30 * 3600 + 120
+
+
+@pytest.mark.slow
+def test_in_ninety_days_nothing_outlives_its_time_and_the_file_stays_small(tmp_path: Path):
+    """At a constant rate: every row of every day's end is of an age that is kept; the file at most 1.3 times day 31's.
+
+    It grows by what is kept for longer: the ledger, and visitors who come once in a year.
+    """
+    months = Months(tmp_path, visits_an_hour=1)
+    days = trio.run(partial(months.run, 90, look=nothing_is_over))
+    with months.found.store.read() as snapshot:
+        assert list(violations(snapshot)) == []
+        assert snapshot.count(LEDGER) == 1 + 90 * 24
+    months.found.store.close()
+    assert [day.events for day in days[29:]] == [30 * 24] * 61
+    assert max(day.used_bytes for day in days) <= 1.3 * days[30].used_bytes
+
+
+def nothing_is_over(snapshot: Snapshot, now_ms: int) -> None:
+    oldest = [event.occurred_at_ms for _, event in snapshot.scan(EVENTS)]
+    assert min(oldest) >= now_ms - RETENTION_MS
+    assert {snapshot.count(table) for table in (DOCUMENTS, EVENTS_BY_LEVEL, EVENTS_BY_VISITOR)} == {len(oldest)}
+    assert 0 < snapshot.count(DEFERRED_REPORTS) < len(oldest)
+    assert min(row.at_ms for _, row in snapshot.scan(IDEMPOTENCY)) > now_ms - IDEMPOTENCY_MS
+    for table, of_now in (
+        (VISITOR_HISTORY, now_ms // 1000 // DAY_S),
+        (ADDRESS_HISTORY, now_ms // 1000 // DAY_S),
+        (SENDINGS, now_ms // 1000 // REPLAY_MEMORY_S),
+        (CHALLENGES, period(now_ms)),
+    ):
+        assert min((key[1] for key, _ in snapshot.scan(table)), default=of_now) >= of_now - 1

@@ -1,0 +1,235 @@
+"""Decisions 5.3, 5.4 and 8.9-8.10: what the settler tells of each day, and whom it blocks. Each once."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import msgspec
+import pytest
+
+from svc.actors.settler import settle_all
+from svc.domain.billing import OVERDUE_MS, Settlement, Usage
+from svc.domain.ids import DAY_MS
+from svc.store.invariants import violations
+from svc.store.tables import BILLING_CHANGES, ORGANIZATIONS, SETTLEMENTS, WEBHOOK_EVENTS
+from svc.store.transactions.accounts import Author, add_credit
+from svc.store.transactions.settlement import LINES_A_STEP, block_overdue, due_day, settle
+from svc.store.transactions.webhook_endpoints import NewEndpoint, create_endpoint
+from tests.spec.answers import TOO_LITTLE, assert_error, visit
+from tests.support.live import Live, report
+from tests.support.worlds import EPOCH_MS
+
+FIRST_DAY = EPOCH_MS // DAY_MS
+"""2026-01-01, on which every test begins."""
+MIDNIGHT_MS = EPOCH_MS + DAY_MS
+NOTHING_LISTENS = "https://127.0.0.1/hook"
+
+
+def settlements(live: Live) -> dict[int, tuple[int, ...]]:
+    """Day -> identifiable, unidentifiable, free, amount, balance."""
+    with live.found.store.read() as snapshot:
+        return {
+            key[1]: msgspec.structs.astuple(settled)[:5]
+            for key, settled in snapshot.scan(SETTLEMENTS, live.organization.number)
+        }
+
+
+def changes(live: Live) -> list[tuple[Any, ...]]:
+    """(previous, current, reason, when, by), oldest first."""
+    with live.found.store.read() as snapshot:
+        rows = snapshot.scan(BILLING_CHANGES, live.organization.number)
+        return [msgspec.structs.astuple(change)[:5] for _, change in rows]
+
+
+def subscribe(live: Live, *events: str) -> None:
+    new = NewEndpoint(id="whk_" + "A" * 20, url=NOTHING_LISTENS, description="", environment="live", events=events)
+    job = partial(create_endpoint, number=live.organization.number, new=new, secrets_key=b"k" * 32, now_ms=0)
+    live.found.store.write_now([job])
+
+
+def told(live: Live, event_type: str) -> list[dict[str, Any]]:
+    """`data` of every event of this type that was queued."""
+    with live.found.store.read() as snapshot:
+        events = [event for _, event in snapshot.scan(WEBHOOK_EVENTS, live.organization.number)]
+    return [msgspec.json.decode(event.body)["data"] for event in events if event.type == event_type]
+
+
+async def test_a_day_is_settled_from_its_ledger(live: Live):
+    """Decisions 5.4, 8.10: by price, with what was charged and the balance at its end."""
+    subscribe(live, "usage.daily_settled")
+    _, secret = live.issue(environment="production")
+    _, free = live.issue(environment="staging")
+    for signals in (report(), report(), TOO_LITTLE):
+        await visit(live, secret, signals)
+    await visit(live, secret, headers={"x-forwarded-for": "10.1.2.3"})
+    await visit(live, free)
+    live.clock.now_ms = MIDNIGHT_MS + 300_000
+    await visit(live, secret)
+    await settle_all(live.found.store, live.world)
+    assert settlements(live) == {FIRST_DAY: (2, 1, 1, 6_500, 10_000_000 - 6_500)}
+    assert told(live, "usage.daily_settled") == [
+        {
+            "date": "2026-01-01",
+            "identifications": 4,
+            "identifiable": 2,
+            "unidentifiable": 1,
+            "free": 1,
+            "amount_micros": 6_500,
+            "balance_micros": 10_000_000 - 6_500,
+        }
+    ]
+
+
+async def test_a_day_is_settled_after_five_minutes_and_once(live: Live):
+    """Decisions 5.4: not at 00:04:59.999; and never again, whatever is added or asked."""
+    subscribe(live, "usage.daily_settled")
+    _, secret = live.issue(environment="production")
+    await visit(live, secret)
+    for at_ms, settled in ((EPOCH_MS + 1, 0), (MIDNIGHT_MS, 0), (MIDNIGHT_MS + 299_999, 0), (MIDNIGHT_MS + 300_000, 1)):
+        live.clock.now_ms = at_ms
+        await settle_all(live.found.store, live.world)
+        assert len(settlements(live)) == settled
+    before = settlements(live)
+    for hours in (0, 1, 100):
+        live.clock.advance(hours=hours)
+        await settle_all(live.found.store, live.world)
+    assert settlements(live) == before
+    assert len(told(live, "usage.daily_settled")) == 1
+
+
+async def test_days_without_production_traffic_are_not_settled(live: Live):
+    """Decisions 5.4: other traffic and credit are none; a day after a gap counts the credit in between."""
+    _, secret = live.issue(environment="production")
+    _, free = live.issue()
+    await visit(live, free)
+    live.clock.advance(hours=48)
+    await visit(live, secret)
+    live.clock.advance(hours=48)
+    now_ms = live.clock.now_ms
+    credit = partial(
+        add_credit,
+        number=live.organization.number,
+        entry_id=live.world.request_id(now_ms),
+        micros=5,
+        now_ms=now_ms,
+        note="",
+    )
+    live.found.store.write_now([credit])
+    live.clock.advance(hours=48)
+    await visit(live, secret, TOO_LITTLE)
+    live.clock.advance(hours=48)
+    await settle_all(live.found.store, live.world)
+    assert settlements(live) == {
+        FIRST_DAY + 2: (1, 0, 0, 3_000, 9_997_000),
+        FIRST_DAY + 6: (0, 1, 0, 500, 9_996_505),
+    }
+
+
+async def test_an_organization_without_production_traffic_has_no_settlement(live: Live):
+    """Decisions 5.4: its first credit alone is nothing to tell."""
+    live.clock.advance(hours=1000)
+    await settle_all(live.found.store, live.world)
+    assert settlements(live) == {}
+
+
+async def test_a_settlement_that_was_interrupted_is_made_once(live: Live):
+    """The day is read before the commit and looked for in it: a crash in between repeats the reading, not the fact."""
+    subscribe(live, "usage.daily_settled")
+    _, secret = live.issue(environment="production")
+    await visit(live, secret)
+    live.clock.now_ms = MIDNIGHT_MS + 300_000
+    number, store = live.organization.number, live.found.store
+    with store.read() as snapshot:
+        due = due_day(snapshot, number, live.clock.now_ms)
+    assert due is not None
+    await settle_all(store, live.world)
+    before = settlements(live)
+    late = partial(settle, number=number, due=due, usage=Usage(identifiable=99), now_ms=live.clock.now_ms)
+    assert store.write_now([late]) == [False]
+    assert settlements(live) == before
+    assert len(told(live, "usage.daily_settled")) == 1
+
+
+@pytest.mark.slow
+async def test_a_day_of_more_lines_than_a_step_is_read_whole(live: Live):
+    _, secret = live.issue(environment="production")
+    for _ in range(LINES_A_STEP + 1):
+        await visit(live, secret, TOO_LITTLE)
+    live.clock.now_ms = MIDNIGHT_MS + 300_000
+    await settle_all(live.found.store, live.world)
+    count = LINES_A_STEP + 1
+    assert settlements(live) == {FIRST_DAY: (0, count, 0, 500 * count, 10_000_000 - 500 * count)}
+
+
+async def test_who_is_past_due_for_seven_days_is_blocked(live: Live):
+    """Decisions 5.3: by the settler, `payment_overdue`; from then on production traffic is refused."""
+    subscribe(live, "billing.status_changed")
+    _, secret = live.issue(environment="production")
+    live.set_billing_status("active")
+    live.set_billing_status("past_due")
+    for early_ms in (0, OVERDUE_MS - 1):
+        live.clock.now_ms = EPOCH_MS + early_ms
+        await settle_all(live.found.store, live.world)
+        assert (await visit(live, secret)).status_code == 200
+    live.clock.now_ms = EPOCH_MS + OVERDUE_MS
+    await settle_all(live.found.store, live.world)
+    assert_error(await visit(live, secret), 402, "billing_blocked")
+    live.clock.advance(hours=1000)
+    await settle_all(live.found.store, live.world)
+    assert changes(live)[1:] == [
+        ("active", "past_due", None, EPOCH_MS, "operator"),
+        ("past_due", "blocked", "payment_overdue", EPOCH_MS + OVERDUE_MS, "settler"),
+    ]
+    assert told(live, "billing.status_changed")[-1] == {
+        "previous_status": "past_due",
+        "current_status": "blocked",
+        "accepting_traffic": False,
+        "blocked_reason": "payment_overdue",
+    }
+    assert len(told(live, "billing.status_changed")) == 3
+
+
+async def test_who_pays_in_time_is_not_blocked_and_has_seven_days_again(live: Live):
+    """Decisions 5.3: `past_due` -> `active` ends the term."""
+    live.set_billing_status("active")
+    live.set_billing_status("past_due")
+    live.clock.advance(hours=24 * 6)
+    live.set_billing_status("active")
+    live.clock.advance(hours=24 * 2)
+    live.set_billing_status("past_due")
+    live.clock.advance(hours=24 * 6)
+    await settle_all(live.found.store, live.world)
+    assert status(live) == ("past_due", None)
+    live.clock.advance(hours=24)
+    await settle_all(live.found.store, live.world)
+    assert status(live) == ("blocked", "payment_overdue")
+
+
+async def test_a_block_that_comes_too_late_changes_nothing(live: Live):
+    """The operator was first: the transaction looks again."""
+    live.set_billing_status("active")
+    live.set_billing_status("past_due")
+    live.clock.now_ms += OVERDUE_MS
+    live.set_billing_status("active")
+    author = Author(live.world.request_id(live.clock.now_ms), live.clock.now_ms, "settler")
+    job = partial(block_overdue, number=live.organization.number, author=author)
+    assert live.found.store.write_now([job]) == [False]
+    assert status(live) == ("active", None)
+
+
+async def test_a_ledger_that_says_less_than_was_settled_is_told(live: Live):
+    """`svc check`: what was told of a day is what the ledger holds."""
+    number, store = live.organization.number, live.found.store
+    store.write_now([lambda txn: txn.put(SETTLEMENTS, (number, 5), Settlement(1, 0, 0, 3_000, 0, 0))])
+    with store.read() as snapshot:
+        (violation,) = violations(snapshot)
+    assert "settled with more than its ledger says" in violation
+    store.write_now([lambda txn: txn.delete(SETTLEMENTS, number, 5)])
+
+
+def status(live: Live) -> tuple[str, str | None]:
+    with live.found.store.read() as snapshot:
+        organization = snapshot.get(ORGANIZATIONS, live.organization.number)
+    assert organization is not None
+    return organization.billing_status, organization.blocked_reason

@@ -1,0 +1,156 @@
+"""Which events an identification gives rise to, and that they leave a running service (decisions 8.9, 8.10)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from svc.domain.webhooks.records import WebhookEnvironment
+from svc.domain.webhooks.transport_types import Attempted
+from svc.domain.weights import WeightsChange
+from svc.store.transactions.webhook_endpoints import Issued, NewEndpoint, create_endpoint
+from svc.store.transactions.weights import save_weights
+from tests.support.live import Live, live_service, report
+
+SUSPICIOUS = {**report(), "webdriver": True}
+
+
+class Receiver:
+    """Keeps what arrives, by URL."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, dict[str, Any]]] = []
+        self._more = trio.Event()
+
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Attempted:
+        said = json.loads(body)
+        assert headers["X-Svc-Event-ID"] == said["id"]
+        self.said.append((url, said))
+        self._more.set()
+        return Attempted(200, None, 1, None)
+
+    async def events(self, count: int) -> list[dict[str, Any]]:
+        """The first so many envelopes, by type."""
+        while len(self.said) < count:
+            self._more = trio.Event()
+            with trio.fail_after(5):
+                await self._more.wait()
+        return sorted((said for _, said in self.said), key=lambda said: said["type"])
+
+
+IDENTIFICATIONS = ("identification.completed", "visitor.suspect", "identification.refused")
+
+
+def subscribe(live: Live, environment: WebhookEnvironment) -> str:
+    """An endpoint for what identifications give rise to; its URL."""
+    url, events = f"https://{environment}.example/", IDENTIFICATIONS
+    new = NewEndpoint(id=f"whk_{environment}", url=url, description="", environment=environment, events=events)
+    job = partial(create_endpoint, number=live.organization.number, new=new, secrets_key=b"", now_ms=live.clock.now_ms)
+    (issued,) = live.found.store.write_now([job])
+    assert isinstance(issued, Issued)
+    return url
+
+
+def suspect_everything(live: Live) -> None:
+    change = WeightsChange(threshold=1, weights={"automation": 50})
+    number = live.organization.number
+    live.found.store.write_now([lambda txn: save_weights(txn, number, None, "web", change, live.clock.now_ms)])
+
+
+async def test_a_suspicious_identification_is_told_twice_over_in_the_words_of_the_event(tmp_path: Path):
+    receiver = Receiver()
+    async with live_service(tmp_path, transport=receiver) as live:
+        subscribe(live, "live")
+        suspect_everything(live)
+        _, secret = live.issue(environment="production")
+        answer = (await live.identify(secret, SUSPICIOUS, tag="order 7")).json()
+        completed, suspect = await receiver.events(2)
+        assert [completed["type"], suspect["type"]] == ["identification.completed", "visitor.suspect"]
+        assert completed["id"] != suspect["id"]
+        assert completed["organization_id"] == live.organization.id
+        assert (completed["environment"], completed["version"]) == ("live", 1)
+        data = completed["data"]
+        shared = ("request_id", "visitor_id", "visitor_is_new", "identifiable", "visitor_confidence", "suspect_score")
+        assert {name: data[name] for name in shared} == {name: answer[name] for name in shared}
+        assert (data["tag"], data["environment"], data["has_document"]) == ("order 7", "production", True)
+        assert completed["created_at"] == data["occurred_at"]
+        assert suspect["data"] == {**data, "suspect_threshold": 1}
+
+
+async def test_an_unsuspicious_identification_is_told_once_and_a_duplicate_not_at_all(tmp_path: Path):
+    receiver = Receiver()
+    async with live_service(tmp_path, transport=receiver) as live:
+        subscribe(live, "live")
+        _, secret = live.issue(environment="production")
+        for _ in range(3):
+            await live.identify(secret, headers={"idempotency-key": "once"})
+        await live.identify(secret)
+        events = await receiver.events(2)
+        assert [said["type"] for said in events] == ["identification.completed"] * 2
+        requests = {said["data"]["request_id"] for said in events}
+    assert len(receiver.said) == 2
+    assert len(requests) == 2
+
+
+async def test_production_goes_to_live_endpoints_and_all_other_traffic_to_test_ones(tmp_path: Path):
+    receiver = Receiver()
+    async with live_service(tmp_path, transport=receiver) as live:
+        live_url, test_url = subscribe(live, "live"), subscribe(live, "test")
+        for environment in ("production", "staging", "development"):
+            _, secret = live.issue(environment=environment)
+            await live.identify(secret)
+        await receiver.events(3)
+        seen = sorted((url, said["environment"], said["data"]["environment"]) for url, said in receiver.said)
+    assert seen == [
+        (live_url, "live", "production"),
+        (test_url, "test", "development"),
+        (test_url, "test", "staging"),
+    ]
+
+
+async def refused_twice_over(live: Live, receiver: Receiver, key: str, **sent: Any) -> dict[str, Any]:
+    """The event of the first of two refusals alike."""
+    before = len(receiver.said)
+    for _ in range(2):
+        await live.identify(key, **sent)
+    events = await receiver.events(before + 1)
+    return events[-1]
+
+
+async def test_refusals_of_a_recognised_key_are_told_and_others_are_not(tmp_path: Path):
+    receiver = Receiver()
+    async with live_service(tmp_path, transport=receiver) as live:
+        subscribe(live, "live")
+        key, secret = live.issue(environment="production")
+        await live.identify(secret[:-1] + "x")
+        said = await refused_twice_over(live, receiver, secret, origin="https://evil.example")
+        data = said["data"]
+        assert said["type"] == "identification.refused"
+        assert (data["code"], data["status"], data["key_id"], data["count"]) == ("unauthorized", 401, key.id, 1)
+        assert (data["origin"], data["environment"]) == ("https://evil.example", "production")
+    assert len(receiver.said) == 1
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [
+        ({"tag": 5}, "validation_error"),
+        ({"tag": "x" * (1 << 20)}, "payload_too_large"),
+        ({"headers": {"idempotency-key": "x" * 256}}, "idempotency_key_too_long"),
+        ({}, "billing_blocked"),
+    ],
+)
+async def test_each_kind_of_refusal_is_told(tmp_path: Path, sent: dict[str, Any], code: str):
+    receiver = Receiver()
+    async with live_service(tmp_path, transport=receiver) as live:
+        subscribe(live, "live")
+        _, secret = live.issue(environment="production")
+        live.set_billing_status("blocked")
+        said = await refused_twice_over(live, receiver, secret, **sent)
+        assert said["data"]["code"] == code

@@ -1,0 +1,57 @@
+"""What `svc check` says where somebody is gone and not all of it, and of money whose records disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from svc.domain.billing import BillingChange
+from svc.domain.matching import Block
+from svc.domain.records import Idempotency
+from svc.store.snapshot import Transaction
+from svc.store.tables import BILLING_CHANGES, BLOCKS, DEPARTED, ERASED_EVENTS, IDEMPOTENCY, PAST_DUE
+from tests.store.test_invariants import found_in
+
+Job = Callable[[Transaction], None]
+LOOKALIKES = Block(1.0, (7,))
+
+
+def answered_by_nobody(transaction: Transaction) -> None:
+    transaction.put(IDEMPOTENCY, (1, b"k" * 16), Idempotency(b"r" * 16, 5))
+
+
+def names_somebody(transaction: Transaction) -> None:
+    transaction.put(BLOCKS, (1, b"X12345678"), LOOKALIKES)
+
+
+@pytest.mark.parametrize(
+    ("job", "sentence"),
+    [
+        (answered_by_nobody, "which has no event"),
+        (names_somebody, "names visitor 7, who is not known"),
+        (lambda txn: txn.put(PAST_DUE, (1,), 5), "its term of payment says otherwise"),
+        (
+            lambda txn: txn.put(BILLING_CHANGES, (1, b"c" * 16), BillingChange("free", "blocked", "operator", 5, "x")),
+            "its changes of billing status say otherwise",
+        ),
+    ],
+)
+def test_what_disagrees_is_told(tmp_path: Path, job: Job, sentence: str):
+    (violation,) = found_in(tmp_path, job)
+    assert sentence in violation
+
+
+def test_a_block_may_name_who_has_departed_and_a_key_an_event_that_was_erased(tmp_path: Path):
+    def departed(transaction: Transaction) -> None:
+        transaction.put(DEPARTED, (1, 7), 5)
+        transaction.put(ERASED_EVENTS, (1,), 1)
+
+    assert found_in(tmp_path / "one", departed, names_somebody, answered_by_nobody) == []
+
+    def another_key(transaction: Transaction) -> None:
+        transaction.put(IDEMPOTENCY, (1, b"l" * 16), Idempotency(b"s" * 16, 5))
+
+    (violation,) = found_in(tmp_path / "other", departed, answered_by_nobody, another_key)
+    assert "which has no event" in violation

@@ -1,0 +1,114 @@
+"""Whether an answer is what the published document says: status, media type, headers, body, error code.
+
+Hooked into the client of `Live`, so that every answer that any test of the service gets is held to the document.
+Enumerations are closed here: an answer with a value that the document does not list is a mistake of this version.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from typing import Any
+
+import httpx
+from jsonschema_rs import Draft202012Validator
+
+from svc.http.openapi import JSON, emit
+from svc.http.routes import API
+
+ERROR = {"$ref": "#/components/schemas/ErrorBody"}
+
+
+async def check(response: httpx.Response) -> None:
+    """Raises `AssertionError` when the answer is not documented."""
+    request = response.request
+    await response.aread()
+    where = f"{request.method} {request.url.path} -> {response.status_code}"
+    operation = find(request.method, request.url.path)
+    if operation is None:
+        check_no_operation(response, where)
+        return
+    documented = operation["responses"].get(str(response.status_code))
+    assert documented is not None, f"{where} is not documented: {response.text}"
+    documented = resolved(documented)
+    check_headers(response, documented, where)
+    if "content" not in documented:
+        assert response.content == b"", f"{where} has a body"
+        return
+    assert response.headers["content-type"] == JSON, where
+    body = response.json()
+    check_body(body, documented["content"][JSON]["schema"], where)
+    if "examples" in documented["content"][JSON]:
+        assert body["error"]["code"] in documented["content"][JSON]["examples"], f"{where}: {body['error']['code']}"
+
+
+def check_no_operation(response: httpx.Response, where: str) -> None:
+    """What is not in the document: files, preflights, `HEAD`, and what there is nothing at."""
+    if response.status_code >= 400 and response.request.method != "HEAD":
+        check_body(response.json(), ERROR, where)
+
+
+def check_headers(response: httpx.Response, documented: dict[str, Any], where: str) -> None:
+    for name, header in documented["headers"].items():
+        declared = resolved(header)
+        value = response.headers.get(name)
+        assert value is not None or not declared["required"], f"{where} lacks {name}"
+        if value is not None:
+            check_body(int(value) if declared["schema"]["type"] == "integer" else value, declared["schema"], where)
+
+
+def check_body(body: Any, schema: dict[str, Any], where: str) -> None:
+    errors = [
+        f"{list(error.instance_path)}: {error.message}" for error in validator(json.dumps(schema)).iter_errors(body)
+    ]
+    assert not errors, f"{where} is not as documented: {errors}"
+
+
+@cache
+def document() -> dict[str, Any]:
+    """The document with its enumerations closed."""
+    return closed(emit(API))
+
+
+@cache
+def operations() -> list[tuple[str, re.Pattern[str], dict[str, Any]]]:
+    paths = document()["paths"]
+    return [
+        (
+            route.method,
+            re.compile(beginning + re.sub(r"{\w+}", "[^/]+", route.path)),
+            paths[route.path][route.method.lower()],
+        )
+        for route in API
+        for beginning in route.under
+    ]
+
+
+def find(method: str, path: str) -> dict[str, Any] | None:
+    matching = (one for known, pattern, one in operations() if known == method and pattern.fullmatch(path))
+    return next(matching, None)
+
+
+@cache
+def validator(schema: str) -> Draft202012Validator:
+    """Of a schema as text, within the document's components."""
+    whole = {**json.loads(schema), "components": document()["components"]}
+    return Draft202012Validator(whole, validate_formats=True)
+
+
+def resolved(part: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" not in part:
+        return part
+    found: Any = document()
+    for name in part["$ref"].removeprefix("#/").split("/"):
+        found = found[name]
+    return found
+
+
+def closed(part: Any) -> Any:
+    if isinstance(part, list):
+        return [closed(inner) for inner in part]
+    if not isinstance(part, dict):
+        return part
+    return {"enum" if name == "x-extensible-enum" else name: closed(value) for name, value in part.items()}

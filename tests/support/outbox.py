@@ -1,0 +1,202 @@
+"""A small world for the outbox: a real store under virtual time, endpoints in it, and receivers in memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+from uuid import UUID
+
+import trio
+
+from svc.actors.outbox import Outbox
+from svc.domain.refusals import Refusal
+from svc.domain.webhooks.records import Delivery, DeliveryKey, DeliveryState, LaneKey, WebhookEnvironment
+from svc.domain.webhooks.signature import secrets_key
+from svc.domain.webhooks.transport_types import Attempted
+from svc.store.directory import open_directory
+from svc.store.invariants import violations
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.tables import ATTEMPTS, DELIVERIES, WEBHOOK_EVENTS
+from svc.store.transactions.accounts import create_organization
+from svc.store.transactions.webhook_endpoints import (
+    EndpointChange,
+    Issued,
+    NewEndpoint,
+    change_endpoint,
+    create_endpoint,
+    remove_endpoint,
+)
+from svc.store.transactions.webhooks import enqueue
+from svc.store.webhook_views import Registered
+from svc.world import twenty_characters
+from tests.support.worlds import EPOCH_MS, sim_world
+
+T = TypeVar("T")
+
+EVENT = "usage.daily_settled"
+"""What the tests send where the type does not matter."""
+
+OK = Attempted(200, None, 20, None)
+DOWN = Attempted(503, "http_status", 20, None)
+
+
+class Post(NamedTuple):
+    """What a receiver saw."""
+
+    at_ms: int
+    url: str
+    body: bytes
+    headers: Mapping[str, str]
+
+    @property
+    def event_id(self) -> str:
+        return json.loads(self.body)["id"]
+
+
+Receiver = Callable[[Post], tuple[float, Attempted]]
+"""What comes back, after how many seconds."""
+
+
+def always(answer: Attempted, after_s: float = 0.02) -> Receiver:
+    return lambda _: (after_s, answer)
+
+
+class Receivers:
+    """A transport whose far side is in memory: each URL answers as it is told; others answer 200."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, Receiver] = {}
+        self.posts: list[Post] = []
+        """As they arrived."""
+        self.open: dict[str, int] = {}
+        self.most_open: dict[str, int] = {}
+        """The most requests that were open at once, per URL."""
+        self.most_open_in_all = 0
+
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Attempted:
+        seen = Post(EPOCH_MS + round(trio.current_time() * 1000), url, body, headers)
+        self.posts.append(seen)
+        self.open[url] = self.open.get(url, 0) + 1
+        self.most_open[url] = max(self.most_open.get(url, 0), self.open[url])
+        self.most_open_in_all = max(self.most_open_in_all, sum(self.open.values()))
+        try:
+            after_s, answer = self.answers.get(url, always(OK))(seen)
+            await trio.sleep(after_s)
+        finally:
+            self.open[url] -= 1
+        return answer
+
+    def to(self, url: str) -> list[Post]:
+        return [post for post in self.posts if post.url == url]
+
+
+class OutboxWorld:
+    """One store, some organizations with endpoints, and the outbox over them when a test runs it."""
+
+    def __init__(self, directory: Path, seed: int) -> None:
+        self.world = sim_world(seed)
+        found = open_directory(directory, self.world.run_sync, self.world.entropy, durable=False, map_bytes=64 << 20)
+        self.store = found.store
+        self.secrets_key = secrets_key(found.pepper)
+        self.receivers = Receivers()
+        self.outbox = self.new_outbox()
+        self._facts = 0
+
+    def new_outbox(self) -> Outbox:
+        """As after a restart: nothing but the store is known."""
+        return Outbox(self.store, self.world, self.receivers, self.secrets_key)
+
+    @property
+    def now_ms(self) -> int:
+        try:
+            return self.world.now_ms()
+        except RuntimeError:  # not in a trio loop: before virtual time begins
+            return EPOCH_MS
+
+    def do(self, job: Callable[[Transaction], T]) -> T:
+        (outcome,) = self.store.write_now([job])
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def read(self, query: Callable[[Snapshot], T]) -> T:
+        with self.store.read() as snapshot:
+            return query(snapshot)
+
+    def organization(self) -> int:
+        organization_id = "org_" + twenty_characters(self.world.entropy)
+        make = partial(create_organization, organization_id=organization_id, name="x", now_ms=0, rate_limit_per_s=0)
+        return self.do(make).number
+
+    def endpoint(self, number: int, url: str, *, environment: WebhookEnvironment = "live", **fields: Any) -> Registered:
+        """A new endpoint that subscribes to everything."""
+        issued = self.issue(number, url, environment=environment, **fields)
+        assert isinstance(issued, Issued)
+        return issued.registered
+
+    def issue(self, number: int, url: str, **fields: Any) -> Issued | Refusal:
+        given = {"environment": "live", "events": (EVENT, "webhook.test", "identification.completed")}
+        endpoint_id = "whk_" + twenty_characters(self.world.entropy)
+        new = NewEndpoint(id=endpoint_id, url=url, description="", **(given | fields))
+        return self.do(
+            partial(create_endpoint, number=number, new=new, secrets_key=self.secrets_key, now_ms=self.now_ms)
+        )
+
+    def change(self, registered: Registered, **fields: Any) -> Registered:
+        number, change = registered.lane.organization, EndpointChange(**fields)
+        job = partial(change_endpoint, number=number, endpoint_id=registered.endpoint.id, change=change)
+        changed = self.do(job)
+        assert isinstance(changed, Registered)
+        return changed
+
+    def remove(self, registered: Registered) -> None:
+        lane = self.do(
+            partial(remove_endpoint, number=registered.lane.organization, endpoint_id=registered.endpoint.id)
+        )
+        assert isinstance(lane, LaneKey)
+        self.outbox.removed(lane)
+
+    def enqueue(self, number: int, environment: WebhookEnvironment = "live") -> tuple[LaneKey, ...]:
+        """One event, each another."""
+        self._facts += 1
+        data = {"fact": self._facts}
+        return self.do(lambda txn: enqueue(txn, number, EVENT, environment, data, self.now_ms))
+
+    def send(self, number: int, count: int = 1) -> None:
+        """So many events, and the outbox told of them."""
+        for _ in range(count):
+            self.outbox.nudge(self.enqueue(number))
+
+    def deliveries(self, lane: LaneKey) -> list[tuple[DeliveryKey, Delivery]]:
+        kinds = ("auto", "test", "redelivery")
+        rows = self.read(lambda snapshot: list(snapshot.scan(DELIVERIES, *lane)))
+        return [(DeliveryKey(event_id, kinds[place]), delivery) for (_, _, event_id, place), delivery in rows]
+
+    def states(self, lane: LaneKey) -> list[DeliveryState]:
+        return [delivery.state for _, delivery in self.deliveries(lane)]
+
+    def attempts(self, number: int) -> list[Any]:
+        return self.read(lambda snapshot: [attempt for _, attempt in snapshot.scan(ATTEMPTS, number)])
+
+    def bodies(self, number: int) -> dict[str, bytes]:
+        """Event id -> the bytes that are to be sent."""
+        rows = self.read(lambda snapshot: list(snapshot.scan(WEBHOOK_EVENTS, number)))
+        return {str(UUID(bytes=event_id)): event.body for (_, event_id), event in rows}
+
+    def violations(self) -> list[str]:
+        return self.read(lambda snapshot: list(violations(snapshot)))
+
+
+@contextmanager
+def outbox_world(directory: Path, seed: int = 1) -> Generator[OutboxWorld]:
+    """Every invariant is checked at the end."""
+    world = OutboxWorld(directory, seed)
+    try:
+        yield world
+        assert world.violations() == []
+    finally:
+        world.store.close()

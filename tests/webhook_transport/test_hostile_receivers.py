@@ -1,0 +1,138 @@
+"""An attempt ends within its deadline and its memory, whatever the receiver does (reliability R7)."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+
+from svc.webhook_transport.connections import MAX_BODY_BYTES, MAX_WIRE_BYTES
+from tests.webhook_transport.receivers import (
+    NAME,
+    OK,
+    Answering,
+    Authority,
+    Dialled,
+    Names,
+    Play,
+    drips_a_body,
+    drips_headers,
+    never_reads,
+    reads_and_never_answers,
+    receiver,
+    sending,
+    sends_a_body_without_end,
+    sends_a_megabyte_of_headers,
+    sends_interim_answers_for_ever,
+    sends_many_headers,
+)
+
+pytestmark = pytest.mark.slow
+
+DEADLINE_S = 0.3
+LARGE = b'{"padding":"' + b"p" * 8_000_000 + b'"}'
+"""More than the sockets' buffers take: it is only sent when the receiver reads."""
+
+
+@pytest.mark.parametrize(
+    ("play", "code"),
+    [(drips_headers, None), (drips_a_body, 200), (reads_and_never_answers, None), (never_reads, None)],
+)
+async def test_a_slow_receiver_is_cut_off_at_the_deadline(authority: Authority, play: Play, code: int | None):
+    # A status that did arrive is told, so that a busy machine must get as far as the answer: a handshake and no more.
+    deadline_s = DEADLINE_S if code is None else 8 * DEADLINE_S
+    async with (
+        receiver(play, authority.server(NAME)) as port,
+        sending(authority, Names(), deadline_s=deadline_s) as sender,
+    ):
+        with trio.fail_after(10):
+            attempted = await sender.post(f"https://{NAME}:{port}/", LARGE, {})
+    assert (attempted.response_code, attempted.error) == (code, "timeout")
+    assert attempted.duration_ms >= deadline_s * 1000 - 1
+
+
+async def test_a_receiver_that_stalls_the_handshake_is_cut_off_at_the_deadline(authority: Authority):
+    async with (
+        receiver(never_reads, None) as port,
+        sending(authority, Names(), deadline_s=DEADLINE_S) as sender,
+    ):
+        with trio.fail_after(5):
+            assert (await sender.post(f"https://{NAME}:{port}/", b"{}", {})).error == "timeout"
+
+
+async def test_a_receiver_that_never_accepts_is_cut_off_at_the_deadline(authority: Authority):
+    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1", backlog=1)
+    async with listener, sending(authority, Names(), deadline_s=DEADLINE_S) as sender:
+        port = listener.socket.getsockname()[1]
+        outcomes = []
+
+        async def attempt() -> None:
+            outcomes.append((await sender.post(f"https://{NAME}:{port}/", b"{}", {})).error)
+
+        with trio.fail_after(5):
+            async with trio.open_nursery() as nursery:
+                for _ in range(6):  # the first fill the queue of the socket, the rest are not even connected
+                    nursery.start_soon(attempt)
+    assert outcomes == ["timeout"] * 6
+
+
+async def test_a_resolver_that_never_answers_is_cut_off_at_the_deadline(authority: Authority):
+    async def resolve(_host: str) -> tuple[str, ...]:
+        await trio.sleep_forever()
+        raise AssertionError
+
+    async with sending(authority, resolve, deadline_s=DEADLINE_S) as sender:
+        with trio.fail_after(5):
+            assert (await sender.post(f"https://{NAME}/", b"{}", {})).error == "timeout"
+
+
+@pytest.mark.parametrize("play", [sends_a_megabyte_of_headers, sends_many_headers, sends_interim_answers_for_ever])
+async def test_headers_without_measure_are_refused_and_not_read(authority: Authority, play: Play):
+    backend = Dialled()
+    async with receiver(play, authority.server(NAME)) as port, sending(authority, Names(), backend) as sender:
+        with trio.fail_after(4):
+            attempted = await sender.post(f"https://{NAME}:{port}/", b"{}", {})
+    assert (attempted.response_code, attempted.error) == (None, "response_too_large")
+    assert backend.read == MAX_WIRE_BYTES
+
+
+async def test_a_body_without_end_is_refused_and_not_read(authority: Authority):
+    backend = Dialled()
+    async with (
+        receiver(sends_a_body_without_end, authority.server(NAME)) as port,
+        sending(authority, Names(), backend) as sender,
+    ):
+        with trio.fail_after(4):
+            attempted = await sender.post(f"https://{NAME}:{port}/", b"{}", {})
+    assert (attempted.response_code, attempted.error) == (200, "response_too_large")
+    assert MAX_BODY_BYTES < backend.read <= MAX_WIRE_BYTES
+
+
+async def test_black_holes_do_not_hold_up_a_healthy_receiver(authority: Authority):
+    """R6 as far as the transport goes: nothing is shared that a stalled attempt could keep."""
+    async with (
+        receiver(never_reads, None) as hole,
+        receiver(Answering(OK), authority.server(NAME)) as healthy,
+        sending(authority, Names(), deadline_s=30) as sender,
+        trio.open_nursery() as nursery,
+    ):
+        for number in range(60):
+            nursery.start_soon(sender.post, f"https://{NAME}:{hole}/{number}", b"{}", {})
+        with trio.fail_after(5):
+            for _ in range(20):
+                assert (await sender.post(f"https://{NAME}:{healthy}/", b"{}", {})).error is None
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_cancelled_attempt_leaves_no_connection_behind(authority: Authority):
+    ended = trio.Event()
+
+    async def play(stream: trio.abc.Stream) -> None:
+        while await stream.receive_some():
+            pass
+        ended.set()
+
+    async with receiver(play, authority.server(NAME)) as port, sending(authority, Names()) as sender:
+        with trio.move_on_after(0.1):
+            await sender.post(f"https://{NAME}:{port}/", b"{}", {})
+        with trio.fail_after(5):
+            await ended.wait()

@@ -1,0 +1,88 @@
+"""Looking names up: within its time, on threads of its own, and no name at the expense of another."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+import trio
+
+from svc.webhook_transport.resolver import SystemResolver, system_lookup
+
+LIMIT_S = 0.05
+
+
+class Zone:
+    """Names of which some hang until they are let go, as a name server does that drops what it is asked."""
+
+    def __init__(self) -> None:
+        self.black = {f"black{number}.test" for number in range(10)}
+        self.asked: list[str] = []
+        self.let_go = threading.Event()
+
+    def __call__(self, host: str) -> tuple[str, ...]:
+        self.asked.append(host)
+        if host in self.black:
+            self.let_go.wait(10)
+        return ("81.2.69.160",)
+
+
+async def until_answered(resolver: SystemResolver, host: str) -> None:
+    with trio.fail_after(5):
+        while not await resolver(host):  # noqa: ASYNC110  the end of a thread is no event of trio's
+            await trio.sleep(0.01)
+
+
+@pytest.fixture
+def zone():
+    zone = Zone()
+    yield zone
+    zone.let_go.set()
+
+
+def test_the_system_knows_localhost_and_literals_and_not_what_is_invalid():
+    assert "127.0.0.1" in system_lookup("localhost")
+    assert system_lookup("0x7f.1") == ("127.0.0.1",)
+    assert system_lookup("::1") == ("::1",)
+    assert system_lookup("does-not-exist.invalid") == ()
+    assert system_lookup("x" * 70 + ".test") == ()
+
+
+async def test_a_name_that_does_not_answer_in_time_has_no_addresses(zone: Zone):
+    resolver = SystemResolver(zone, limit_s=LIMIT_S)
+    with trio.fail_after(5):
+        assert await resolver("black0.test") == ()
+
+
+async def test_a_name_is_not_asked_again_while_its_thread_is_still_out(zone: Zone):
+    resolver = SystemResolver(zone, limit_s=LIMIT_S)
+    assert [await resolver("black0.test") for _ in range(3)] == [()] * 3
+    assert zone.asked == ["black0.test"]
+    zone.let_go.set()
+    await until_answered(resolver, "black0.test")
+
+
+async def test_names_that_answered_are_not_held_up_by_any_number_that_do_not(zone: Zone):
+    resolver = SystemResolver(zone, limit_s=LIMIT_S, lane_threads=2)
+    assert await resolver("good.test")
+    async with trio.open_nursery() as nursery:
+        for black in zone.black:
+            nursery.start_soon(resolver, black)
+    assert len(zone.asked) == 1 + 2  # both threads of their lane are taken; the others were never begun
+    with trio.fail_after(5):
+        for _ in range(20):
+            assert await resolver("good.test")
+
+
+async def test_a_name_that_stopped_answering_loses_its_place(zone: Zone):
+    resolver = SystemResolver(zone, limit_s=LIMIT_S, lane_threads=1)
+    assert await resolver("turning.test")
+    assert await resolver("good.test")
+    zone.black.add("turning.test")
+    assert await resolver("turning.test") == ()
+    zone.let_go.set()
+    await until_answered(resolver, "good.test")
+    zone.let_go.clear()
+    assert await resolver("turning.test") == ()  # again without an answer, in the other lane
+    with trio.fail_after(5):
+        assert await resolver("good.test")

@@ -1,0 +1,367 @@
+"""One attempt against real TLS receivers on loopback: what is sent, what counts as delivered, what is reused."""
+
+from __future__ import annotations
+
+import datetime as dt
+import socket
+from email.utils import format_datetime
+
+import httpcore
+import pytest
+import trio
+import trio.testing
+
+from svc.domain.webhooks.transport_types import Attempted
+from svc.webhook_transport import connections
+from svc.webhook_transport.connections import MAX_BODY_BYTES
+from svc.webhook_transport.transport import WebhookTransport, retry_after_s
+from tests.webhook_transport.receivers import (
+    NAME,
+    NOW_MS,
+    OK,
+    Answering,
+    Authority,
+    Dialled,
+    Names,
+    Play,
+    answer,
+    read_request,
+    receiver,
+    sending,
+)
+
+HEADERS = {"Content-Type": "application/json", "X-Svc-Event-ID": "0197"}
+
+
+def url(port: int, path: str = "/hooks?from=svc") -> str:
+    return f"https://{NAME}:{port}{path}"
+
+
+async def post(sender: WebhookTransport, to: str, body: bytes = b"{}") -> Attempted:
+    with trio.fail_after(10):
+        return await sender.post(to, body, HEADERS)
+
+
+async def one_attempt(authority: Authority, *answers: bytes) -> Attempted:
+    async with receiver(Answering(*answers), authority.server(NAME)) as port, sending(authority, Names()) as sender:
+        return await post(sender, url(port))
+
+
+async def test_the_body_and_the_headers_arrive_as_they_were_given(authority: Authority):
+    hears = Answering(OK)
+    body = '{"name":"Zoë"}'.encode() * 5000
+    async with receiver(hears, authority.server(NAME)) as port, sending(authority, Names()) as sender:
+        attempted = await post(sender, url(port), body)
+    assert (attempted.response_code, attempted.error, attempted.retry_after_s) == (200, None, None)
+    (request,) = hears.requests
+    assert (request.method, request.target, request.body) == ("POST", "/hooks?from=svc", body)
+    assert request.headers == {
+        "host": f"{NAME}:{port}",
+        "content-length": str(len(body)),
+        "content-type": "application/json",
+        "x-svc-event-id": "0197",
+    }
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        ("200 OK", None),
+        ("202 Accepted", None),
+        ("204 No Content", None),
+        ("299 Fine", None),
+        ("301 Moved Permanently", "redirect"),
+        ("307 Temporary Redirect", "redirect"),
+        ("400 Bad Request", "http_status"),
+        ("410 Gone", "http_status"),
+        ("503 Service Unavailable", "http_status"),
+    ],
+)
+async def test_only_2xx_is_success(authority: Authority, status: str, error: str | None):
+    attempted = await one_attempt(authority, answer(status))
+    assert (attempted.response_code, attempted.error) == (int(status[:3]), error)
+
+
+async def test_a_redirect_is_not_followed(authority: Authority):
+    backend = Dialled()
+    hears = Answering(answer("302 Found", "Location: /elsewhere"))
+    async with receiver(hears, authority.server(NAME)) as port, sending(authority, Names(), backend) as sender:
+        attempted = await post(sender, url(port))
+    assert attempted.error == "redirect"
+    assert len(hears.requests) == len(backend.dials) == 1
+
+
+async def test_proxy_variables_are_not_heeded(authority: Authority, monkeypatch: pytest.MonkeyPatch):
+    for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    assert (await one_attempt(authority, OK)).error is None
+
+
+async def test_interim_answers_are_passed_over(authority: Authority):
+    assert (await one_attempt(authority, b"HTTP/1.1 103 Early Hints\r\n\r\n" + OK)).error is None
+
+
+async def test_an_answer_without_a_length_ends_with_the_connection(authority: Authority):
+    async def play(stream: trio.abc.Stream) -> None:
+        await read_request(stream)
+        await stream.send_all(b"HTTP/1.0 200 OK\r\n\r\nfine")
+
+    async with receiver(play, authority.server(NAME)) as port, sending(authority, Names()) as sender:
+        assert (await post(sender, url(port))).error is None
+
+
+@pytest.mark.parametrize(("length", "error"), [(MAX_BODY_BYTES, None), (MAX_BODY_BYTES + 1, "response_too_large")])
+async def test_an_answer_may_have_16_kib(authority: Authority, length: int, error: str | None):
+    attempted = await one_attempt(authority, answer("200 OK", body=b"x" * length))
+    assert (attempted.response_code, attempted.error) == (200, error)
+
+
+async def test_the_body_of_a_failure_is_not_waited_for(authority: Authority):
+    cut_short = answer("500 Internal Server Error", body=b"x" * 1_000_000)[:200]
+    assert (await one_attempt(authority, cut_short)).error == "http_status"
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        b"SSH-2.0-OpenSSH_9.2\r\n\r\n",
+        b"HTTP/1.1 twohundred OK\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+    ],
+)
+async def test_what_is_no_http_counts_as_a_connection_that_broke(authority: Authority, nonsense: bytes):
+    attempted = await one_attempt(authority, nonsense)
+    assert (attempted.response_code, attempted.error) == (None, "connection_reset")
+
+
+async def test_a_reset_before_and_within_the_answer_is_a_connection_reset(authority: Authority):
+    def resetting(first: bytes):
+        async def play(stream: trio.SSLStream[trio.SocketStream]) -> None:
+            await read_request(stream)
+            await stream.send_all(first)
+            stream.transport_stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+
+        return play
+
+    for first, code in ((b"HTTP/1.1 2", None), (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nfine", 200)):
+        async with (
+            receiver(resetting(first), authority.server(NAME)) as port,
+            sending(authority, Names()) as sender,
+        ):
+            attempted = await post(sender, url(port))
+        assert (attempted.response_code, attempted.error) == (code, "connection_reset")
+
+
+async def test_a_port_where_nobody_listens_is_a_connect_error(authority: Authority):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        async with sending(authority, Names()) as sender:
+            attempted = await post(sender, url(taken.getsockname()[1]))
+    assert (attempted.response_code, attempted.error) == (None, "connect_error")
+
+
+async def test_a_name_without_addresses_is_a_dns_error_and_nothing_is_dialled(authority: Authority):
+    backend = Dialled()
+    async with sending(authority, Names(), backend) as sender:
+        attempted = await post(sender, "https://nowhere.test/")
+    assert (attempted.error, backend.dials) == ("dns_error", [])
+
+
+async def test_the_next_address_of_a_name_is_tried_when_one_refuses(authority: Authority):
+    backend = Dialled()
+    async with receiver(Answering(OK), authority.server(NAME)) as port:
+        names = Names(**{NAME: ("127.0.0.9", "127.0.0.1")})
+        async with sending(authority, names, backend) as sender:
+            assert (await post(sender, url(port))).error is None
+    assert backend.dials == ["127.0.0.9", "127.0.0.1"]
+
+
+async def test_an_address_that_does_not_answer_leaves_time_for_the_next(
+    authority: Authority, monkeypatch: pytest.MonkeyPatch
+):
+    class FirstSilent(Dialled):
+        async def connect_tcp(self, host: str, port: int, *arguments, **named) -> httpcore.AsyncNetworkStream:
+            if host == "127.0.0.9":
+                await trio.sleep_forever()
+            return await super().connect_tcp(host, port, *arguments, **named)
+
+    monkeypatch.setattr(connections, "DIAL_LIMIT_S", 0.02)
+    async with (
+        receiver(Answering(OK), authority.server(NAME)) as port,
+        sending(authority, Names(**{NAME: ("127.0.0.9", "127.0.0.1")}), FirstSilent()) as sender,
+    ):
+        assert (await post(sender, url(port))).error is None
+
+
+async def test_the_certificate_must_name_the_host_and_be_in_force_and_come_from_an_authority(authority: Authority):
+    yesterday = dt.datetime.now(dt.UTC) - dt.timedelta(days=1)
+    for served in (
+        authority.server("other.test"),
+        authority.server(NAME, expires=yesterday),
+        Authority().server(NAME),
+    ):
+        hears = Answering(OK)
+        async with receiver(hears, served) as port, sending(authority, Names()) as sender:
+            attempted = await post(sender, url(port))
+        assert (attempted.response_code, attempted.error) == (None, "tls_error")
+        assert hears.requests == []
+
+
+async def test_an_address_instead_of_a_name_needs_a_certificate_for_that_address(authority: Authority):
+    names = Names(**{"127.0.0.1": ("127.0.0.1",)})
+    for served, error in ((authority.server("127.0.0.1"), None), (authority.server(NAME), "tls_error")):
+        async with receiver(Answering(OK), served) as port, sending(authority, names) as sender:
+            assert (await post(sender, f"https://127.0.0.1:{port}/")).error == error
+
+
+async def test_plain_http_behind_an_https_url_is_a_tls_error(authority: Authority):
+    async def play(stream: trio.abc.Stream) -> None:
+        await stream.receive_some()
+        await stream.send_all(answer("400 Bad Request"))
+
+    async with receiver(play, None) as port, sending(authority, Names()) as sender:
+        assert (await post(sender, url(port))).error == "tls_error"
+
+
+async def test_a_connection_is_kept_for_the_next_delivery_to_the_same_url(authority: Authority):
+    backend, hears = Dialled(), Answering(OK)
+    async with receiver(hears, authority.server(NAME)) as port, sending(authority, Names(), backend) as sender:
+        for _ in range(5):
+            assert (await post(sender, url(port))).error is None
+        assert (await post(sender, url(port, "/other"))).error is None
+    assert len(hears.requests) == 6
+    assert len(backend.dials) == hears.connections == 2  # one for each URL
+
+
+async def test_at_most_two_connections_are_kept_for_one_url(authority: Authority):
+    backend, arrived = Dialled(), []
+
+    async def answers_four_at_once(stream: trio.abc.Stream) -> None:
+        while (request := await read_request(stream)) is not None:
+            arrived.append(request)
+            awaited = 4 if len(arrived) <= 4 else 8
+            while len(arrived) < awaited:  # noqa: ASYNC110  only until the others were read, on this same loop
+                await trio.sleep(0.001)
+            await stream.send_all(OK)
+
+    async with (
+        receiver(answers_four_at_once, authority.server(NAME)) as port,
+        sending(authority, Names(), backend) as sender,
+    ):
+        for _ in range(2):
+            async with trio.open_nursery() as nursery:
+                for _ in range(4):
+                    nursery.start_soon(post, sender, url(port))
+    assert len(arrived) == 8
+    assert len(backend.dials) == 6
+
+
+async def test_a_connection_is_not_kept_past_its_time(authority: Authority, monkeypatch: pytest.MonkeyPatch):
+    backend = Dialled()
+    async with (
+        receiver(Answering(OK), authority.server(NAME)) as port,
+        sending(authority, Names(), backend) as sender,
+    ):
+        await post(sender, url(port))
+        monkeypatch.setattr(connections, "IDLE_LIMIT_S", 0)
+        await post(sender, url(port))
+    assert len(backend.dials) == 2
+
+
+async def test_a_kept_connection_is_not_used_for_another_address_of_the_name(authority: Authority):
+    backend = Dialled()
+    names = Names(**{NAME: [("127.0.0.1",), ("127.0.0.2",), ("127.0.0.1",)]})
+    async with receiver(Answering(OK), authority.server(NAME)) as port:
+        backend = Dialled(leading_to=port)
+        async with sending(authority, names, backend) as sender:
+            for _ in range(3):
+                assert (await post(sender, url(port))).error is None
+    assert backend.dials == ["127.0.0.1", "127.0.0.2"]
+
+
+async def answers_once(stream: trio.abc.Stream) -> None:
+    await read_request(stream)
+    await stream.send_all(OK)
+
+
+async def answers_once_and_hangs_up_on_the_next(stream: trio.abc.Stream) -> None:
+    await answers_once(stream)
+    await read_request(stream)
+
+
+async def answers_once_and_then_what_nobody_asked(stream: trio.abc.Stream) -> None:
+    await answers_once(stream)
+    await stream.send_all(answer("408 Request Timeout", "Connection: close"))
+
+
+@pytest.mark.parametrize(
+    "play", [answers_once, answers_once_and_hangs_up_on_the_next, answers_once_and_then_what_nobody_asked]
+)
+async def test_a_kept_connection_that_died_is_replaced_within_the_attempt(authority: Authority, play: Play):
+    backend = Dialled()
+    async with (
+        receiver(play, authority.server(NAME)) as port,
+        sending(authority, Names(), backend) as sender,
+    ):
+        for _ in range(3):
+            attempted = await post(sender, url(port))
+            assert (attempted.response_code, attempted.error) == (200, None)
+            await trio.testing.wait_all_tasks_blocked()
+    assert len(backend.dials) == 3
+
+
+async def test_a_kept_connection_that_dies_within_the_answer_is_a_failure(authority: Authority):
+    async def breaks_the_second(stream: trio.abc.Stream) -> None:
+        await read_request(stream)
+        await stream.send_all(OK)
+        await read_request(stream)
+        await stream.send_all(b"HTTP/1.1 200")
+
+    backend = Dialled()
+    async with (
+        receiver(breaks_the_second, authority.server(NAME)) as port,
+        sending(authority, Names(), backend) as sender,
+    ):
+        assert [(await post(sender, url(port))).error for _ in range(2)] == [None, "connection_reset"]
+    assert len(backend.dials) == 1
+
+
+async def test_a_receiver_that_says_close_is_dialled_again(authority: Authority):
+    backend = Dialled()
+    async with (
+        receiver(Answering(answer("200 OK", "Connection: close")), authority.server(NAME)) as port,
+        sending(authority, Names(), backend) as sender,
+    ):
+        assert [(await post(sender, url(port))).error for _ in range(2)] == [None, None]
+    assert len(backend.dials) == 2
+
+
+async def test_retry_after_is_handed_on_with_a_failure(authority: Authority):
+    attempted = await one_attempt(authority, answer("429 Too Many Requests", "retry-after: 120"))
+    assert (attempted.error, attempted.retry_after_s) == ("http_status", 120)
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("0", 0),
+        (" 7 ", 7),
+        (format_datetime(dt.datetime(2026, 1, 1, 0, 2, tzinfo=dt.UTC), usegmt=True), 120),
+        ("Thu, 01 Jan 2026 00:00:30 -0000", 30),
+        ("Thursday, 01-Jan-26 00:01:00 GMT", 60),
+        ("Wed, 31 Dec 2025 23:59:00 GMT", 0),
+        ("soon", None),
+        ("-1", None),
+        ("1.5", None),
+        ("99999999999999999999", None),
+        ("Thu, 01 Jan 99999999999 00:00:00 GMT", None),
+        ("٣", None),
+        ("", None),
+    ],
+)
+def test_retry_after_is_a_number_of_seconds_or_a_date(value: str, seconds: int | None):
+    assert retry_after_s([(b"Server", b"x"), (b"Retry-After", value.encode())], NOW_MS) == seconds
+
+
+def test_without_the_header_there_is_no_wish():
+    assert retry_after_s([(b"Server", b"x")], NOW_MS) is None

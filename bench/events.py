@@ -37,13 +37,15 @@ from svc.http.schema import timestamp
 from svc.store.directory import open_directory
 from svc.store.events import put_event
 from svc.store.snapshot import Transaction
-from svc.store.tables import DOCUMENTS, TABLES, WEIGHTS_SNAPSHOTS
+from svc.store.tables import DOCUMENTS, EVENTS, ORGANIZATIONS, TABLES, WEIGHTS_SNAPSHOTS
+from svc.store.transactions.retention import EVENTS_A_STEP, over
 from svc.world import World, twenty_characters
 
 DAYS = 29
 DAY_MS = 24 * 3600 * 1000
 A_COMMIT = 2000
 """Events of one commit of the generator."""
+BATCHES_SWEPT = 1000
 REPORTS = 500
 """Different reports in the archive."""
 WEIGHTS = b"w" * 16
@@ -84,6 +86,30 @@ def main() -> None:
             ask(port, made, options.requests)
         finally:
             server.stop()
+        sweep(Path(directory))
+
+
+def sweep(directory: Path) -> None:
+    """What one batch of the retention sweeper takes, on the disk: some of the oldest, as if days had passed."""
+    world = World.real()
+    found = open_directory(directory, world.run_sync, world.entropy)
+    now_ms = world.now_ms() + 4 * DAY_MS
+    with found.store.read() as snapshot:
+        ((number,), _), *_ = snapshot.scan(ORGANIZATIONS)
+        duty = next(duty for duty in over(snapshot, number, now_ms) if duty.name == EVENTS.name)
+    taken_ms: list[float] = []
+    start: tuple[Any, ...] | None = duty.start
+    while start is not None and len(taken_ms) < BATCHES_SWEPT:
+        began = time.perf_counter()
+        (step,) = found.store.write_now([partial(duty.step, start)])
+        taken_ms.append((time.perf_counter() - began) * 1000)
+        if isinstance(step, Exception):
+            raise step
+        start = step.resume
+    found.store.close()
+    taken_ms.sort()
+    middle, last = taken_ms[len(taken_ms) // 2], taken_ms[len(taken_ms) * 99 // 100]
+    print(f"\nsweeper: {len(taken_ms)} batches of {EVENTS_A_STEP} events, p50 {middle:.2f} ms, p99 {last:.2f} ms")
 
 
 def fill(directory: Path, count: int) -> Made:

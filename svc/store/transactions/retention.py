@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, NamedTuple
 
 from svc.domain.attestation.challenge import period
@@ -29,7 +29,7 @@ from svc.domain.history import DAY_S, REPLAY_MEMORY_S
 from svc.domain.ids import DAY_MS, first_id
 from svc.domain.matching import Block, Visitor
 from svc.domain.records import IDEMPOTENCY_MS, RETENTION_MS, Idempotency
-from svc.domain.webhooks.records import DELIVERY_KINDS, HISTORY_MS, WEBHOOK_ENVIRONMENTS
+from svc.domain.webhooks.records import HISTORY_MS, WEBHOOK_ENVIRONMENTS
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.tables import (
     ADDRESS_HISTORY,
@@ -38,14 +38,9 @@ from svc.store.tables import (
     ATTEMPTS_BY_ENVIRONMENT,
     BLOCKS,
     CHALLENGES,
-    DELIVERIES,
     DEPARTED,
-    DUE,
-    ENDPOINTS,
     EVENTS,
     IDEMPOTENCY,
-    MANUAL,
-    REMOVED_ENDPOINTS,
     SENDINGS,
     VISITOR_HISTORY,
     VISITORS,
@@ -53,6 +48,7 @@ from svc.store.tables import (
     Table,
 )
 from svc.store.transactions.erasure import forget_event, forget_visitor, has_events, leave_block
+from svc.store.transactions.webhooks import forget_webhook_event
 
 EVENTS_A_STEP = 32
 ROWS_A_STEP = 256
@@ -137,21 +133,6 @@ def _delete_below(table: Table[Any], bound: Any, most: int, start: tuple[Any, ..
     return Step(len(keys), start if len(keys) == most else None)
 
 
-def _forget_webhook_event(transaction: Transaction, number: int, event_id: bytes) -> None:
-    """With every delivery of it, those included that wait for an endpoint that has been paused all the while."""
-    transaction.delete(WEBHOOK_EVENTS, number, event_id)
-    for (_, endpoint), _ in chain(transaction.scan(ENDPOINTS, number), transaction.scan(REMOVED_ENDPOINTS, number)):
-        for place in range(len(DELIVERY_KINDS)):
-            delivery = transaction.get(DELIVERIES, number, endpoint, event_id, place)
-            if delivery is None:
-                continue
-            transaction.delete(DELIVERIES, number, endpoint, event_id, place)
-            if delivery.is_open:
-                transaction.delete(DUE, number, endpoint, delivery.due_ms, event_id, place)
-                if DELIVERY_KINDS[place] != "auto":
-                    transaction.delete(MANUAL, number, endpoint)
-
-
 def _forget_attempt(transaction: Transaction, number: int, attempt_id: bytes) -> None:
     """With its index row, and with the count of its minute, which nothing counts any more."""
     attempt = transaction.get(ATTEMPTS, number, attempt_id)
@@ -164,7 +145,7 @@ def _forget_attempt(transaction: Transaction, number: int, attempt_id: bytes) ->
 
 _FORGET: dict[str, Callable[[Transaction, int, bytes], None]] = {
     EVENTS.name: forget_event,
-    WEBHOOK_EVENTS.name: _forget_webhook_event,
+    WEBHOOK_EVENTS.name: forget_webhook_event,
     ATTEMPTS.name: _forget_attempt,
 }
 """Rows to which others belong."""

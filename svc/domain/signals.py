@@ -344,6 +344,9 @@ _SIGNALS: tuple[Signal, ...] = (
         "attestation_failed",
         _native(30),
         "The device's attestation is missing, stale, foreign or does not verify.",
+        fires_on="A report that claims an attestation: its challenge is missing, unknown, expired, used or another "
+        "key's, or its chain of certificates does not verify up to a trusted root or shows another device state or app "
+        "than is accepted. A report that claims none is silent.",
     ),
     _signal(
         "integrity",

@@ -33,7 +33,7 @@ from svc.domain.identification import deflate
 from svc.domain.model import Level
 from svc.domain.records import Document, Event, EventTrigger, WeightsSnapshot
 from svc.domain.scoring import default_weights
-from svc.http.schema import timestamp
+from svc.domain.timestamps import timestamp
 from svc.store.directory import open_directory
 from svc.store.events import put_event
 from svc.store.snapshot import Transaction

@@ -23,7 +23,7 @@ from svc.cli.output import (
 from svc.domain.credentials import KEY_KINDS, ROLES, Key, KeyKind, Role, digest, new_key
 from svc.domain.model import ENVIRONMENTS, PLATFORMS, Environment, Platform
 from svc.domain.origins import MAX_ORIGINS, normalise_pattern
-from svc.http.schema import timestamp
+from svc.domain.timestamps import timestamp
 from svc.store import views
 from svc.store.directory import Opened
 from svc.store.transactions import keys

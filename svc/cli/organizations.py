@@ -23,7 +23,7 @@ from svc.domain.billing import (
 )
 from svc.domain.ratelimit import DEFAULT_LIMIT_PER_S
 from svc.domain.records import Organization
-from svc.http.schema import timestamp
+from svc.domain.timestamps import timestamp
 from svc.store import views
 from svc.store.directory import Opened
 from svc.store.snapshot import Transaction

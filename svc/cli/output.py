@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from svc.config import Config, load
-from svc.http.schema import timestamp
+from svc.domain.timestamps import timestamp
 from svc.service import opened_directory
 from svc.store import views
 from svc.store.directory import Opened

@@ -27,6 +27,7 @@ from svc.cli.output import Refused, account, settings
 from svc.config import Config
 from svc.domain.addresses import parse_ip
 from svc.domain.credentials import Key
+from svc.domain.event_row import event_row
 from svc.domain.model import RequestFacts
 from svc.domain.records import Organization
 from svc.domain.refusals import Refusal, invalid
@@ -34,7 +35,7 @@ from svc.http.authentication import Caller
 from svc.http.body import decode
 from svc.http.client_api import identify
 from svc.http.endpoint import Call
-from svc.http.schema import IdentifyAnswer, IdentifyBody, Name64, Sdk, Tag, error_body, event_row
+from svc.http.schema import IdentifyAnswer, IdentifyBody, Name64, Sdk, Tag, error_body
 from svc.service import Service, opened_directory
 from svc.store import views
 from svc.store.directory import Opened, open_directory

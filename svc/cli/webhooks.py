@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from svc.cli.output import Refused, json_option, show
-from svc.http.schema import timestamp
+from svc.domain.timestamps import timestamp
 from svc.world import World
 
 TOLERANCE_S = 300

@@ -6,9 +6,10 @@ from functools import partial
 
 from svc.domain.attestation.challenge import CHALLENGE_BYTES, as_text
 from svc.domain.refusals import Refusal
+from svc.domain.timestamps import timestamp
 from svc.http.change import caller_of, change
 from svc.http.endpoint import Call, Outcome, Services
-from svc.http.schema import ChallengeAnswer, timestamp
+from svc.http.schema import ChallengeAnswer
 from svc.store.transactions.attestation import issue_challenge
 
 

@@ -15,6 +15,7 @@ import structlog
 from msgspec import UNSET, UnsetType
 
 from svc.domain import deferred
+from svc.domain.event_row import event_row
 from svc.domain.identification import deflate, inflate
 from svc.domain.listing import Asked, read_listing
 from svc.domain.model import Environment
@@ -32,7 +33,6 @@ from svc.http.schema import (
     SupplementBody,
     document_body,
     event_detail,
-    event_row,
 )
 from svc.store import events, views
 from svc.store.codec import Corrupted

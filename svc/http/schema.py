@@ -6,13 +6,13 @@ out what does not apply.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from svc.domain.event_row import EventBody, event_row, present
 from svc.domain.model import Level, State
 from svc.domain.records import Document, Event
 from svc.domain.refusals import Refusal
@@ -64,73 +64,6 @@ class DuplicateAnswer(msgspec.Struct, frozen=True):
 
     request_id: str
     duplicate: Literal[True] = True
-
-
-class EventTriggerBody(msgspec.Struct, frozen=True):
-    signal: str
-    weight: int
-    confidence: Level
-
-
-class EventBody(msgspec.Struct, frozen=True, kw_only=True):
-    """Interface 2.3: a stored identification, `document` left to the single read."""
-
-    request_id: str
-    visitor_id: str
-    occurred_at: str
-    state: State
-    environment: str
-    platform: str
-    sdk_platform: str
-    sdk_version: str
-    origin: str | UnsetType = UNSET
-    tag: str | UnsetType = UNSET
-    ip_address: str
-    country_code: str | UnsetType = UNSET
-    country_name: str | UnsetType = UNSET
-    asn: str | UnsetType = UNSET
-    asn_name: str | UnsetType = UNSET
-    anonymity_network: str | UnsetType = UNSET
-    agent: str | UnsetType = UNSET
-    agent_version: str | UnsetType = UNSET
-    os: str | UnsetType = UNSET
-    device_kind: str | UnsetType = UNSET
-    visitor_kind: str | UnsetType = UNSET
-    suspect_score: int | None
-    suspect_level: Level | UnsetType = UNSET
-    triggers: tuple[EventTriggerBody, ...]
-    has_document: bool
-
-
-def event_row(event: Event, request_id: UUID) -> EventBody:
-    """A stored event as a row of the interface."""
-    return EventBody(
-        request_id=str(request_id),
-        visitor_id=event.visitor_id,
-        occurred_at=timestamp(event.occurred_at_ms),
-        state=event.state,
-        environment=event.environment,
-        platform=event.platform,
-        sdk_platform=event.sdk_platform,
-        sdk_version=event.sdk_version,
-        origin=_present(event.origin),
-        tag=_present(event.tag),
-        ip_address=event.ip_address,
-        country_code=_present(event.country_code),
-        country_name=_present(event.country_name),
-        asn=_present(event.asn),
-        asn_name=_present(event.asn_name),
-        anonymity_network=_present(event.anonymity_network),
-        agent=_present(event.agent),
-        agent_version=_present(event.agent_version),
-        os=_present(event.os),
-        device_kind=_present(event.device_kind),
-        visitor_kind=event.visitor_kind,
-        suspect_score=event.suspect_score,
-        suspect_level=UNSET if event.suspect_level is None else event.suspect_level,
-        triggers=tuple(EventTriggerBody(group.signal, group.weight, group.confidence) for group in event.triggers),
-        has_document=True,
-    )
 
 
 class ListEventsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -203,19 +136,19 @@ def document_body(event: Event, document: Document, signals: bytes, weights: dic
     """The archive of an event: its signals inflated, its weights looked up."""
     return DocumentBody(
         signals=msgspec.Raw(signals),
-        sdk=Sdk(platform=_present(document.sdk_platform), version=_present(document.sdk_version)),
-        tag=_present(document.tag),
+        sdk=Sdk(platform=present(document.sdk_platform), version=present(document.sdk_version)),
+        tag=present(document.tag),
         suspect_threshold=document.suspect_threshold,
         weights=weights,
         weights_scope=document.weights_scope,
         network=NetworkBody(
             state=event.state,
-            reason=_present(event.reason),
-            country_code=_present(event.country_code),
-            country_name=_present(event.country_name),
-            asn=_present(event.asn),
-            asn_name=_present(event.asn_name),
-            anonymity_network=_present(event.anonymity_network),
+            reason=present(event.reason),
+            country_code=present(event.country_code),
+            country_name=present(event.country_name),
+            asn=present(event.asn),
+            asn_name=present(event.asn_name),
+            anonymity_network=present(event.anonymity_network),
         ),
     )
 
@@ -277,17 +210,6 @@ class ErrorBody(msgspec.Struct, frozen=True):
 def error_body(refusal: Refusal, request_id: str) -> ErrorBody:
     details = tuple(DetailBody(detail.field, detail.issue, detail.location) for detail in refusal.details)
     return ErrorBody(Fault(refusal.code, refusal.message, refusal.status, details or UNSET), request_id)
-
-
-def timestamp(at_ms: int) -> str:
-    """RFC 3339 UTC with milliseconds and `Z` (decisions 1.2)."""
-    seconds, milliseconds = divmod(at_ms, 1000)
-    moment = datetime.fromtimestamp(seconds, UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{milliseconds:03}Z"
-
-
-def _present(value: str | None) -> str | UnsetType:
-    return UNSET if value is None else value
 
 
 class ChallengeAnswer(msgspec.Struct, frozen=True):

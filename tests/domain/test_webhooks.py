@@ -13,8 +13,10 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from svc.domain.event_row import event_row
 from svc.domain.records import Event, EventTrigger
-from svc.domain.webhooks.envelope import derived_event_id, identification_event_id, seal, timestamp
+from svc.domain.timestamps import timestamp
+from svc.domain.webhooks.envelope import derived_event_id, identification_event_id, seal
 from svc.domain.webhooks.payloads import completed, suspect
 from svc.domain.webhooks.records import (
     DELIVERY_KINDS,
@@ -30,7 +32,6 @@ from svc.domain.webhooks.refused import Refusals, RefusedRequest, note, tell
 from svc.domain.webhooks.schedule import STEPS_MS, Result, jittered, judge
 from svc.domain.webhooks.signature import secrets_in_force, secrets_key, signed_headers, signing_secret
 from svc.domain.webhooks.states import DELIVERY_TRANSITIONS, ENDPOINT_TRANSITIONS, after_attempt
-from svc.http.schema import event_row
 
 AT_MS = 1_767_225_600_000
 REQUEST_ID = UUID("019b76da-a800-7752-8079-3cdead0412c1")

@@ -12,7 +12,7 @@ import pytest
 
 from svc.domain.records import RETENTION_MS, Document
 from svc.domain.scoring import default_weights
-from svc.http.schema import timestamp
+from svc.domain.timestamps import timestamp
 from svc.store import views
 from svc.store.snapshot import Transaction
 from svc.store.tables import DOCUMENTS

@@ -7,12 +7,12 @@ no second one, and whoever erases an identification finds its events without an 
 from __future__ import annotations
 
 import hashlib
-from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 import msgspec
 
+from svc.domain.timestamps import timestamp
 from svc.domain.webhooks.records import EventType, WebhookEnvironment, WebhookEvent
 
 VERSION = 1
@@ -68,9 +68,3 @@ def derived_event_id(event_type: EventType, subject: bytes, at_ms: int) -> UUID:
 def identification_event_id(event_type: EventType, request_id: UUID) -> UUID:
     """The id of the event of this type that an identification gives rise to; it carries the time of the request id."""
     return derived_event_id(event_type, request_id.bytes, request_id.int >> 80)
-
-
-def timestamp(at_ms: int) -> str:
-    """RFC 3339 UTC with milliseconds and `Z` (decisions 1.2)."""
-    seconds, milliseconds = divmod(at_ms, 1000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{milliseconds:03}Z"

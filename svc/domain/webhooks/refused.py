@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET
 
 from svc.domain.model import Environment
-from svc.domain.webhooks.envelope import timestamp
+from svc.domain.timestamps import timestamp
 from svc.domain.webhooks.payloads import RefusedIdentification
 
 INTERVAL_MS = 60_000

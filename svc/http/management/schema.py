@@ -17,8 +17,8 @@ from svc.domain.model import Environment, Platform
 from svc.domain.origins import MAX_ORIGINS
 from svc.domain.scoring import WeightsScope
 from svc.domain.signals import MAX_WEIGHT, Mode, default_weights, signal_names
+from svc.domain.timestamps import timestamp
 from svc.domain.weights import LARGEST_THRESHOLD, SMALLEST_THRESHOLD
-from svc.http.schema import timestamp
 from svc.store.views import ScopeWeights
 
 Name = Annotated[str, Meta(max_length=200, pattern=r"\S")]

@@ -75,24 +75,29 @@ class Organization:
         self.visitors: dict[int, bytes] = {}
         self.statistics = Statistics()
         self.last_number = 0
-        self.block_reads = self.visitor_reads = 0
+        self.blocks_read: set[BlockKey] = set()
+        self.visitors_read: set[int] = set()
         self.most_block_reads = self.most_visitor_reads = self.most_block_writes = 0
 
     def block(self, key: BlockKey) -> Block:
-        self.block_reads += 1
+        self.blocks_read.add(key)
         raw = self.blocks.get(key)
         return EMPTY_BLOCK if raw is None else Block.unpack(raw)
 
     def visitor(self, number: int) -> Visitor | None:
-        self.visitor_reads += 1
+        self.visitors_read.add(number)
         raw = self.visitors.get(number)
         return None if raw is None else Visitor.unpack(raw)
 
+    def forget_reads(self) -> None:
+        self.blocks_read.clear()
+        self.visitors_read.clear()
+
     def visit(self, features: Features, now_ms: int = START_MS) -> Seen:
-        self.block_reads = self.visitor_reads = 0
+        self.forget_reads()
         recognition = recognise(self, self.statistics, features, now_ms)
-        self.most_block_reads = max(self.most_block_reads, self.block_reads)
-        self.most_visitor_reads = max(self.most_visitor_reads, self.visitor_reads)
+        self.most_block_reads = max(self.most_block_reads, len(self.blocks_read))
+        self.most_visitor_reads = max(self.most_visitor_reads, len(self.visitors_read))
         self.most_block_writes = max(self.most_block_writes, len(recognition.postings) + len(recognition.dropped))
         number = self.apply(recognition)
         self.statistics.learn(recognition.lesson)

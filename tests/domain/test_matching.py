@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 import msgspec
 import pytest
@@ -256,14 +257,15 @@ def test_an_unidentifiable_report_reads_and_writes_nothing_even_with_a_known_tok
     organization = Organization()
     organization.visit(features_of(token=TOKEN))
     poor = features_of({Attribute.SCREEN: "1920x1080", Attribute.TIMEZONE: "UTC"}, token=TOKEN)
-    organization.block_reads = organization.visitor_reads = 0
+    organization.forget_reads()
     recognition = recognise(organization, organization.statistics, poor, START_MS)
     before = organization.statistics.to_bytes()
     organization.statistics.learn(recognition.lesson)
     assert not poor.identifiable
     assert (recognition.number, recognition.confidence, recognition.outcome) == (None, 0, "unidentifiable")
     assert (recognition.visitor, recognition.postings, recognition.dropped) == (None, (), ())
-    assert (organization.block_reads, organization.visitor_reads) == (0, 0)
+    assert not organization.blocks_read
+    assert not organization.visitors_read
     assert organization.statistics.to_bytes() == before
 
 
@@ -330,6 +332,33 @@ def crowd(organization: Organization, size: int, seed: int) -> None:
         token = rng.choice([None, f"token-{rng.randint(0, size):012d}"])
         ip = f"10.0.{rng.randint(0, 9)}.1"
         organization.visit(features_of(values, token=token, ip=ip), START_MS + visit * MINUTE_MS)
+
+
+def test_the_sole_sender_of_a_report_is_known_at_home_by_two_blocks_and_one_record() -> None:
+    organization = Organization()
+    crowd(organization, 100, seed=2)
+    mine, neighbour = features_of(other_device("mine")), features_of(other_device("neighbour"))
+    number = organization.visit(mine).number
+    organization.visit(neighbour)
+    reads: list[tuple[int, int]] = []
+    for day in range(1, 40):
+        seen = organization.visit(mine, START_MS + day * DAY_MS)
+        assert (seen.number, seen.confidence, seen.outcome) == (number, 100, "exact")
+        reads.append((len(organization.blocks_read), len(organization.visitors_read)))
+    assert Counter(reads).most_common(1)[0][0] == (2, 1)
+    assert all(blocks <= 8 for blocks, _ in reads)
+
+
+def test_a_report_that_two_have_sent_is_never_judged_on_its_first_sender_alone() -> None:
+    organization = Organization()
+    for ip in ("81.2.69.142", "151.101.3.10"):
+        for day in range(3):
+            organization.visit(
+                features_of(other_device("twin"), ip=ip, token=f"token-of-{ip}"), START_MS + day * DAY_MS
+            )
+    organization.visit(features_of(other_device("twin")), START_MS + 4 * DAY_MS)
+    assert len(organization.blocks_read) > 2
+    assert len(organization.visitors_read) == 2
 
 
 @pytest.mark.slow

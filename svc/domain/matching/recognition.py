@@ -4,16 +4,16 @@ What may live here: the order of reads, and the writes of one identification as 
 transaction, over an `Index` that is bound to one organization, and applies what comes back.
 
 Bounds of one identification: at most 8 block reads, 20 record reads (12 scored in full), 8 block writes and 2 record
-writes. A known token that nothing contradicts costs two blocks and one record, but for the sample of such visits that
-is tried without its token (`calibration`): that reads as much as a visit without one. A sample of those that the
-visitor's own network proves is tried as well, over what was read already. A report that cannot identify
-anybody reads and writes nothing, with or without a token: an id that hangs on the token alone would be the token, and
-a report poor enough for that is easily made by anybody who copied one.
+writes. Most returns cost two blocks and one record: a known token that nothing contradicts, and a report that one
+visitor alone has sent before, from that visitor's own network. A sample of those is tried without the token, or as if
+from elsewhere (`calibration`), and reads as much as any other visit. A report that cannot identify anybody reads and
+writes nothing, with or without a token: an id that hangs on the token alone would be the token, and a report poor
+enough for that is easily made by anybody who copied one.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -34,7 +34,7 @@ _ALWAYS_LISTED: Final = (blocks.EXACT, blocks.NETWORK)
 
 
 class Index(Protocol):
-    """What the store offers inside a transaction, bound to one organization."""
+    """What the store offers inside a transaction, bound to one organization. What was read once costs nothing again."""
 
     def block(self, key: BlockKey) -> Block:
         """The block under this key; an empty one when there is none."""
@@ -64,6 +64,13 @@ class Recognition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 UNIDENTIFIABLE: Final = Recognition()
+
+
+class _Found(NamedTuple):
+    """A judgement, and the records among which it was made."""
+
+    judgement: Judgement
+    candidates: list[tuple[int, Visitor]]
 
 
 def recognise(index: Index, statistics: Statistics, features: Features, now_ms: int) -> Recognition:
@@ -101,8 +108,7 @@ def _token_trials(
 ) -> tuple[tuple[Trial, ...], tuple[int, ...]]:
     """How this visit would have been judged had its browser lost its token, and who sent the same report before."""
     features = msgspec.structs.replace(features, token_is_new=True)
-    keys = [key for key in block_keys(features) if key[0] != blocks.TOKEN]
-    read = {key[0]: index.block(key) for key in keys}
+    read = _blocks(index, features)
     rate = statistics.return_rate(features)
     trials = _trials(index, statistics, features, now_ms, owner, read, (rate, 1.0 - rate))
     return trials, read.get(blocks.EXACT, EMPTY_BLOCK).numbers
@@ -136,8 +142,7 @@ def _trials(
     """Judged as a return, and as a new device: without the owner and the records that were split from it in doubt."""
     candidates = _candidates(index, read, parameters.RECORDS_READ - 1)
     exact_numbers = read.get(blocks.EXACT, EMPTY_BLOCK).numbers
-    counts = {kind: block.count for kind, block in read.items()}
-    as_return = judge(features, now_ms, counts, candidates, exact_numbers, statistics)
+    as_return = judge(features, now_ms, _counts(read), candidates, exact_numbers, statistics)
     parents = {number: visitor.parent for number, visitor in candidates}
     own = {number for number, parent in parents.items() if parent == owner} | {owner, parents.get(owner, 0)}
     others = [pair for pair in candidates if pair[0] not in own]
@@ -155,18 +160,13 @@ def _trials(
 def _judged(
     index: Index, statistics: Statistics, features: Features, now_ms: int, *, token_conflict: bool
 ) -> Recognition:
-    keys = block_keys(features)
-    read = {key[0]: index.block(key) for key in keys if key[0] != blocks.TOKEN}
-    counts = {kind: block.count for kind, block in read.items()}
-    # The token's record, when there was one, is among the records that may be read.
-    candidates = _candidates(index, read, parameters.RECORDS_READ - 1)
-    exact_numbers = read.get(blocks.EXACT, EMPTY_BLOCK).numbers
-    judgement = judge(features, now_ms, counts, candidates, exact_numbers, statistics)
+    found = _sole_sender(index, statistics, features, now_ms) or _likeliest(index, statistics, features, now_ms)
+    judgement = found.judgement
     if judgement.linked:
-        number, visitor = next(pair for pair in candidates if pair[0] == judgement.number)
+        number, visitor = next(pair for pair in found.candidates if pair[0] == judgement.number)
         trials: tuple[Trial, ...] = ()
         if proven_by_network(judgement) and statistics.wants_trial(features, now_ms):
-            trials = _network_trials(index, statistics, features, now_ms, number, read)
+            trials = _network_trials(index, statistics, features, now_ms, number, _blocks(index, features))
         return _linked(
             features,
             now_ms,
@@ -183,13 +183,51 @@ def _judged(
         token_conflict=token_conflict,
         outcome=judgement.outcome,
         visitor=first_record(features, now_ms, parent=parent, parent_probability=parent_probability),
-        postings=tuple((key, judgement.probability_new) for key in keys),
+        postings=tuple((key, judgement.probability_new) for key in block_keys(features)),
         lesson=Lesson(
             features=features,
             new_devices=_new_devices(statistics, features, judgement),
             returned=1.0 - judgement.probability_new if judgement.distinct else None,
         ),
     )
+
+
+def _sole_sender(index: Index, statistics: Statistics, features: Features, now_ms: int) -> _Found | None:
+    """The judgement on the only visitor who ever sent this very report, where its own network proves that it is that
+    visitor. Nobody else could come close then, so that two blocks and one record are enough for most returns.
+    """
+    if not features.near_network:
+        return None
+    exact = index.block(blocks.exact_key(features.exact))
+    here = index.block(blocks.network_key(features.family, features.near_network))
+    if len(exact.numbers) != 1 or exact.numbers[0] not in here.numbers:
+        return None
+    number = exact.numbers[0]
+    visitor = index.visitor(number)
+    if visitor is None:
+        return None
+    candidates = [(number, visitor)]
+    counts = {blocks.EXACT: exact.count, blocks.NETWORK: here.count}
+    judgement = judge(features, now_ms, counts, candidates, exact.numbers, statistics)
+    return _Found(judgement, candidates) if proven_by_network(judgement) else None
+
+
+def _likeliest(index: Index, statistics: Statistics, features: Features, now_ms: int) -> _Found:
+    """The judgement on all that stand near this report in any block."""
+    read = _blocks(index, features)
+    # The token's record, when there was one, is among the records that may be read.
+    candidates = _candidates(index, read, parameters.RECORDS_READ - 1)
+    exact_numbers = read.get(blocks.EXACT, EMPTY_BLOCK).numbers
+    return _Found(judge(features, now_ms, _counts(read), candidates, exact_numbers, statistics), candidates)
+
+
+def _blocks(index: Index, features: Features) -> dict[int, Block]:
+    """By kind; that of the token, which proves and is not compared, left out."""
+    return {key[0]: index.block(key) for key in block_keys(features) if key[0] != blocks.TOKEN}
+
+
+def _counts(read: dict[int, Block]) -> dict[int, float]:
+    return {kind: block.count for kind, block in read.items()}
 
 
 def _candidates(index: Index, read: dict[int, Block], most: int) -> list[tuple[int, Visitor]]:

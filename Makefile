@@ -5,7 +5,7 @@
 PYTHON ?= python3.11
 BIN := .venv/bin
 
-.PHONY: run test venv check format bench bench-events accuracy detection lock clean
+.PHONY: run test venv check format bench bench-events sim accuracy detection wheel lock clean
 
 run: venv
 	$(BIN)/svc dev
@@ -39,6 +39,12 @@ bench: venv
 bench-events: venv
 	$(BIN)/python -m bench.events $(if $(EVENTS),--events $(EVENTS))
 
+# The whole service under faults, on virtual time: a seed is 24 hours, 10 organizations and 40 endpoints. SEEDS=n for so
+# many, SEED=k for the first of them (that one alone without SEEDS), JOBS=n processes, SCALE=short for 3 hours of 3.
+sim: venv
+	$(BIN)/python -m tests.sim --seeds $(or $(SEEDS),$(if $(SEED),1,20)) --first $(or $(SEED),0) --jobs $(or $(JOBS),2) \
+	  --scale $(or $(SCALE),full)
+
 # Replays the streams of the shared data beside the project, and rewrites the figures in docs. STREAMS="dev hard" for
 # others; MILLION=1 to measure among a million visitors, too; JSON=file for every figure.
 accuracy: venv
@@ -50,10 +56,17 @@ accuracy: venv
 detection: venv
 	$(BIN)/python -m bench.detection --data ../shared/data $(if $(NETWORK),--network $(NETWORK))
 
-# Raise the pinned versions within the bounds of pyproject.toml.
+# dist/svc-VERSION-py3-none-any.whl, built with what is in .venv and without the network.
+wheel: venv
+	rm -rf build
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -w dist .
+
+# Raise the pinned versions within the bounds of pyproject.toml: those of development, and of these the ones that run.
 lock: venv
 	$(BIN)/pip-compile --quiet --upgrade --extra dev --generate-hashes --allow-unsafe --strip-extras \
 	  --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-annotate -o requirements.lock pyproject.toml
+	$(BIN)/pip-compile --quiet -c requirements.lock --generate-hashes --allow-unsafe --strip-extras \
+	  --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-annotate -o ops/requirements.lock pyproject.toml
 
 clean:
 	rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from bench.load import CLIENTS, Measured, requests, run
 from bench.reports import device_report
 
-ENVIRONMENT = {**os.environ, "SVC_TRUSTED_PROXIES": "127.0.0.1/32"}
+ENVIRONMENT = {**os.environ, "SVC_TRUSTED_PROXIES": "127.0.0.1/32", "SVC_METRICS_BIND": ""}
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
@@ -44,7 +44,9 @@ class Server:
     """A server process and the CPU it used."""
 
     def __init__(self, *command: str) -> None:
-        self.process = subprocess.Popen([sys.executable, *command], env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
+        # Not a pipe: one that nobody reads stops the server when it is full.
+        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115  `stop` closes it
+        self.process = subprocess.Popen([sys.executable, *command], env=ENVIRONMENT, stderr=self._log)
 
     def cpu(self) -> tuple[float, float]:
         """(user, system) seconds so far."""
@@ -54,8 +56,10 @@ class Server:
     def stop(self) -> list[dict[str, Any]]:
         """End it; its log."""
         self.process.send_signal(signal.SIGTERM)
-        _, log = self.process.communicate(timeout=30)
-        return [json.loads(line) for line in log.splitlines() if line.startswith("{")]
+        self.process.wait(timeout=30)
+        with self._log:
+            self._log.seek(0)
+            return [json.loads(line) for line in self._log if line.startswith("{")]
 
 
 def main() -> None:

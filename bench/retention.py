@@ -66,11 +66,18 @@ class Months:
     """One organization's traffic. `visits_an_hour` identifications, every hour of every day."""
 
     def __init__(
-        self, directory: Path, *, visits_an_hour: int, devices: int = 200, durable: bool = False, seed: int = 1
+        self,
+        directory: Path,
+        *,
+        visits_an_hour: int,
+        devices: int = 200,
+        durable: bool = False,
+        seed: int = 1,
+        map_bytes: int = 1 << 30,
     ) -> None:
         self._chance = random.Random(seed)
-        self._at_ms = EPOCH_MS
-        self._world = World(lambda: self._at_ms, self._chance.randbytes, self._commit)
+        self.at_ms = EPOCH_MS
+        self._world = World(lambda: self.at_ms, self._chance.randbytes, self._commit)
         self.steps_ms: list[float] = []
         """How long each commit of the sweeper took."""
         self._statistics = Statistics()
@@ -78,7 +85,7 @@ class Months:
         self._devices = devices
         self._visits = 0
         self.found: Opened = open_directory(
-            directory, self._world.run_sync, self._world.entropy, durable=durable, map_bytes=1 << 30
+            directory, self._world.run_sync, self._world.entropy, durable=durable, map_bytes=map_bytes
         )
         self.found.store.write_now([_prepare])
 
@@ -94,18 +101,19 @@ class Months:
         for day in range(days):
             for hour in range(24):
                 for visit in range(self._visits_an_hour):
-                    self._at_ms = EPOCH_MS + day * DAY_MS + hour * HOUR_MS + visit * HOUR_MS // self._visits_an_hour
-                    self._visit()
-                self._at_ms = EPOCH_MS + day * DAY_MS + (hour + 1) * HOUR_MS
+                    self.at_ms = EPOCH_MS + day * DAY_MS + hour * HOUR_MS + visit * HOUR_MS // self._visits_an_hour
+                    self.visit()
+                self.at_ms = EPOCH_MS + day * DAY_MS + (hour + 1) * HOUR_MS
                 with_passes = (hour + 1) * HOUR_MS % PASS_INTERVAL_MS == 0
-                await sweep(self.found.store, self._at_ms, visitor_days, with_passes=with_passes)
+                await sweep(self.found.store, self.at_ms, visitor_days, with_passes=with_passes)
             with self.found.store.read() as snapshot:
-                look(snapshot, self._at_ms)
+                look(snapshot, self.at_ms)
                 events = snapshot.count(EVENTS)
             told.append(Day(day + 1, self.found.store.statistics().used_bytes, events))
         return told
 
-    def _visit(self) -> None:
+    def visit(self) -> None:
+        """One identification at the present time, and what now and then comes with it."""
         submission = self._submission()
         assessment = assess(submission, Everywhere())
         (recorded,) = self.found.store.write_now(
@@ -138,7 +146,7 @@ class Months:
             sdk_platform="web",
             sdk_version="1.0",
             digest=self._chance.randbytes(16),
-            received_at_ms=self._at_ms,
+            received_at_ms=self.at_ms,
         )
 
     def _submission(self) -> Submission:
@@ -152,9 +160,9 @@ class Months:
             "more": random.Random(device).randbytes(50 + device % 1_500).hex(),
         }
         return Submission(
-            request_id=self._world.request_id(self._at_ms),
+            request_id=self._world.request_id(self.at_ms),
             spare_visitor_id=twenty_characters(self._world.entropy),
-            at_ms=self._at_ms,
+            at_ms=self.at_ms,
             organization=1,
             key_id="key_x",
             touched_key=None,

@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -39,6 +39,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     bind: str = "127.0.0.1:8080"
     """HOST:PORT to listen on; [::1]:8080 for IPv6."""
+    tls_certfile: str | None = None
+    """PEM file of the certificate to answer with over TLS, its chain behind it; plain HTTP when not set."""
+    tls_keyfile: str | None = None
+    """PEM file of that certificate's key, without a passphrase. Both files are read again at SIGHUP."""
     region: Annotated[str, Meta(pattern="^[a-z][a-z0-9]{0,15}$")] = "us"
     """Region of this server; keys of another are refused."""
     trusted_proxies: tuple[str, ...] = ()
@@ -72,7 +76,12 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """PEM file of authorities that are trusted for receivers, beside the usual ones."""
     visitor_retention_days: Count = 365
     """After which a visitor who has not come back is forgotten; not before its last event."""
-    log_format: Annotated[str, Meta(pattern="^(json|console)$")] = "json"
+    log_format: Literal["json", "console"] = "json"
+    """Lines of JSON for programs, or text for people; on standard error."""
+    log_requests: Literal["all", "refused", "none"] = "all"
+    """Which requests have a line in the log; `refused` are those that were not answered 2xx."""
+    metrics_bind: str = "127.0.0.1:9464"
+    """HOST:PORT at which `GET /metrics` is answered, to whoever reaches it, without a key; empty = nowhere."""
 
     map_gib: Annotated[float, Meta(gt=0)] = 64
     """Largest size of the store in GiB. The file is sparse: it takes what is used."""

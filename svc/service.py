@@ -7,17 +7,20 @@ mailbox is closed, its end travels stage by stage, and then the store is closed.
 from __future__ import annotations
 
 import signal
+import ssl
+from collections import Counter
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import structlog
 import trio
 
 from svc.actors import retention, settler, upkeep
+from svc.actors.loop_watch import LoopWatch
 from svc.actors.network_watch import NetworkWatch
 from svc.actors.outbox import Outbox
 from svc.actors.pipeline import Pipeline
@@ -27,19 +30,26 @@ from svc.config import Config, ConfigError
 from svc.domain import deferred
 from svc.domain.attestation import Trust, published_trust, read_revoked, read_roots
 from svc.domain.model import Report, RequestFacts
+from svc.domain.timestamps import timestamp
 from svc.domain.useragent import read_agent
+from svc.domain.webhooks.cursor import cursors_key
 from svc.domain.webhooks.signature import secrets_key
 from svc.domain.webhooks.transport_types import Transport
 from svc.http.app import App
 from svc.http.authentication import Gate
-from svc.http.edge import Edge, EdgeLimits, open_listeners, serve
-from svc.http.endpoint import Services
+from svc.http.edge import Edge, EdgeLimits, addresses, open_listeners, serve
+from svc.http.endpoint import Services, Webhooks
 from svc.http.exchange import edge_refusal
+from svc.http.scrape import Scrape
+from svc.http.tls import Certificate, CertificateError, TlsListener, read_certificate
+from svc.http.traffic import Traffic
+from svc.metrics import Metrics, Sources
 from svc.network_data.builtin import BuiltInRanges
 from svc.store.directory import Opened, open_directory
 from svc.store.store import DEFAULT_MAP_BYTES
 from svc.webhook_transport.connections import tls_context
-from svc.webhook_transport.resolver import SystemResolver
+from svc.webhook_transport.registration import check_target
+from svc.webhook_transport.resolver import Resolver, SystemResolver
 from svc.webhook_transport.transport import WebhookTransport
 from svc.world import World
 
@@ -47,6 +57,7 @@ T = TypeVar("T")
 log = structlog.get_logger()
 
 _ANYBODY = RequestFacts(ip="127.0.0.1", user_agent="Mozilla/5.0")
+METRICS_CONNECTIONS = 16
 DRAIN_MARGIN_S = 2.0
 """Beyond `drain_limit_s`, for the stages behind the edge to end and the last commit to be made."""
 
@@ -61,17 +72,24 @@ class Service:
         opened: Opened,
         directory: Path | None = None,
         transport: Transport | None = None,
+        resolver: Resolver | None = None,
     ) -> None:
         """`directory` is the data directory, for the network files in it; `transport` sends webhooks in the place of
-        the network. Raises `ConfigError`.
+        the network, and `resolver` looks up their hosts in the place of the system. Raises `ConfigError`.
         """
         self._config = config
         self._world = world
         self._store = opened.store
+        self._traffic = Traffic(config.log_requests)
+        self._edge: Edge | None = None
+        self._progress = retention.Progress(world.now_ms())
+        self._restarts: Counter[str] = Counter()
+        self._loop_watch = LoopWatch()
         built_in = BuiltInRanges() if config.network_builtin else None
         self._network = NetworkWatch(config.network_files(directory), built_in)
         self._network.read_now()
-        self._receivers = webhook_transport(config, world)
+        resolver = resolver or SystemResolver()
+        self._receivers = webhook_transport(config, world, resolver)
         secrets = secrets_key(opened.pepper)
         self.outbox = Outbox(opened.store, world, transport or self._receivers, secrets)
         self.refusals = RefusalLog(opened.store, world, self.outbox.nudge)
@@ -92,38 +110,81 @@ class Service:
             deferred_key=deferred.signing_key(opened.pepper),
             network_data=self.network_data,
             note_refusal=self.refusals.note,
+            webhooks=Webhooks(
+                outbox=self.outbox,
+                secrets_key=secrets,
+                cursors_key=cursors_key(opened.pepper),
+                check_target=partial(check_target, resolver=resolver, networks=config.webhook_networks()),
+            ),
             request_timeout_s=config.request_timeout_s,
         )
+        sources = Sources(
+            world=world,
+            store=opened.store,
+            traffic=self._traffic,
+            edge=lambda: None if self._edge is None else self._edge.statistics(),
+            pipeline=self.pipeline,
+            outbox=self.outbox,
+            network_data=self.network_data,
+            retention=self._progress,
+            restarts=self._restarts,
+            loop=self._loop_watch,
+        )
+        self.metrics = Metrics(sources)
 
     async def run(
         self,
         listeners: Listeners,
         shutdown: trio.Event,
         *,
+        metrics: Listeners | None = None,
         task_status: trio.TaskStatus[Edge] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Serve until `shutdown`, then drain. The store stays open: whoever opened it closes it."""
-        limits = self._edge_limits()
+        """Serve until `shutdown`, then drain. The store stays open: whoever opened it closes it.
+
+        `metrics` is where they are asked for; without it nobody is, and the loop is not watched.
+        """
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(supervise, "upkeep", partial(upkeep.run, self._store))
-            watch = partial(self._network.run, self._world.run_sync, self._config.network_interval_s)
-            nursery.start_soon(supervise, "network watch", watch)
-            sweeper = partial(retention.run, self._store, self._world, self._config.visitor_retention_days)
-            nursery.start_soon(supervise, "retention", sweeper)
-            nursery.start_soon(supervise, "settler", partial(settler.run, self._store, self._world))
-            nursery.start_soon(supervise, "outbox", self.outbox.run)
-            nursery.start_soon(supervise, "refusal log", self.refusals.run)
+            peripheral = self._peripheral()
+            self._restarts.update(dict.fromkeys(peripheral, 0))  # a rate is not seen to rise from what was not there
+            for name, run in peripheral.items():
+                nursery.start_soon(supervise, name, run, self._restarts)
+            if metrics is not None:
+                nursery.start_soon(self._loop_watch.run)
+                nursery.start_soon(self._serve_metrics, metrics)
             nursery.start_soon(self._bound_the_drain, shutdown, nursery.cancel_scope)
             async with trio.open_nursery() as pipeline:
                 pipeline.start_soon(self.pipeline.run)
-                refuse = partial(edge_refusal, self.services.world)
-                await serve(
-                    App(self.services), listeners, limits, refuse=refuse, shutdown=shutdown, task_status=task_status
-                )
+                async with trio.open_nursery() as front:
+                    app, limits = App(self.services, self._traffic), self._edge_limits()
+                    refuse = partial(edge_refusal, self._world)
+                    edge: Edge = await front.start(
+                        partial(serve, app, listeners, limits, refuse=refuse, shutdown=shutdown)
+                    )
+                    self._edge = edge
+                    task_status.started(edge)
                 self.pipeline.admission.close()
             await self.outbox.drain()
             nursery.cancel_scope.cancel()
         await self._receivers.aclose()
+
+    def _peripheral(self) -> dict[str, Callable[[], Awaitable[None]]]:
+        """The actors whose failure must not stop identification, by name."""
+        config, store, world = self._config, self._store, self._world
+        return {
+            "upkeep": partial(upkeep.run, store),
+            "network watch": partial(self._network.run, world.run_sync, config.network_interval_s),
+            "retention": partial(retention.run, store, world, config.visitor_retention_days, self._progress),
+            "settler": partial(settler.run, store, world),
+            "outbox": self.outbox.run,
+            "refusal log": self.refusals.run,
+        }
+
+    async def _serve_metrics(self, listeners: Listeners) -> None:
+        """Until cancelled: also while the service drains."""
+        limits = EdgeLimits(max_connections=METRICS_CONNECTIONS)
+        refuse = partial(edge_refusal, self._world)
+        await serve(Scrape(self.metrics.expose), listeners, limits, refuse=refuse, shutdown=trio.Event())
 
     async def _bound_the_drain(self, shutdown: trio.Event, scope: trio.CancelScope) -> None:
         await shutdown.wait()
@@ -144,10 +205,10 @@ class Service:
         return self._network.data.state(today, self._config.network_stale_days)
 
 
-def webhook_transport(config: Config, world: World) -> WebhookTransport:
+def webhook_transport(config: Config, world: World, resolver: Resolver) -> WebhookTransport:
     """The way to receivers, as the settings open it."""
     ca_file = None if config.webhook_ca_file is None else Path(config.webhook_ca_file)
-    return WebhookTransport(SystemResolver(), config.webhook_networks(), tls_context(ca_file), world.now_ms)
+    return WebhookTransport(resolver, config.webhook_networks(), tls_context(ca_file), world.now_ms)
 
 
 def read_trust(config: Config) -> Trust:
@@ -180,6 +241,7 @@ def opened_directory(directory: Path, config: Config, world: World, *, create: b
         pepper_file=None if config.pepper_file is None else Path(config.pepper_file),
         map_bytes=int(config.map_gib * (DEFAULT_MAP_BYTES // 64)),
         create=create,
+        now_ms=world.now_ms,
     )
     try:
         yield opened
@@ -187,43 +249,119 @@ def opened_directory(directory: Path, config: Config, world: World, *, create: b
         opened.store.close()
 
 
-Listeners = list[trio.SocketListener] | list[trio.SSLListener[trio.SocketStream]]
+Listeners = list[trio.SocketListener] | list[TlsListener]
 
 
-async def listen(bind: str) -> Listeners:
-    """Listen on HOST:PORT. Raises `ConfigError` where that cannot be."""
+async def listen(bind: str, option: str = "--bind", *, ssl_context: ssl.SSLContext | None = None) -> Listeners:
+    """Listen on HOST:PORT. Raises `ConfigError` where that cannot be, which names the option that sets it."""
     try:
-        return await open_listeners(bind, EdgeLimits().backlog)
+        return await open_listeners(bind, EdgeLimits().backlog, ssl_context=ssl_context)
     except ValueError as error:
-        raise ConfigError(f"bind: {error}") from error
+        raise ConfigError(f"{option}: {error}") from error
     except OSError as error:
-        raise ConfigError(f"cannot listen on {bind}: {error.strerror or error}; choose another with --bind") from error
+        problem = f"cannot listen on {bind}: {error.strerror or error}; choose another with {option}"
+        raise ConfigError(problem) from error
 
 
 async def run_until_signalled(
-    service: Service, bind: str, once_serving: Callable[[], Awaitable[None]] | None = None
+    service: Service,
+    bind: str,
+    metrics_bind: str,
+    once_serving: Callable[[list[str]], Awaitable[None]] | None = None,
+    tls: ReadTls | None = None,
 ) -> None:
-    """Serve on `bind` until SIGTERM or SIGINT, then drain and return. `once_serving` runs beside it when it is up."""
+    """Serve on `bind` until SIGTERM or SIGINT, then drain and return; metrics on `metrics_bind`, unless it is empty.
+
+    `once_serving` runs beside it when it is up, and is given the addresses of the metrics. `tls` reads what is served
+    with, now and again at each SIGHUP; without it SIGHUP ends the process as it does others.
+    """
     shutdown = trio.Event()
+    now_ms = service.services.world.now_ms
+    certificate = None if tls is None else tls()
     read_agent(_ANYBODY, Report())  # loads the patterns: half a second that no visitor should wait for
-    listeners = await listen(bind)
+    listeners = await listen(bind, ssl_context=None if certificate is None else certificate.context)
+    if certificate is not None:
+        _warn_of_dates(certificate, now_ms())
+    renew = None if tls is None else partial(_renew, listeners, tls, now_ms)
+    metrics = await listen(metrics_bind, "--metrics-bind") if metrics_bind else None
     async with trio.open_nursery() as nursery:
-        await nursery.start(_watch_signals, shutdown)
-        edge: Edge = await nursery.start(partial(service.run, listeners, shutdown))
-        log.info("serving", addresses=[f"{host}:{port}" for host, port, *_ in edge.addresses])
+        await nursery.start(_watch_signals, shutdown, renew)
+        edge: Edge = await nursery.start(partial(service.run, listeners, shutdown, metrics=metrics))
+        metrics_at = written(addresses(metrics or []))
+        log.info("serving", addresses=written(edge.addresses), metrics=metrics_at)
         if once_serving is not None:
-            await once_serving()
+            await once_serving(metrics_at)
         await shutdown.wait()
         log.info("draining")
     done = service.services.store.statistics()
     log.info("stopped", commits=done.commits, jobs=done.jobs)
 
 
+def written(found: list[Any]) -> list[str]:
+    """Addresses of sockets as HOST:PORT."""
+    return [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port, *_ in found]
+
+
 async def _watch_signals(
-    shutdown: trio.Event, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    shutdown: trio.Event,
+    on_hangup: Callable[[], None] | None,
+    *,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+    watched = {signal.SIGTERM, signal.SIGINT} | ({signal.SIGHUP} if on_hangup else set[signal.Signals]())
+    with trio.open_signal_receiver(*watched) as signals:
         task_status.started()
-        async for _ in signals:
-            shutdown.set()
-            return
+        async for received in signals:
+            if received != signal.SIGHUP:
+                shutdown.set()
+                return
+            if on_hangup is not None:
+                on_hangup()
+
+
+ReadTls = Callable[[], Certificate | None]
+"""The certificate to serve with, `None` for plain HTTP. Raises `ConfigError`."""
+
+
+def read_tls(config: Config) -> Certificate | None:
+    """As `ReadTls`, from the files that the settings name."""
+    certfile, keyfile = config.tls_certfile, config.tls_keyfile
+    if certfile is None and keyfile is None:
+        return None
+    if certfile is None or keyfile is None:
+        missing = "tls_certfile" if certfile is None else "tls_keyfile"
+        raise ConfigError(f"tls_certfile and tls_keyfile go together, and {missing} is not set")
+    try:
+        return read_certificate(Path(certfile), Path(keyfile))
+    except CertificateError as error:
+        raise ConfigError(f"tls_certfile, tls_keyfile: {error}") from error
+
+
+def _renew(listeners: Listeners, tls: ReadTls, now_ms: Callable[[], int]) -> None:
+    """Show who connects from now on what is in the files now; what is wrong with them changes nothing."""
+    try:
+        certificate = tls()
+    except ConfigError as error:
+        log.error("the certificate was not renewed: the old one stays", because=str(error))  # noqa: TRY400  said in full
+        return
+    if certificate is None:
+        log.warning("SIGHUP renews the certificate, and this service speaks plain HTTP")
+        return
+    for listener in listeners:
+        if isinstance(listener, TlsListener):
+            listener.use(certificate.context)
+    log.info("the certificate was renewed", not_after=_moment(certificate.not_after))
+    _warn_of_dates(certificate, now_ms())
+
+
+def _warn_of_dates(certificate: Certificate, now_ms: int) -> None:
+    if not certificate.is_valid(datetime.fromtimestamp(now_ms / 1000, UTC)):
+        log.warning(
+            "clients refuse the certificate: it is not valid now",
+            not_before=_moment(certificate.not_before),
+            not_after=_moment(certificate.not_after),
+        )
+
+
+def _moment(at: datetime) -> str:
+    return timestamp(int(at.timestamp() * 1000))

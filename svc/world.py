@@ -66,7 +66,7 @@ class World:
 
     @classmethod
     def real(cls) -> World:
-        return cls(_wall_clock_ms, secrets.token_bytes, _on_a_thread)
+        return cls(wall_clock_ms, secrets.token_bytes, _on_a_thread)
 
 
 LETTERS_AND_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -82,7 +82,8 @@ def twenty_characters(entropy: Callable[[int], bytes]) -> str:
     return "".join(characters)
 
 
-def _wall_clock_ms() -> int:
+def wall_clock_ms() -> int:
+    """Unix time of this machine in milliseconds."""
     return time.time_ns() // 1_000_000
 
 

@@ -20,12 +20,13 @@ LAYERS = {
     "svc.store": {"svc.domain", "svc.world"},
     "svc.actors": {"svc.store", "svc.domain", "svc.world", "svc.network_data"},
     "svc.http": {"svc.actors", "svc.store", "svc.domain", "svc.world"},
+    "svc.metrics": {"svc.http", "svc.actors", "svc.store", "svc.domain", "svc.world"},
     "svc.service": {
-        "svc.http", "svc.actors", "svc.store", "svc.domain", "svc.world", "svc.config", "svc.network_data",
-        "svc.webhook_transport",
+        "svc.metrics", "svc.http", "svc.actors", "svc.store", "svc.domain", "svc.world", "svc.config",
+        "svc.network_data", "svc.webhook_transport",
     },
     "svc.cli": {
-        "svc.service", "svc.http", "svc.actors", "svc.store", "svc.domain", "svc.world", "svc.config",
+        "svc.service", "svc.metrics", "svc.http", "svc.actors", "svc.store", "svc.domain", "svc.world", "svc.config",
         "svc.network_data", "svc.webhook_transport",
     },
 }  # fmt: skip
@@ -44,6 +45,7 @@ ONLY_IN = {
     "uuid": ("svc/world.py",),
     "iporigin": ("svc/network_data/builtin.py",),
     "maxminddb": ("svc/network_data/mmdb.py",),
+    "prometheus_client": ("svc/metrics.py",),
     "ua_parser": ("svc/domain/useragent",),
     "crawleruseragents": ("svc/domain/useragent",),
 }

@@ -12,6 +12,8 @@ from typing import Generic, TypeVar
 import msgspec
 import trio
 
+from svc.domain.histogram import WAIT_S, Histogram, HistogramStatistics
+
 M = TypeVar("M")
 R = TypeVar("R")
 
@@ -30,6 +32,8 @@ class MailboxStatistics(msgspec.Struct, frozen=True):
     """Offers refused because the box was full or closed."""
     batches: int
     """Times the reader took what was there: accepted / batches is the size of a batch."""
+    waits_s: HistogramStatistics
+    """From when a message was handed over until its reader took it; time before a full box included."""
 
 
 class Mailbox(Generic[M]):
@@ -37,13 +41,14 @@ class Mailbox(Generic[M]):
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
-        self._send, self._receive = trio.open_memory_channel[M](capacity)
+        self._send, self._receive = trio.open_memory_channel[tuple[float, M]](capacity)
         self._accepted = self._refused = self._batches = 0
+        self._waits_s = Histogram(WAIT_S)
 
     def offer(self, message: M) -> None:
         """Raises `Overloaded` when there is no room, at once."""
         try:
-            self._send.send_nowait(message)
+            self._send.send_nowait((trio.current_time(), message))
         except (trio.WouldBlock, trio.ClosedResourceError, trio.BrokenResourceError):
             self._refused += 1
             raise Overloaded from None
@@ -51,21 +56,27 @@ class Mailbox(Generic[M]):
 
     async def put(self, message: M) -> None:
         """Waits for room."""
+        handed_over = trio.current_time(), message
         try:
-            self._send.send_nowait(message)
+            self._send.send_nowait(handed_over)
         except trio.WouldBlock:
-            await self._send.send(message)
+            await self._send.send(handed_over)
         self._accepted += 1
 
     async def batch(self, limit: int) -> list[M]:
         """At least one message and at most `limit`, oldest first. Raises `trio.EndOfChannel` when closed and empty."""
-        messages = [await self._receive.receive()]
-        while len(messages) < limit:
+        taken = [await self._receive.receive()]
+        while len(taken) < limit:
             try:
-                messages.append(self._receive.receive_nowait())
+                taken.append(self._receive.receive_nowait())
             except (trio.WouldBlock, trio.EndOfChannel):
                 break
         self._batches += 1
+        now = trio.current_time()
+        messages: list[M] = []
+        for handed_over_at, message in taken:
+            self._waits_s.observe(now - handed_over_at)
+            messages.append(message)
         return messages
 
     def close(self) -> None:
@@ -74,7 +85,14 @@ class Mailbox(Generic[M]):
 
     def statistics(self) -> MailboxStatistics:
         waiting = self._receive.statistics().current_buffer_used
-        return MailboxStatistics(waiting, self._capacity, self._accepted, self._refused, self._batches)
+        return MailboxStatistics(
+            waiting=waiting,
+            capacity=self._capacity,
+            accepted=self._accepted,
+            refused=self._refused,
+            batches=self._batches,
+            waits_s=self._waits_s.statistics(),
+        )
 
 
 class Reply(Generic[R]):

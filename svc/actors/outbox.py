@@ -12,6 +12,7 @@ such as the command line, is nobody's nudge; for that it looks at the first row 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeVar
@@ -22,15 +23,16 @@ import structlog
 import trio
 
 from svc.actors.mailbox import Mailbox
+from svc.domain.histogram import REQUEST_S, Histogram, HistogramStatistics
 from svc.domain.webhooks.lanes import Lane, Lanes, learn
-from svc.domain.webhooks.records import AttemptStatus, LaneKey
+from svc.domain.webhooks.records import AttemptError, AttemptStatus, LaneKey
 from svc.domain.webhooks.schedule import Result
 from svc.domain.webhooks.signature import secrets_in_force, signed_headers
 from svc.domain.webhooks.transport_types import Attempted, Transport
 from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFull
 from svc.store.transactions.webhooks import Logged, Made, log_attempt, sweep_removed
-from svc.store.webhook_views import Claim, Nothing, has_removed, lanes_with_work, next_delivery
+from svc.store.webhook_views import Claim, Nothing, has_removed, is_answering, lanes_with_work, next_delivery
 from svc.world import World
 
 log = structlog.get_logger()
@@ -43,6 +45,8 @@ LANES_PER_LOOK = 256
 """Lanes looked at without a pause: about a millisecond."""
 BATCH = 64
 """Attempts written down in one commit."""
+LATE_MS = 60_000
+"""A delivery that could have been sent so long ago is late."""
 RETRY_FULL_S = 1.0
 """Between two tries to write while the store is full. Nothing is sent meanwhile but what has a slot."""
 SWEEP_ROWS = 1_000
@@ -57,6 +61,10 @@ class OutboxStatistics(msgspec.Struct, frozen=True):
     """Endpoints with work, or of which something was learned."""
     attempts: dict[AttemptStatus, int]
     """Since the start, by what they came to."""
+    errors: dict[AttemptError, int]
+    """Attempts that failed, by why."""
+    attempts_s: HistogramStatistics
+    """How long attempts took."""
 
 
 class Outbox:
@@ -74,6 +82,10 @@ class Outbox:
         self._drained = trio.Event()
         self._draining = False
         self._attempts: dict[AttemptStatus, int] = {"delivered": 0, "retrying": 0, "failed": 0}
+        self._errors: Counter[AttemptError] = Counter()
+        self._attempts_s = Histogram(REQUEST_S)
+        self._looked_at_ms = 0
+        self._found_late = False
 
     def nudge(self, lanes: Iterable[LaneKey]) -> None:
         """Something is due in these lanes: to be called after the commit that made it so."""
@@ -96,8 +108,21 @@ class Outbox:
             with trio.move_on_after(DRAIN_S):
                 await self._drained.wait()
 
+    def is_behind(self) -> bool:
+        """Whether a delivery to an endpoint that answers was late at the last look, or that look itself is too old.
+
+        What waits for a paused endpoint or a failing one is not late: nothing here could send it.
+        """
+        return self._found_late or self._world.now_ms() - self._looked_at_ms > LATE_MS
+
     def statistics(self) -> OutboxStatistics:
-        return OutboxStatistics(self._lanes.in_flight, len(self._lanes.all()), dict(self._attempts))
+        return OutboxStatistics(
+            in_flight=self._lanes.in_flight,
+            lanes=len(self._lanes.all()),
+            attempts=dict(self._attempts),
+            errors=dict(self._errors),
+            attempts_s=self._attempts_s.statistics(),
+        )
 
     async def run(self) -> None:
         """Until cancelled. Begins anew from what is on disk, also after a failure."""
@@ -118,16 +143,19 @@ class Outbox:
 
     async def _look(self) -> None:
         """Find every lane that has deliveries, without reading more of a lane than its first row."""
-        after = LaneKey(0, 0)
+        after, late = LaneKey(0, 0), False
+        late_ms = self._world.now_ms() - LATE_MS
         while True:
             with self._store.read() as snapshot:
                 found = lanes_with_work(snapshot, after, LANES_PER_LOOK)
+                late = late or any(due_ms < late_ms and is_answering(snapshot, lane) for lane, due_ms in found)
             for lane, due_ms in found:
                 self._lanes.offer(lane, due_ms)
             if len(found) < LANES_PER_LOOK:
-                return
+                break
             after = found[-1][0]
             await trio.lowlevel.checkpoint()
+        self._looked_at_ms, self._found_late = late_ms + LATE_MS, late
 
     async def _send_due(self, nursery: trio.Nursery) -> None:
         """Begin every attempt for which there is a slot."""
@@ -137,13 +165,14 @@ class Outbox:
             if lane is None:
                 return
             with self._store.read() as snapshot:
-                found = next_delivery(snapshot, lane.key, now_ms, lane.in_flight)
+                found = next_delivery(snapshot, lane.key, now_ms, lane.in_flight, crowded=lane.crowded)
             if isinstance(found, Nothing):
                 self._lanes.wait(lane, found.due_ms)
             elif found.failing and not lane.failing:
                 lane.failing = True
                 self._lanes.again(lane)  # the slots of failing endpoints are fewer
             elif found.crowded and now_ms < lane.probe_at_ms:
+                lane.crowded = True
                 self._lanes.wait(lane, lane.probe_at_ms)
             else:
                 scope = trio.CancelScope()
@@ -160,7 +189,8 @@ class Outbox:
 
     async def _attempt(self, claim: Claim, scope: trio.CancelScope) -> None:
         """One POST and what came of it, handed to whoever writes it down."""
-        started_ms = self._world.now_ms()
+        started_ms, began = self._world.now_ms(), trio.current_time()
+        attempt_id = self._world.request_id(started_ms)  # now, so that attempts are listed in the order of their times
         attempted: Attempted | None = None
         paused = claim.endpoint.status == "paused"
         with scope:
@@ -169,23 +199,23 @@ class Outbox:
             attempt=claim.delivery.attempts + 1,
             scheduled_ms=claim.delivery.due_ms,
             started_ms=started_ms,
-            duration_ms=self._world.now_ms() - started_ms if attempted is None else attempted.duration_ms,
+            duration_ms=_ms_since(began) if attempted is None else attempted.duration_ms,
             response_code=None if attempted is None else attempted.response_code,
             error=("paused" if paused else "removed") if attempted is None else attempted.error,
             retry_after_s=None if attempted is None else attempted.retry_after_s,
         )
-        attempt_id = self._world.request_id(started_ms)
         await self._made.put(Made(attempt_id, claim.lane, claim.key, claim.endpoint, claim.event, result))
 
     async def _post(self, claim: Claim, started_ms: int) -> Attempted:
         """A transport that breaks on one receiver fails that attempt alone."""
+        began = trio.current_time()
         secrets = secrets_in_force(self._secrets_key, claim.endpoint, started_ms)
         headers = signed_headers(UUID(bytes=claim.key.event_id), claim.event, secrets, started_ms // 1000)
         try:
             return await self._transport.post(claim.endpoint.url, claim.event.body, headers)
         except Exception:
             log.exception("attempt broke off", endpoint=claim.endpoint.id, event_id=str(UUID(bytes=claim.key.event_id)))
-            return Attempted(None, "connect_error", self._world.now_ms() - started_ms, None)
+            return Attempted(None, "connect_error", _ms_since(began), None)
 
     async def _write_down(self) -> None:
         """Group commits: while one is on the disk, the attempts that end gather for the next."""
@@ -200,6 +230,9 @@ class Outbox:
 
     def _ended(self, made: Made, logged: Logged) -> None:
         self._attempts[logged.status] += 1
+        self._attempts_s.observe(made.result.duration_ms / 1000)
+        if made.result.error is not None:
+            self._errors[made.result.error] += 1
         lane = self._lanes.find(made.lane)
         assert lane is not None, "a lane is kept while a delivery is in flight"
         if made.result.error not in ("paused", "removed"):
@@ -239,3 +272,8 @@ class Outbox:
                     raise outcome
                 written.append(outcome)
             return written
+
+
+def _ms_since(began: float) -> int:
+    """By the clock of the loop: the wall clock may have been set meanwhile."""
+    return round((trio.current_time() - began) * 1000)

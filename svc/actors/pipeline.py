@@ -12,6 +12,7 @@ import trio
 from svc.actors import admission, scorer, visitor_index
 from svc.actors.mailbox import Mailbox, MailboxStatistics
 from svc.actors.messages import Admitted, Assessed, Identify
+from svc.actors.tally import Tally
 from svc.domain.attestation import Trust
 from svc.domain.network import Ranges
 from svc.store.store import Store
@@ -42,10 +43,13 @@ class Pipeline:
         self._trust = trust
         self._batch_limit = batch_limit
         self._nudge = nudge
+        self.tally = Tally()
 
     async def run(self) -> None:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(visitor_index.run, self._visitor_index, self._store, self._batch_limit, self._nudge)
+            nursery.start_soon(
+                visitor_index.run, self._visitor_index, self._store, self._batch_limit, self._nudge, self.tally
+            )
             nursery.start_soon(
                 scorer.run, self._scorer, self._visitor_index, self._ranges, self._trust, self._batch_limit
             )

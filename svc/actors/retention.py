@@ -1,16 +1,19 @@
 """Retention: deletes what is over, and ends the erasures that were interrupted.
 
-Owns nothing but when it made its last pass. Hears nothing; each minute it looks whether anything is over. Writes in
-small transactions and rests after each for nine times as long as it took: so it has a tenth of the writer's time at
-most, and an identification waits for one step at most. What fails is told and tried again at the next look.
+Owns when it made its last pass, and the count of what it did. Hears nothing; each minute it looks whether anything is
+over. Writes in small transactions and rests after each for nine times as long as it took: so it has a tenth of the
+writer's time at most, and an identification waits for one step at most. What fails is told and tried again at the next
+look.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
+import msgspec
 import structlog
 import trio
 
@@ -32,70 +35,103 @@ ahead the idempotency keys go before the events that they were answered with."""
 REST = 9.0
 
 
-async def run(store: Store, world: World, visitor_days: int, interval_s: float = INTERVAL_S) -> None:
+class RetentionStatistics(msgspec.Struct, frozen=True):
+    """Since the start."""
+
+    deleted: dict[str, int]
+    """Rows, by table."""
+    failed: dict[str, int]
+    """Steps that changed nothing, by duty."""
+    swept_at_ms: int
+    """When the last look at everything had ended, or before that when retention was started."""
+
+
+class Progress:
+    """What retention has done."""
+
+    def __init__(self, began_at_ms: int = 0) -> None:
+        self.deleted: Counter[str] = Counter()
+        self.failed: Counter[str] = Counter()
+        self.swept_at_ms = began_at_ms
+
+    def statistics(self) -> RetentionStatistics:
+        return RetentionStatistics(dict(self.deleted), dict(self.failed), self.swept_at_ms)
+
+
+async def run(
+    store: Store, world: World, visitor_days: int, progress: Progress | None = None, interval_s: float = INTERVAL_S
+) -> None:
     """Until cancelled."""
+    progress = progress or Progress()
     passed_at_ms: int | None = None
     while True:
         await trio.sleep(interval_s)
         now_ms = world.now_ms()
         with_passes = passed_at_ms is None or abs(now_ms - passed_at_ms) >= PASS_INTERVAL_MS
-        await sweep(store, now_ms, visitor_days, with_passes=with_passes)
+        await sweep(store, now_ms, visitor_days, progress, with_passes=with_passes)
+        progress.swept_at_ms = world.now_ms()
         if with_passes:
             passed_at_ms = now_ms
 
 
-async def sweep(store: Store, now_ms: int, visitor_days: int, *, with_passes: bool) -> None:
+async def sweep(
+    store: Store, now_ms: int, visitor_days: int, progress: Progress | None = None, *, with_passes: bool
+) -> None:
     """Delete what is over now, in every organization."""
+    progress = progress or Progress()
     with store.read() as snapshot:
         erasures = unfinished(snapshot)
         numbers = [number for (number,), _ in snapshot.scan(ORGANIZATIONS)]
     for number, raw_id in erasures:
-        await _erase(store, number, raw_id)
+        await _erase(store, progress, number, raw_id)
     for number in numbers:
         if with_passes:
             for duty in passes(number, now_ms, visitor_days):
-                await _do(store, number, duty)
+                await _do(store, progress, number, duty)
         with store.read() as snapshot:
             duties = over(snapshot, number, now_ms)
             if with_passes and (blocks := leaving(snapshot, number)) is not None:
                 duties.append(blocks)
         for duty in duties:
-            await _do(store, number, duty)
+            await _do(store, progress, number, duty)
         await trio.lowlevel.checkpoint()
 
 
-async def _erase(store: Store, number: int, raw_id: bytes) -> None:
+async def _erase(store: Store, progress: Progress, number: int, raw_id: bytes) -> None:
     """To its end, or until a step fails."""
     step = partial(go_on_erasing, number=number, raw_id=raw_id)
-    while (ended := await _write(store, number, "erasure", step)) is False:
+    while (ended := await _write(store, progress, number, "erasure", step)) is False:
         pass
     if ended:
         log.info("ended an erasure that was interrupted", organization=number)
 
 
-async def _do(store: Store, number: int, duty: Duty) -> None:
+async def _do(store: Store, progress: Progress, number: int, duty: Duty) -> None:
     """To its end, or until a step fails."""
     deleted = 0
     resume: tuple[Any, ...] | None = duty.start
     while resume is not None:
-        step = await _write(store, number, duty.name, partial(duty.step, resume))
+        step = await _write(store, progress, number, duty.name, partial(duty.step, resume))
         if step is None:
             return
         deleted, resume = deleted + step.deleted, step.resume
+        progress.deleted[duty.name] += step.deleted
     if deleted:
         log.info("deleted what was over", organization=number, table=duty.name, rows=deleted)
 
 
-async def _write(store: Store, number: int, duty: str, job: Callable[[Transaction], T]) -> T | None:
+async def _write(store: Store, progress: Progress, number: int, duty: str, job: Callable[[Transaction], T]) -> T | None:
     """What the job returned, after a rest; `None` = it failed, which is told."""
     began = trio.current_time()
     try:
-        (outcome,) = await store.write([job])
+        (outcome,) = await store.write([job], into_reserve=True)
     except StoreFull as error:
         log.warning("nothing can be deleted", organization=number, duty=duty, reason=str(error))
+        progress.failed[duty] += 1
         return None
     if isinstance(outcome, Exception):
         log.error("a step of retention failed", organization=number, duty=duty, exc_info=outcome)
+        progress.failed[duty] += 1
         return None
     await trio.sleep(REST * (trio.current_time() - began))
     return outcome

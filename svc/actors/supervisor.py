@@ -7,6 +7,7 @@ the process's.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable
 
 import structlog
@@ -18,8 +19,11 @@ RESTARTS = 3
 WITHIN_S = 60.0
 
 
-async def supervise(name: str, run: Callable[[], Awaitable[None]]) -> None:
-    """Run an actor to its end, restarting it after a failure at most three times a minute; the fourth is raised."""
+async def supervise(name: str, run: Callable[[], Awaitable[None]], restarts: Counter[str] | None = None) -> None:
+    """Run an actor to its end, restarting it after a failure at most three times a minute; the fourth is raised.
+
+    `restarts` counts them by name.
+    """
     failures: list[float] = []
     while True:
         try:
@@ -30,5 +34,7 @@ async def supervise(name: str, run: Callable[[], Awaitable[None]]) -> None:
             if len(failures) > RESTARTS:
                 raise
             log.exception("actor failed and is restarted", actor=name, failures=len(failures))
+            if restarts is not None:
+                restarts[name] += 1
         else:
             return

@@ -1,7 +1,8 @@
 """Upkeep: small periodic duties of the store.
 
 Owns nothing. Each minute it frees the reader slots of processes that died, since a forgotten reader makes the file
-grow for good. Never touches a record.
+grow for good, and says so when the follower of the operation log is behind or was cut off; a store in which a write
+found no room is believed to have some again. Never touches a record.
 """
 
 from __future__ import annotations
@@ -9,17 +10,37 @@ from __future__ import annotations
 import structlog
 import trio
 
+from svc.domain.timestamps import timestamp
+from svc.store import operations
 from svc.store.store import Store
 
 log = structlog.get_logger()
 
 INTERVAL_S = 60.0
+BEHIND_MS = 60_000
+"""Commits that nobody has copied for so long: the follower is not running, or cannot write."""
 
 
 async def run(store: Store) -> None:
     """Until cancelled."""
     while True:
         await trio.sleep(INTERVAL_S)
+        store.try_again()
         freed = store.reader_check()
         if freed:
             log.info("freed reader slots of processes that have ended", slots=freed)
+        _tell_of_follower(store)
+
+
+def _tell_of_follower(store: Store) -> None:
+    with store.read() as snapshot:
+        following = operations.follower(snapshot)
+        behind_ms = 0 if following is None else operations.lag_ms(snapshot)
+    if following is None:
+        return
+    if following.lost_at_ms is not None:
+        since, because = timestamp(following.lost_at_ms), following.lost_because
+        log.error("nothing is being backed up: the follower was cut off", since=since, because=because)
+    elif behind_ms >= BEHIND_MS:
+        folder = following.destination
+        log.warning("the backup is behind: is its follower running?", seconds=behind_ms // 1000, folder=folder)

@@ -1,8 +1,8 @@
 """The visitor index: the one writer of identifications.
 
-Owns the statistics of every organization that was seen since the start, and the order in which identifications are
-recorded. Hears `Assessed`, takes up to a batch of them, commits them together, answers each caller, and nudges the
-outbox.
+Owns the statistics of every organization that was seen since the start, the order in which identifications are
+recorded, and the count of what they came to. Hears `Assessed`, takes up to a batch of them, commits them together,
+answers each caller, and nudges the outbox.
 Never acknowledges what is not on disk; a commit that fails otherwise than for want of room ends the process.
 
 While one commit is on the disk the next requests gather in the mailbox: group commit without a timer.
@@ -18,6 +18,7 @@ import trio
 
 from svc.actors.mailbox import Mailbox
 from svc.actors.messages import Assessed, Failed
+from svc.actors.tally import Tally
 from svc.domain.matching import Statistics
 from svc.domain.webhooks.records import LaneKey
 from svc.store.snapshot import Transaction
@@ -35,12 +36,12 @@ Nudge = Callable[[Iterable[LaneKey]], None]
 """Tells the outbox in which lanes a commit has made something due."""
 
 
-async def run(inbox: Mailbox[Assessed], store: Store, batch_limit: int, nudge: Nudge) -> None:
+async def run(inbox: Mailbox[Assessed], store: Store, batch_limit: int, nudge: Nudge, tally: Tally) -> None:
     """Until the inbox is closed and empty; then writes what the statistics have learned."""
     frequencies = Frequencies(store)
     try:
         while True:
-            await _record(await inbox.batch(batch_limit), store, frequencies, nudge)
+            await _record(await inbox.batch(batch_limit), store, frequencies, nudge, tally)
             await frequencies.write_behind(LESSONS_BETWEEN_WRITES)
     except trio.EndOfChannel:
         await frequencies.write_behind(1)
@@ -89,7 +90,7 @@ class Frequencies:
             transaction.put(STATISTICS, (number,), self._known[number].to_bytes())
 
 
-async def _record(batch: list[Assessed], store: Store, frequencies: Frequencies, nudge: Nudge) -> None:
+async def _record(batch: list[Assessed], store: Store, frequencies: Frequencies, nudge: Nudge, tally: Tally) -> None:
     jobs = [
         partial(identify, assessment=message.assessment, statistics=frequencies.of(_organization(message)))
         for message in batch
@@ -104,6 +105,7 @@ async def _record(batch: list[Assessed], store: Store, frequencies: Frequencies,
     for message, outcome in zip(batch, outcomes, strict=True):
         if isinstance(outcome, Recorded):
             frequencies.learn(_organization(message), outcome)
+            tally.note(outcome)
             message.admitted.answer(outcome.outcome)
             nudge(outcome.lanes)
         else:

@@ -10,12 +10,17 @@ import sys
 import click
 
 import svc
+from svc.cli.audit import audit
+from svc.cli.backup import backup, restore
 from svc.cli.data import check, data
 from svc.cli.dev import dev
 from svc.cli.documents import collection, openapi
+from svc.cli.inspect import inspect
 from svc.cli.keys import key
 from svc.cli.organizations import org
 from svc.cli.output import Refused
+from svc.cli.pepper import pepper
+from svc.cli.reference import reference
 from svc.cli.replay import replay
 from svc.cli.serve import serve
 from svc.cli.signals import signals
@@ -24,7 +29,7 @@ from svc.cli.webhooks import webhook
 from svc.config import ConfigError
 from svc.store.codec import Corrupted
 from svc.store.directory import Unusable
-from svc.store.migrations import NewerStore
+from svc.store.migrations import NewerStore, OlderStore
 from svc.store.store import StoreFull
 
 
@@ -40,7 +45,26 @@ def program() -> None:
     """  # noqa: D301  click reads \b as "leave these lines as they are"
 
 
-for command in (dev, serve, replay, org, key, visitor, data, check, signals, openapi, collection, webhook):
+for command in (
+    dev,
+    serve,
+    replay,
+    org,
+    key,
+    visitor,
+    pepper,
+    audit,
+    data,
+    check,
+    inspect,
+    backup,
+    restore,
+    signals,
+    openapi,
+    collection,
+    webhook,
+    reference,
+):
     program.add_command(command)
 
 
@@ -55,6 +79,15 @@ def main() -> None:
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
-    except (Refused, ConfigError, Unusable, NewerStore, StoreFull, Corrupted, click.ClickException) as error:
+    except (
+        Refused,
+        ConfigError,
+        Unusable,
+        NewerStore,
+        OlderStore,
+        StoreFull,
+        Corrupted,
+        click.ClickException,
+    ) as error:
         click.echo(f"svc: {error}", err=True)
         sys.exit(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from itertools import islice
 from pathlib import Path
@@ -10,8 +11,10 @@ from typing import Any
 
 import click
 import msgspec
+from click.core import ParameterSource
 
-from svc.cli.output import Refused, data_option, json_option, opened, settings, show, show_table
+from svc.cli.output import Refused, json_option, settings, show, show_table
+from svc.cli.progress import progress
 from svc.config import Config
 from svc.domain.addresses import read_address
 from svc.domain.network import Known, all_ranges, read_network
@@ -20,7 +23,12 @@ from svc.network_data.builtin import BuiltInRanges
 from svc.network_data.folder import NOTHING, Entry, Reading, read_folder
 from svc.network_data.free import CREDITS_FILE, FREE, NotInstalled
 from svc.network_data.lookup import NetworkData, is_stale
+from svc.store.backup import snapshots
+from svc.store.directory import find_pepper, pepper_mark
 from svc.store.invariants import violations
+from svc.store.reading import read_only
+from svc.store.steps import Steps
+from svc.store.tables import META
 from svc.world import World
 
 SHOWN = 50
@@ -172,14 +180,22 @@ def _today() -> date:
 
 
 @click.command()
-@data_option
+@click.argument("snapshot", metavar="[SNAPSHOT]", required=False, type=click.Path(path_type=Path))
+@network_data_option
 @json_option
-def check(directory: Path, as_json: bool) -> None:
-    """Check every invariant of a store, also while the service runs on it."""
-    with opened(directory) as found, found.store.read() as snapshot:
-        broken = violations(snapshot)
-        first = list(islice(broken, SHOWN))
-        total = len(first) + sum(1 for _ in broken)
+@click.pass_context
+def check(context: click.Context, snapshot: Path | None, directory: Path | None, as_json: bool) -> None:
+    """Check every invariant of a data directory, or of a snapshot that `svc backup` made.
+
+    Nothing is written. While it reads a busy service's directory the store grows: check a snapshot there.
+    """
+    if snapshot is None and directory is None:
+        raise click.UsageError("name the data directory with --data or SVC_DATA, or a snapshot")
+    named = context.get_parameter_source("directory") is ParameterSource.COMMANDLINE
+    if snapshot is not None and named:
+        raise click.UsageError("name a snapshot or --data, not both")
+    with progress() as steps:
+        first, total = _check_snapshot(snapshot, steps) if snapshot else _check_directory(directory or Path(), steps)
     if as_json:
         show({"ok": not total, "violations": total, "first": first}, as_json=True)
     else:
@@ -189,3 +205,30 @@ def check(directory: Path, as_json: bool) -> None:
         raise Refused(f"{total} violations; restore from a backup, and keep this directory to find the cause")
     if not as_json:
         click.echo("every invariant holds")
+
+
+def _check_directory(directory: Path, steps: Steps) -> tuple[list[str], int]:
+    config = settings()
+    pepper = find_pepper(directory, None if config.pepper_file is None else Path(config.pepper_file))
+    with read_only(directory / "store", live=True) as store, store.read() as state:
+        if state.get(META, "pepper_mark") not in (None, pepper_mark(pepper.read_bytes())):
+            raise Refused(f"{pepper} is not the pepper that this store's keys were made with")
+        return _shown_of(violations(state, steps))
+
+
+def _check_snapshot(path: Path, steps: Steps) -> tuple[list[str], int]:
+    """Its file against its manifest, then its rows. A bare `data.mdb` has no manifest."""
+    if not path.exists():
+        raise Refused(f"{path} is not there")
+    if path.is_dir():
+        if not snapshots.is_snapshot(path):
+            raise Refused(f"{path} is no snapshot; `svc backup` makes folders named snapshot-... with a manifest.json")
+        snapshots.check_file(snapshots.read(path), steps)
+    file = path / "data.mdb" if path.is_dir() else path
+    with read_only(file, live=file.with_name("lock.mdb").exists()) as store, store.read() as state:
+        return _shown_of(violations(state, steps))
+
+
+def _shown_of(broken: Iterator[str]) -> tuple[list[str], int]:
+    first = list(islice(broken, SHOWN))
+    return first, len(first) + sum(1 for _ in broken)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -14,16 +15,16 @@ import msgspec
 import trio
 
 import svc
-from svc.cli.keys import issue_key
+from svc.cli.keys import issue_key, revoke_key
+from svc.cli.logs import set_up_logging
 from svc.cli.organizations import create_organization
-from svc.cli.output import Refused, commit, settings
-from svc.cli.serve import set_up_logging
+from svc.cli.output import Refused, settings
+from svc.cli.upgrade import upgrade_where_needed
 from svc.domain.billing import MICROS_PER_USD
 from svc.domain.records import Organization
 from svc.service import Service, opened_directory, run_until_signalled
 from svc.store import views
 from svc.store.directory import Opened
-from svc.store.transactions import keys
 from svc.world import World
 
 KEY_NAMES = "svc dev "
@@ -46,6 +47,11 @@ class DevelopmentKeys(NamedTuple):
 @click.command()
 @click.option("--bind", default="127.0.0.1:8080", show_default=True, metavar="HOST:PORT", help="Where to listen.")
 @click.option(
+    "--metrics-bind",
+    metavar="HOST:PORT",
+    help="Where GET /metrics is answered, instead of SVC_METRICS_BIND; without both, at a loopback port that is free.",
+)
+@click.option(
     "--data",
     "directory",
     type=click.Path(file_okay=False, path_type=Path),
@@ -55,7 +61,7 @@ class DevelopmentKeys(NamedTuple):
     show_envvar=True,
     help="The data directory; made when it is not there.",
 )
-def dev(bind: str, directory: Path) -> None:
+def dev(bind: str, metrics_bind: str | None, directory: Path) -> None:
     """From nothing to a running development service.
 
     Makes the data directory, an organization and fresh development keys, identifies a sample report and then the same
@@ -64,12 +70,15 @@ def dev(bind: str, directory: Path) -> None:
     config = msgspec.structs.replace(settings(), bind=bind, log_format="console")
     set_up_logging(config)
     world = World.real()
+    upgrade_where_needed(directory, config, world)
     with opened_directory(directory, config, world) as found:
         organization = _organization(found, world)
         issued = _fresh_keys(found, world, organization, config.region)
         service = Service(config, world, found, directory)
+        if metrics_bind is None:
+            metrics_bind = os.environ.get("SVC_METRICS_BIND", "127.0.0.1:0")
         introduce = partial(_introduce, bind, directory, organization, issued)
-        trio.run(partial(run_until_signalled, service, bind, once_serving=introduce))
+        trio.run(run_until_signalled, service, bind, metrics_bind, introduce)
 
 
 def _organization(found: Opened, world: World) -> Organization:
@@ -83,9 +92,8 @@ def _fresh_keys(found: Opened, world: World, organization: Organization, region:
     with found.store.read() as snapshot:
         known = views.keys_of(snapshot, organization.number)
     old = [key.id for key in known if key.status == "active" and key.name.startswith(KEY_NAMES)]
-    now_ms = world.now_ms()
     for key_id in old:
-        commit(found, partial(keys.revoke_key, key_id=key_id, now_ms=now_ms))
+        revoke_key(found, world, key_id)
     issue = partial(issue_key, found, world, organization=organization.number, region=region)
     _, public = issue(kind="public", name="svc dev public", environment="development", platforms=("web",))
     _, secret = issue(kind="secret", name="svc dev secret", environment="development")
@@ -93,7 +101,9 @@ def _fresh_keys(found: Opened, world: World, organization: Organization, region:
     return DevelopmentKeys(public, secret, management)
 
 
-async def _introduce(bind: str, directory: Path, organization: Organization, issued: DevelopmentKeys) -> None:
+async def _introduce(
+    bind: str, directory: Path, organization: Organization, issued: DevelopmentKeys, metrics: list[str]
+) -> None:
     """What a person sees first: two answers, the keys, and a line to paste."""
     url = f"http://{bind}"
     click.echo(f"svc {svc.__version__}: a development service at {url}, data in {directory}\n")
@@ -108,7 +118,10 @@ async def _introduce(bind: str, directory: Path, organization: Organization, iss
     click.echo(f"  secret      {issued.secret}")
     click.echo(f"  management  {issued.management}\n")
     click.echo(f"Identify this terminal, as a page on localhost would:\n\n{_curl(url, issued.public)}\n")
-    click.echo(f"Pages: {url}/docs  {url}/healthz  {url}/readyz\nStop with Ctrl-C.")
+    click.echo(f"Pages: {url}/docs  {url}/healthz  {url}/readyz")
+    for address in metrics:
+        click.echo(f"Metrics: http://{address}/metrics")
+    click.echo("Stop with Ctrl-C.")
 
 
 def _identify(bind: str, secret: str, sample: str) -> dict[str, Any]:

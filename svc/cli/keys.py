@@ -8,10 +8,10 @@ from typing import Any, cast
 
 import click
 
+from svc.cli.changes import Change, commit
 from svc.cli.output import (
     Refused,
     account,
-    commit,
     data_option,
     json_option,
     opened,
@@ -26,6 +26,7 @@ from svc.domain.origins import MAX_ORIGINS, normalise_pattern
 from svc.domain.timestamps import timestamp
 from svc.store import views
 from svc.store.directory import Opened
+from svc.store.snapshot import Transaction
 from svc.store.transactions import keys
 from svc.world import World, twenty_characters
 
@@ -87,8 +88,20 @@ def issue_key(found: Opened, world: World, **fields: Any) -> tuple[Key, str]:
     issued, secret = new_key(
         key_id="key_" + twenty_characters(world.entropy), entropy=world.entropy(32), now_ms=world.now_ms(), **fields
     )
-    commit(found, partial(keys.issue_key, key=issued, digest=digest(found.pepper, secret)))
+    commit(found, world, partial(keys.issue_key, key=issued, digest=digest(found.pepper, secret)), _issued)
     return issued, secret
+
+
+def _issued(key: Key) -> Change:
+    asked = {
+        "kind": key.kind,
+        "name": key.name,
+        "environment": key.environment,
+        "role": key.role,
+        "platforms": key.platforms or None,
+        "allowed_origins": key.allowed_origins or None,
+    }
+    return Change(key.organization, key.id, asked)
 
 
 def read_origins(texts: tuple[str, ...]) -> tuple[str, ...]:
@@ -126,14 +139,25 @@ def list_(organization_id: str, directory: Path, as_json: bool) -> None:
 def revoke(key_id: str, directory: Path, as_json: bool) -> None:
     """Revoke a key for good; it is refused from the very next request on."""
     with opened(directory) as found:
-        revoked = commit(found, partial(keys.revoke_key, key_id=key_id, now_ms=World.real().now_ms()))
+        revoked = revoke_key(found, World.real(), key_id)
+        with found.store.read() as snapshot:
+            organization_id = views.organization(snapshot, revoked.organization).id
+    show(_shown(revoked, organization_id), as_json=as_json)
+
+
+def revoke_key(found: Opened, world: World, key_id: str) -> Key:
+    """The key as it is from now on. Raises `Refused` where there is nothing to revoke."""
+    now_ms = world.now_ms()
+
+    def job(transaction: Transaction) -> Key:
+        revoked = keys.revoke_key(transaction, key_id, now_ms)
         if revoked == "unknown":
             raise Refused(f"there is no key {key_id!r}; `svc key list ORG` shows them")
         if revoked == "revoked_before":
             raise Refused(f"{key_id} was revoked before")
-        with found.store.read() as snapshot:
-            organization_id = views.organization(snapshot, revoked.organization).id
-    show(_shown(revoked, organization_id), as_json=as_json)
+        return revoked
+
+    return commit(found, world, job, lambda revoked: Change(revoked.organization, revoked.id))
 
 
 def _check(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from functools import partial
@@ -11,7 +10,8 @@ from typing import Any, cast
 
 import click
 
-from svc.cli.output import Refused, account, commit, data_option, json_option, opened, show, show_table
+from svc.cli.changes import Change, commit, operator
+from svc.cli.output import Refused, account, data_option, json_option, opened, show, show_table
 from svc.domain.billing import (
     BILLING_STATUSES,
     MICROS_PER_USD,
@@ -94,7 +94,8 @@ def create_organization(
             )
         return created
 
-    return commit(found, job)
+    asked = {"name": name, "credit_usd": _usd(credit), "rate_limit_per_s": rate_limit}
+    return commit(found, world, job, lambda created: Change(created.number, created.id, asked))
 
 
 @org.command("list")
@@ -129,12 +130,14 @@ def credit(organization_id: str, micros: int, note: str, directory: Path, as_jso
     """Put credit on an organization's ledger."""
     world = World.real()
     now_ms = world.now_ms()
-    by = f"{getpass.getuser()}: {note}" if note else getpass.getuser()
+    who = operator().id
+    by = f"{who}: {note}" if note else who
     with opened(directory) as found:
         number = account(found, organization_id).organization.number
         entry_id = world.request_id(now_ms)
         job = partial(accounts.add_credit, number=number, entry_id=entry_id, micros=micros, now_ms=now_ms, note=by)
-        commit(found, job)
+        asked = {"credit_usd": _usd(micros), "note": note or None}
+        commit(found, world, job, lambda _: Change(number, organization_id, asked))
         known = account(found, organization_id)
     show(_shown(known.organization, known.balance_micros), as_json=as_json)
 
@@ -150,7 +153,10 @@ def credit_limit(organization_id: str, micros: int, directory: Path, as_json: bo
         raise click.UsageError("a credit limit is not negative")
     with opened(directory) as found:
         known = account(found, organization_id)
-        changed = commit(found, partial(accounts.set_credit_limit, number=known.organization.number, micros=micros))
+        number = known.organization.number
+        job = partial(accounts.set_credit_limit, number=number, micros=micros)
+        asked = {"credit_limit_usd": _usd(micros)}
+        changed = commit(found, World.real(), job, lambda _: Change(number, organization_id, asked))
     show(_shown(changed, known.balance_micros), as_json=as_json)
 
 
@@ -163,7 +169,10 @@ def rate_limit(organization_id: str, per_second: int, directory: Path, as_json: 
     """Set the identifications per second; 0 = no limit."""
     with opened(directory) as found:
         known = account(found, organization_id)
-        changed = commit(found, partial(accounts.set_rate_limit, number=known.organization.number, per_s=per_second))
+        number = known.organization.number
+        job = partial(accounts.set_rate_limit, number=number, per_s=per_second)
+        asked = {"rate_limit_per_s": per_second}
+        changed = commit(found, World.real(), job, lambda _: Change(number, organization_id, asked))
     show(_shown(changed, known.balance_micros), as_json=as_json)
 
 
@@ -178,15 +187,21 @@ def billing_status(organization_id: str, status: str, note: str, directory: Path
     wanted = cast("BillingStatus", status)
     world = World.real()
     now_ms = world.now_ms()
-    author = accounts.Author(world.request_id(now_ms), now_ms, getpass.getuser(), note)
+    author = accounts.Author(world.request_id(now_ms), now_ms, operator().id, note)
     with opened(directory) as found:
         known = account(found, organization_id)
         before = known.organization.billing_status
         number = known.organization.number
-        job = partial(accounts.set_billing_status, number=number, status=wanted, author=author)
-        changed = commit(found, job)
-    if changed == "not_allowed":
-        raise Refused(f"{before} cannot become {wanted}; from there it may become {', '.join(TRANSITIONS[before])}")
+
+        def job(transaction: Transaction) -> Organization:
+            changed = accounts.set_billing_status(transaction, number, wanted, author)
+            if changed == "not_allowed":
+                legal = ", ".join(TRANSITIONS[before])
+                raise Refused(f"{before} cannot become {wanted}; from there it may become {legal}")
+            return changed
+
+        asked = {"billing_status": wanted, "note": note or None}
+        changed = commit(found, world, job, lambda _: Change(number, organization_id, asked))
     show(_shown(changed, known.balance_micros), as_json=as_json)
 
 

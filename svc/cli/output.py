@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,20 +13,34 @@ import click
 import msgspec
 
 from svc.config import Config, load
+from svc.domain.listing import read_timestamp
 from svc.domain.timestamps import timestamp
 from svc.service import opened_directory
 from svc.store import views
 from svc.store.directory import Opened
-from svc.store.snapshot import Transaction
 from svc.store.views import Account
 from svc.world import World
 
 F = TypeVar("F", bound=Callable[..., Any])
-T = TypeVar("T")
+
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""What moves a terminal's cursor or turns its text around: a customer chooses the names of its keys."""
 
 
 class Refused(Exception):  # noqa: N818  what the program says, not what went wrong in it
     """An expected "no": one clear line, exit status 1."""
+
+
+class Moment(click.ParamType[int]):
+    """RFC 3339 with any offset -> Unix milliseconds."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        at_ms = value if isinstance(value, int) else read_timestamp(value)
+        if at_ms is None:
+            self.fail(f"{value!r} is not a time such as 2026-01-05T10:00:00Z", param, ctx)
+        return at_ms
 
 
 def data_option(command: F) -> F:
@@ -46,8 +61,9 @@ def json_option(command: F) -> F:
 
 
 def settings(file: Path | None = None) -> Config:
-    """The settings in force for a command."""
-    return load(file, os.environ)
+    """The settings in force for a command: of this file, or of that which SVC_CONFIG names, as for the service."""
+    named = os.environ.get("SVC_CONFIG")
+    return load(file or (Path(named) if named else None), os.environ)
 
 
 @contextmanager
@@ -55,14 +71,6 @@ def opened(directory: Path, *, create: bool = False) -> Generator[Opened]:
     """The data directory, also while a service runs on it."""
     with opened_directory(directory, settings(), World.real(), create=create) as found:
         yield found
-
-
-def commit(found: Opened, job: Callable[[Transaction], T]) -> T:
-    """One administrative change, on disk when this returns."""
-    outcome = found.store.write_now([job])[0]
-    if isinstance(outcome, Exception):
-        raise outcome
-    return outcome
 
 
 def account(found: Opened, organization_id: str) -> Account:
@@ -80,7 +88,7 @@ def show(values: Mapping[str, Any], *, as_json: bool) -> None:
         return
     width = max(len(name) for name in values)
     for name, value in values.items():
-        click.echo(f"{name:<{width}}  {_readable(value)}")
+        click.echo(f"{name:<{width}}  {readable(value)}")
 
 
 def show_table(rows: list[dict[str, Any]], columns: tuple[str, ...], name: str, *, as_json: bool) -> None:
@@ -91,7 +99,7 @@ def show_table(rows: list[dict[str, Any]], columns: tuple[str, ...], name: str, 
     if not rows:
         click.echo(f"no {name}")
         return
-    cells = [columns, *[tuple(_readable(row.get(column)) for column in columns) for row in rows]]
+    cells = [columns, *[tuple(readable(row.get(column)) for column in columns) for row in rows]]
     widths = [max(len(line[index]) for line in cells) for index in range(len(columns))]
     for line in cells:
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
@@ -101,9 +109,10 @@ def optional_timestamp(at_ms: int | None) -> str | None:
     return None if at_ms is None else timestamp(at_ms)
 
 
-def _readable(value: Any) -> str:
+def readable(value: Any) -> str:
+    """A value in one line of text that moves no cursor."""
     if value is None or value in ((), []):
         return "-"
     if isinstance(value, list | tuple):
-        return ", ".join(str(part) for part in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  shown as text whatever it is
-    return str(value)
+        value = ", ".join(str(part) for part in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  shown as text whatever it is
+    return _UNSEEN.sub(lambda found: repr(found[0])[1:-1], str(value))

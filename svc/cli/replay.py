@@ -88,7 +88,7 @@ def replay(file: str, output: Path | None, directory: Path | None, organization_
     config = settings()
     with _opened(directory, config) as (found, world, clock), _writer(output) as write, _lines(file) as lines:
         organization = (
-            create_organization(found, world, "replay", credit=0, rate_limit=0)
+            create_organization(found, world if directory is None else World.real(), "replay", credit=0, rate_limit=0)
             if organization_id is None
             else account(found, organization_id).organization
         )
@@ -188,6 +188,7 @@ def _read_line(
     )
     return Call(
         request_id=service.services.world.request_id(at_ms),
+        operation_id="identify",
         at_ms=at_ms,
         headers={},
         caller=caller,

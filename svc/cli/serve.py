@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import TextIO, cast
 
 import click
 import msgspec
-import structlog
 import trio
 
+from svc.cli.logs import set_up_logging
 from svc.cli.output import settings
-from svc.config import Config, as_toml
-from svc.service import Service, opened_directory, run_until_signalled
+from svc.cli.upgrade import upgrade_where_needed
+from svc.config import as_toml
+from svc.service import Service, opened_directory, read_tls, run_until_signalled
 from svc.world import World
 
 
@@ -29,6 +28,14 @@ from svc.world import World
 )
 @click.option("--bind", help="HOST:PORT to listen on, instead of the setting.")
 @click.option(
+    "--certfile",
+    "tls_certfile",
+    metavar="FILE",
+    help="PEM certificate to answer with over TLS, instead of the setting.",
+)
+@click.option("--keyfile", "tls_keyfile", metavar="FILE", help="PEM key of that certificate, instead of the setting.")
+@click.option("--metrics-bind", help="HOST:PORT of GET /metrics, instead of the setting; '' for nowhere.")
+@click.option(
     "--config",
     "file",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -37,52 +44,22 @@ from svc.world import World
     help="TOML file of settings; SVC_* variables go before it.",
 )
 @click.option("--print-config", is_flag=True, help="Print all settings in force as TOML, and end.")
-def serve(directory: Path | None, bind: str | None, file: Path | None, print_config: bool) -> None:
-    """Run the service until SIGTERM, which drains and ends with status 0."""
-    config = settings(file)
-    if bind is not None:
-        config = msgspec.structs.replace(config, bind=bind)
+@click.option("--no-snapshot", is_flag=True, help="Upgrade an older store without keeping a copy of it before.")
+def serve(
+    directory: Path | None, file: Path | None, print_config: bool, no_snapshot: bool, **instead: str | None
+) -> None:
+    """Run the service until SIGTERM, which drains and ends with status 0. SIGHUP renews its certificate."""
+    given = {name: value for name, value in instead.items() if value is not None}
+    config = msgspec.structs.replace(settings(file), **given)
     if print_config:
         click.echo(as_toml(config), nl=False)
         return
     if directory is None:
         raise click.UsageError("name the data directory with --data or SVC_DATA")
     set_up_logging(config)
-    with opened_directory(directory, config, World.real(), create=False) as found:
-        trio.run(run_until_signalled, Service(config, World.real(), found, directory), config.bind)
-
-
-def set_up_logging(config: Config) -> None:
-    """One JSON line per entry on standard error, or coloured text for a person."""
-    renderer = (
-        structlog.processors.JSONRenderer()
-        if config.log_format == "json"
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
-    )
-    shared: list[structlog.typing.Processor] = [
-        structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-    ]
-    if config.log_format == "json":
-        shared.append(structlog.processors.format_exc_info)
-    structlog.configure(
-        processors=[*shared, renderer],
-        logger_factory=structlog.PrintLoggerFactory(cast("TextIO", _Steady(sys.stderr))),
-        cache_logger_on_first_use=True,
-    )
-
-
-class _Steady:
-    """A stream whose reader may go away: a log that nobody reads any more must not fail a request."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def write(self, text: str) -> int:
-        with suppress(OSError, ValueError):
-            self._stream.write(text)
-        return len(text)
-
-    def flush(self) -> None:
-        with suppress(OSError, ValueError):
-            self._stream.flush()
+    world = World.real()
+    upgrade_where_needed(directory, config, world, copy=not no_snapshot)
+    with opened_directory(directory, config, world, create=False) as found:
+        service = Service(config, world, found, directory)
+        tls = partial(read_tls, config)
+        trio.run(run_until_signalled, service, config.bind, config.metrics_bind, None, tls)

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import click
 
-from svc.cli.output import Refused, account, commit, data_option, json_option, opened, show
+from svc.cli.changes import Change, commit, go_on
+from svc.cli.output import Refused, account, data_option, json_option, opened, show
 from svc.domain.refusals import Refusal
+from svc.store.snapshot import Transaction
 from svc.store.transactions.erasure import erase_visitor, go_on_erasing
 from svc.world import World
 
@@ -27,10 +29,16 @@ def erase(organization_id: str, visitor_id: str, directory: Path, as_json: bool)
     """Erase a visitor with its events, their submissions and deferred reports, for good."""
     with opened(directory) as found:
         number = account(found, organization_id).organization.number
-        now_ms = World.real().now_ms()
-        ended = commit(found, partial(erase_visitor, number=number, visitor_id=visitor_id, now_ms=now_ms))
-        if isinstance(ended, Refusal):
-            raise Refused(f"{organization_id} has no visitor {visitor_id!r}")
+        world = World.real()
+        now_ms = world.now_ms()
+
+        def begin(transaction: Transaction) -> bool:
+            ended = erase_visitor(transaction, number, visitor_id, now_ms)
+            if isinstance(ended, Refusal):
+                raise Refused(f"{organization_id} has no visitor {visitor_id!r}")
+            return ended
+
+        ended = commit(found, world, begin, lambda _: Change(number, visitor_id))
         while not ended:
-            ended = commit(found, partial(go_on_erasing, number=number, raw_id=visitor_id.encode()))
+            ended = go_on(found, partial(go_on_erasing, number=number, raw_id=visitor_id.encode()))
     show({"organization_id": organization_id, "visitor_id": visitor_id, "status": "erased"}, as_json=as_json)

@@ -25,6 +25,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from svc.cli.output import Refused, json_option, show
+from svc.cli.recovery import recover
 from svc.domain.timestamps import timestamp
 from svc.world import World
 
@@ -49,7 +50,10 @@ secret_option = click.option(
 
 @click.group()
 def webhook() -> None:
-    """Receive and check webhooks while you build a receiver."""
+    """Receive and check webhooks while you build a receiver, and recover what an outage has failed."""
+
+
+webhook.add_command(recover)
 
 
 @webhook.command()

@@ -17,6 +17,7 @@ from werkzeug.exceptions import HTTPException
 from svc.http.edge import TrioConnection
 from svc.http.endpoint import Services
 from svc.http.exchange import Exchange
+from svc.http.traffic import Traffic
 
 
 class AppConnection(TrioConnection):
@@ -38,11 +39,11 @@ class App(QuartTrio):
 
     asgi_http_class = AppConnection
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, traffic: Traffic) -> None:
         super().__init__("svc", static_folder=None)
         self.config["BODY_TIMEOUT"] = None  # the edge bounds the request
         self.config["RESPONSE_TIMEOUT"] = None  # and each write
-        self.exchange = Exchange(services)
+        self.exchange = Exchange(services, traffic)
         self.register_error_handler(HTTPException, self._refused)
 
     async def _refused(self, error: HTTPException) -> Response:

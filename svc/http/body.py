@@ -6,10 +6,11 @@ interface 8. Nothing here raises on any input.
 
 from __future__ import annotations
 
+import json
 import re
 import zlib
 from functools import cache
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -23,6 +24,8 @@ MAX_WIRE_BYTES = MAX_BODY_BYTES + 4096
 """Before: gzip of bytes that do not shrink adds a few hundred."""
 MAX_DEPTH = 32
 MAX_VALUES = 20_000
+MAX_DIGITS = 512
+"""Of one number. A float ends at 309, and what a longer integer costs to read grows with the square of its length."""
 
 _UNSUPPORTED = Refusal("unsupported_media_type")
 _TOO_LARGE = Refusal("payload_too_large")
@@ -54,7 +57,7 @@ def _is_json(content_type: str) -> bool:
 
 
 def unpack(wire: bytes, content_type: str | None, content_encoding: str | None) -> bytes | Refusal:
-    """The body as it was before it was packed, within the limit."""
+    """The body as it was before it was packed, within the limits: size, depth, number of values."""
     body = wire
     if content_encoding is not None and content_encoding.strip().lower() == "gzip":
         unpacked = gunzip(wire)
@@ -63,7 +66,54 @@ def unpack(wire: bytes, content_type: str | None, content_encoding: str | None) 
         body = unpacked
     if len(body) > MAX_BODY_BYTES:
         return _TOO_LARGE
-    return _UNSUPPORTED if content_type is None and body else body
+    if content_type is None and body:
+        return _UNSUPPORTED
+    return beyond_bounds(body) or body
+
+
+def beyond_bounds(text: bytes) -> Refusal | None:
+    """Depth, number of values and size of numbers, by counting in the text, before anything is made of it.
+
+    Exact where the text is JSON; what is none, and passes, the decoder refuses.
+    """
+    if not _may_be_beyond(text):
+        return None
+    # Without what is escaped, every quote begins or ends a string, and every second part lies between two strings.
+    plain = text.replace(b"\\\\", b"").replace(b'\\"', b"")
+    if plain.count(b'"') > 4 * MAX_VALUES:  # a value may have a name
+        return _TOO_MANY_VALUES
+    outside = b'"'.join(plain.split(b'"')[::2]).translate(_AS_LISTS, b" \t\r\n")
+    brackets = outside.translate(None, _NO_BRACKETS)
+    if _MANY_OPENED in brackets:
+        return _TOO_DEEP
+    values = outside.count(b",") + outside.count(b"[") - outside.count(b"[]") + 1
+    if values > MAX_VALUES or _MANY_DIGITS in outside.translate(_AS_ZEROS):
+        return _TOO_MANY_VALUES
+    return _TOO_DEEP if _is_deeper(brackets, MAX_DEPTH) else None
+
+
+def _may_be_beyond(text: bytes) -> bool:
+    """Settles all but the largest reports: brackets and commas inside strings are counted with the others."""
+    containers = text.count(b"[") + text.count(b"{")
+    return (
+        containers > MAX_DEPTH
+        or containers + text.count(b",") + 1 > MAX_VALUES
+        or _MANY_DIGITS in text.translate(_AS_ZEROS)
+    )
+
+
+def _is_deeper(brackets: bytes, levels: int) -> bool:
+    """Takes the innermost lists away, level by level. Brackets that do not match are left to the decoder."""
+    for _ in range(levels):
+        brackets = brackets.replace(b"[]", b"")
+    return b"[]" in brackets
+
+
+_AS_LISTS = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]")
+_AS_ZEROS = bytes(ord("0") if byte in b"0123456789" else 0 for byte in range(256))
+_MANY_OPENED = b"[" * (MAX_DEPTH + 1)
+_MANY_DIGITS = b"0" * (MAX_DIGITS + 1)
 
 
 class _Sdk(msgspec.Struct):
@@ -97,11 +147,11 @@ def gunzip(wire: bytes) -> bytes | Refusal:
 
 
 def decode(body: bytes, kind: type[T]) -> T | Refusal:
-    """Strict JSON into a struct: UTF-8, no `NaN`, no name twice at the top, bounded depth and number of values."""
+    """Strict JSON into a struct: UTF-8, no `NaN`, no name twice at the top. Its bounds are `unpack`'s to check."""
     try:
         value = msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
-        return _wrong_json(body) or explain(str(error), "body")
+        return _MALFORMED_JSON if _is_malformed(body) else explain(str(error), "body")
     except (msgspec.DecodeError, UnicodeDecodeError):
         return _MALFORMED_JSON
     except RecursionError:
@@ -110,7 +160,7 @@ def decode(body: bytes, kind: type[T]) -> T | Refusal:
 
 
 def decode_object(raw: bytes, field: str) -> dict[str, Any] | Refusal:
-    """A free-form member of a decoded body, such as `signals`: any JSON object within the bounds."""
+    """A free-form member of a decoded body, such as `signals`: any JSON object."""
     if raw[:1] != b"{":
         return invalid(field, "wrong_type")
     try:
@@ -119,86 +169,46 @@ def decode_object(raw: bytes, field: str) -> dict[str, Any] | Refusal:
         return _MALFORMED_JSON
     except RecursionError:
         return _TOO_DEEP
-    return _beyond_bounds(raw, value, 1) or value
+    return value
 
 
-def _wrong_json(body: bytes) -> Refusal | None:
+def _is_malformed(body: bytes) -> bool:
     """A value of the wrong type is only worth naming when the text is JSON at all, to its end."""
     try:
-        value = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return _MALFORMED_JSON
-    except RecursionError:
-        return _TOO_DEEP
-    return _beyond_bounds(body, value, 0)
-
-
-def _beyond_bounds(raw: bytes, value: Any, depth: int) -> Refusal | None:
-    """Depth and number of values, `depth` levels being around `value` already.
-
-    Counting brackets and commas in the text bounds both from above, which settles all but the largest reports
-    without a walk.
-    """
-    containers = raw.count(b"[") + raw.count(b"{")
-    values = containers + raw.count(b",") + 1
-    if containers + depth <= MAX_DEPTH and values + depth <= MAX_VALUES:
-        return None
-    count = depth + 1
-    level: list[_Container] = [value] if _is_container(value) else []
-    while level:
-        inner: list[_Container] = []
-        for container in level:
-            count += len(container)
-            members = container.values() if isinstance(container, dict) else container
-            inner.extend(member for member in members if _is_container(member))
-        if count > MAX_VALUES:
-            return _TOO_MANY_VALUES
-        depth += 1
-        if inner and depth >= MAX_DEPTH:
-            return _TOO_DEEP
-        level = inner
-    return None
-
-
-_Container = dict[str, Any] | list[Any]
-
-
-def _is_container(value: Any) -> TypeGuard[_Container]:
-    return isinstance(value, dict | list)
+        msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return True
+    return False
 
 
 def _wrong_names(body: bytes, kind: type[msgspec.Struct]) -> Refusal | None:
     """No member name twice at the top level (decisions 1.4).
 
     The decoder keeps the last of two silently. Unknown names are refused already, so two members of one name spell it
-    out twice, or hide it behind an escape; when neither can be, the careful scan is not needed.
+    out twice, or hide it behind an escape; when neither can be, they are not looked at one by one.
     """
     if b"\\u" not in body and all(body.count(name) <= 1 for name in _quoted_names(kind)):
         return None
+    try:
+        # Objects as the pairs that they are written in; numbers, which do not matter here, as their length.
+        members = json.loads(
+            body.decode(errors="replace"), object_pairs_hook=list, parse_int=len, parse_float=len, strict=False
+        )
+    except ValueError:
+        return _MALFORMED_JSON
+    except RecursionError:
+        return _TOO_DEEP
     seen: set[str] = set()
-    depth = 0
-    previous = b""
-    for token in _TOKENS.finditer(body):
-        text = token.group()
-        if text in (b"{", b"["):
-            depth += 1
-        elif text in (b"}", b"]"):
-            depth -= 1
-        elif text == b":" and depth == 1:
-            name = str(msgspec.json.decode(previous))
-            if name in seen:
-                return invalid(name, "invalid_value")
-            seen.add(name)
-        previous = text
+    for name, _ in members:
+        if name in seen:
+            return invalid(name, "invalid_value")
+        seen.add(name)
     return None
 
 
 @cache
 def _quoted_names(kind: type[msgspec.Struct]) -> list[bytes]:
     return [b'"%b"' % name.encode() for name in kind.__struct_encode_fields__]
-
-
-_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:]')
 
 
 def explain(message: str, location: Location) -> Refusal:

@@ -1,33 +1,51 @@
 """The way a request beside identify changes anything: one job of the store's one writer, on disk before the answer.
 
 Several changes at once are each made upon what the one before left, since the store commits one group at a time; a
-caller that walks away while its change is on the way to the disk leaves a whole change behind or none.
+caller that walks away while its change is on the way to the disk leaves a whole change behind or none. What a
+management key changes is in the audit log by the same commit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
+import msgspec
 import structlog
 
+from svc.domain.audit import Actor, AuditRecord, asked
+from svc.domain.credentials import Key
 from svc.domain.refusals import Refusal
 from svc.http.authentication import Caller
 from svc.http.endpoint import Call, Services
 from svc.store.snapshot import Transaction
 from svc.store.store import StoreFull
+from svc.store.transactions.audit import audited
 from svc.store.transactions.keys import note_use, use_is_due
+from svc.store.transactions.webhook_endpoints import Issued
 
 log = structlog.get_logger()
 
 T = TypeVar("T")
 
 
-async def change(services: Services, call: Call, job: Callable[[Transaction], T]) -> T | Refusal:
+async def change(
+    services: Services, call: Call, job: Callable[[Transaction], T], *, into_reserve: bool = False
+) -> T | Refusal:
     """What the job returned, once it is durable; `503 service_unavailable` where the store has no room.
 
-    The use of the key is noted with it, at most once a minute (decisions 2.3). Raises what the job raised.
+    The use of the key is noted with it, at most once a minute (decisions 2.3); a management key's change is recorded
+    with it, once for a request. `into_reserve` as in `Store.write`. Raises what the job raised.
     """
+    if caller_of(call).key.kind == "management":
+        job = audited(job, call.request_id, partial(_record, call))
+    return await _commit(services, call, job, into_reserve=into_reserve)
+
+
+async def _commit(
+    services: Services, call: Call, job: Callable[[Transaction], T], *, into_reserve: bool = False
+) -> T | Refusal:
     caller = caller_of(call)
     use = use_is_due(caller.key, call.at_ms)
 
@@ -37,7 +55,7 @@ async def change(services: Services, call: Call, job: Callable[[Transaction], T]
         return job(transaction)
 
     try:
-        (outcome,) = await services.store.write([noted_job])
+        (outcome,) = await services.store.write([noted_job], into_reserve=into_reserve)
     except StoreFull as error:
         log.warning("nothing can be stored", request_id=str(call.request_id), reason=str(error))
         return Refusal("service_unavailable")
@@ -50,7 +68,7 @@ async def noted(services: Services, call: Call) -> Caller:
     """The caller of a route that only reads, its use noted, which costs a key one commit a minute."""
     caller = caller_of(call)
     if use_is_due(caller.key, call.at_ms):
-        await change(services, call, lambda _: None)  # where there is no room for it, the read goes on without
+        await _commit(services, call, lambda _: None)  # where there is no room for it, the read goes on without
     return caller
 
 
@@ -58,3 +76,37 @@ def caller_of(call: Call) -> Caller:
     """The caller of a route that takes a key."""
     assert call.caller is not None
     return call.caller
+
+
+def _record(call: Call, outcome: object) -> AuditRecord | None:
+    """Who asked for what; the path's first variable beside the organization is what was changed."""
+    if isinstance(outcome, Refusal):
+        return None
+    caller = caller_of(call)
+    named = {name: text for name, text in call.path.items() if name != "organization_id"}
+    subject = named.pop(next(iter(named))) if named else _made(outcome)
+    return AuditRecord(
+        at_ms=call.at_ms,
+        actor=Actor(
+            kind="management_key",
+            id=caller.key.id,
+            name=caller.key.name,
+            role=caller.key.role,
+            place=caller.facts.ip,
+        ),
+        action=call.operation_id,
+        organization=caller.organization.number,
+        subject=subject,
+        change=asked(named | ({} if call.body is None else msgspec.to_builtins(call.body))),
+    )
+
+
+def _made(outcome: object) -> str | None:
+    """The id of what a route without one in its path has made: a key, or a webhook endpoint."""
+    match outcome:
+        case Key(id=made):
+            return made
+        case Issued(registered=registered):
+            return registered.endpoint.id
+        case _:
+            return None

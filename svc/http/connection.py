@@ -28,6 +28,7 @@ from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import AppWrapper
 from hypercorn.utils import parse_socket_addr  # pyright: ignore[reportUnknownVariableType]  its argument is a bare tuple
 
+from svc.domain.eviction import Waiting, crowd_of, who_gives_way
 from svc.http.protocol import GuardedProtocol, GuardedStream, Headers, Phase
 
 LOGGER = logging.getLogger(__name__)
@@ -41,6 +42,11 @@ RECEIVE_BYTES = 65_536
 WRITE_BYTES = 65_536
 """What a client has to take within the time for one write."""
 RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+SHARE_THAT_GIVES_WAY = 16
+"""One in so many connections goes at once when the edge is full, so that a flood does not have them all looked at again
+for each newcomer."""
+FULL_FOR_S = 0.05
+"""How long nobody is looked for again after nobody could go."""
 
 
 class EdgeLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +67,8 @@ class EdgeLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Between two requests on one connection."""
     drain_timeout_s: float = 10.0
     """How long running requests may go on once the shutdown has begun."""
+    drain_patience_s: float = 2.0
+    """How long a request that has begun may still take to arrive then."""
     linger_timeout_s: float = 2.0
     """How long unread input is thrown away behind an early answer. Closing at once would make the kernel send a reset,
     which can destroy the answer before the client has read it (RFC 9112, 9.6)."""
@@ -82,14 +90,32 @@ class Shared:
     connections: set[Connection] = field(default_factory=set["Connection"])
     accepted: int = 0
     over_cap: int = 0
+    evicted: int = 0
     closed_idle: int = 0
     cut_reading: int = 0
     cut_writing: int = 0
     malformed: int = 0
+    _full_until: float = -inf
 
     @property
     def draining(self) -> bool:
         return self.context.terminated.is_set()
+
+    def has_room(self) -> bool:
+        """Whether another connection can be taken, if need be in the place of some that wait for their clients."""
+        most = self.limits.max_connections
+        if len(self.connections) < most:
+            return True
+        now = trio.current_time()
+        if now < self._full_until:
+            return False
+        waiting = [(one, waits) for one in self.connections if (waits := one.waits()) is not None]
+        leaving = who_gives_way([waits for _, waits in waiting], max(1, most // SHARE_THAT_GIVES_WAY), now)
+        for position in leaving:
+            waiting[position][0].give_way()
+        self.evicted += len(leaving)
+        self._full_until = -inf if leaving else now + FULL_FOR_S
+        return bool(leaving)
 
     def refusal(self, status: int) -> bytes:
         """A whole answer of the edge's own, after which the connection is closed."""
@@ -110,11 +136,17 @@ class Connection:
         self._is_tls = isinstance(stream, trio.SSLStream)
         self._protocol: GuardedProtocol
         self._nursery: trio.Nursery
+        self._life = trio.CancelScope()
         self._watch = trio.CancelScope()
-        """Around everything; its deadline is what the present phase allows."""
+        """Around everything but the handshake and the end; its deadline is what the present phase allows."""
         self._reading = trio.CancelScope()
         self._room: trio.Event | None = None
-        self._began_at = 0.0
+        self._arrives_by = inf
+        """When all of the present request has to be there."""
+        self._crowd = ""
+        self._waits_since: float | None = trio.current_time()
+        """Since when the client has to act next; `None` while it waits for this service."""
+        self._is_discarding = False
         self._pending: list[bytes] = []
         self._lingers = False
         self._has_left = False
@@ -123,8 +155,9 @@ class Connection:
     async def run(self) -> None:
         self.shared.connections.add(self)
         try:
-            if not self.shared.draining and await self._open():
-                await self._serve()
+            with self._life:
+                if not self.shared.draining and await self._open():
+                    await self._serve()
         finally:
             self.shared.connections.discard(self)
             if self._is_cut:
@@ -133,9 +166,28 @@ class Connection:
                     self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE)
             self._socket.close()
 
-    def close_if_idle(self) -> None:
+    def drain(self) -> None:
+        """The shutdown has begun: there is no other request, and the present one has to arrive soon."""
         if self.phase is Phase.IDLE:
             self.close_soon(linger=False)
+        elif self.phase in {Phase.HEAD, Phase.BODY}:
+            self._arrives_by = min(self._arrives_by, trio.current_time() + self.shared.limits.drain_patience_s)
+            self._set_deadline()
+
+    def waits(self) -> Waiting | None:
+        if self._waits_since is None:
+            return None
+        is_in_request = self.phase is not Phase.IDLE and not self._is_discarding
+        return Waiting(self._crowd, self._waits_since, is_in_request)
+
+    def give_way(self) -> None:
+        """End at once, whatever the client was about to do. Who has begun a request is told so, without any waiting."""
+        self.shared.connections.discard(self)
+        if self.phase in {Phase.HEAD, Phase.BODY} and not self._is_tls:
+            with suppress(OSError):
+                os.write(self._socket.fileno(), self.shared.refusal(503))
+        self._waits_since = None
+        self._life.cancel()
 
     # What the protocol asks of its connection
 
@@ -154,6 +206,7 @@ class Connection:
         if self.phase is Phase.BODY:
             self.phase = Phase.ANSWER
             self._watch.deadline = inf
+        self._waits_since = None
 
     async def refuse(self, status: int) -> None:
         """Answer in the edge's own name, and close."""
@@ -169,6 +222,7 @@ class Connection:
     def close_soon(self, *, linger: bool) -> None:
         """Read no more, and close when the handler has ended. The handler is left to end by itself."""
         self.phase = Phase.CLOSING
+        self._waits_since = None
         self._lingers = self._lingers or linger
         self._watch.deadline = trio.current_time() + self.shared.limits.write_timeout_s
         self._reading.cancel()
@@ -182,24 +236,25 @@ class Connection:
 
     async def flush(self) -> None:
         """Write what is pending, within the time for one write."""
-        data = b"".join(self._pending)
-        self._pending.clear()
-        if self._is_cut or not data:
+        parts, self._pending = self._pending, []
+        if self._is_cut or not parts:
             return
+        sent = 0
         if not self._is_tls:
             # Nearly every answer fits into the kernel's buffer: one system call, no cancel scope, no turn of the loop.
             try:
-                sent = os.write(self._socket.fileno(), data)
+                sent = os.writev(self._socket.fileno(), parts)
             except BlockingIOError:
-                sent = 0
+                pass
             except OSError:
                 self._cut()
                 return
-            if sent == len(data):
-                return
-            await self._write_patiently(memoryview(data)[sent:])
-        else:
-            await self._write_patiently(data)
+        elif sum(map(len, parts)) <= WRITE_BYTES:
+            parts = [b"".join(parts)]  # one record
+        for part in parts:  # not joined: what many clients are slow to take is in memory once
+            if sent < len(part) and not self._is_cut:
+                await self._write_patiently(memoryview(part)[sent:])
+            sent = max(0, sent - len(part))
 
     # Its own life
 
@@ -207,13 +262,14 @@ class Connection:
         """The TLS handshake, and who is there."""
         limits = self.shared.limits
         try:
+            client = parse_socket_addr(self._socket.family, self._socket.getpeername())
+            server = parse_socket_addr(self._socket.family, self._socket.getsockname())
+            self._crowd = "" if client is None else crowd_of(client[0])
             if isinstance(self._stream, trio.SSLStream):
                 with trio.fail_after(limits.request_timeout_s):
                     await self._stream.do_handshake()
                 if self._stream.selected_alpn_protocol() not in {None, "http/1.1"}:
                     return False
-            client = parse_socket_addr(self._socket.family, self._socket.getpeername())
-            server = parse_socket_addr(self._socket.family, self._socket.getsockname())
         except trio.TooSlowError:
             self.shared.cut_reading += 1
             return False
@@ -252,20 +308,21 @@ class Connection:
             if not data:
                 return
             if self.phase is Phase.IDLE:
-                self._began_at = trio.current_time()
+                self._waits_since = trio.current_time()
+                self._arrives_by = self._waits_since + limits.request_timeout_s
             await self._protocol.receive(data)
             self._set_deadline()
 
     def _set_deadline(self) -> None:
-        limits = self.shared.limits
         if self.phase is Phase.IDLE:
             self.phase = Phase.HEAD
         if self.phase is Phase.ANSWER:
             deadline = inf
+            self._waits_since = None
         elif self.phase is Phase.HEAD:
-            deadline = self._began_at + limits.request_timeout_s
+            deadline = self._arrives_by
         elif self.phase is Phase.BODY:
-            deadline = self._began_at + limits.request_timeout_s + limits.body_grace_s
+            deadline = self._arrives_by + self.shared.limits.body_grace_s
         else:
             return
         if self._watch.deadline != deadline:
@@ -275,11 +332,11 @@ class Connection:
         if self._has_left or self._is_cut:  # what it sent behind this request is nobody's any more
             self.close_soon(linger=False)
             return
-        now = trio.current_time()
+        now = self._waits_since = trio.current_time()
         self.phase = Phase.IDLE
         self.make_room()
         if self._protocol.read_ahead_bytes:
-            self._began_at = now
+            self._arrives_by = now + self.shared.limits.request_timeout_s
             await self._protocol.resume()
             self._set_deadline()
         else:
@@ -300,13 +357,14 @@ class Connection:
                 raise others from None
         await stream.app_send(None)
 
-    async def _write_patiently(self, data: bytes | memoryview) -> None:
+    async def _write_patiently(self, rest: memoryview) -> None:
         """Piece by piece: a slow client is served for as long as it goes on reading."""
-        rest = memoryview(data)
+        waited_since = self._waits_since
         with trio.CancelScope() as patience:
             try:
                 while rest:
-                    patience.deadline = trio.current_time() + self.shared.limits.write_timeout_s
+                    self._waits_since = trio.current_time()
+                    patience.deadline = self._waits_since + self.shared.limits.write_timeout_s
                     await self._stream.send_all(bytes(rest[:WRITE_BYTES]))
                     rest = rest[WRITE_BYTES:]
             except (trio.BrokenResourceError, trio.ClosedResourceError, trio.BusyResourceError):
@@ -314,6 +372,7 @@ class Connection:
             except trio.Cancelled:
                 self._is_cut = True
                 raise
+        self._waits_since = waited_since
         if patience.cancelled_caught:
             self.shared.cut_writing += 1
             self._cut()
@@ -333,6 +392,8 @@ class Connection:
 
     async def _discard_input(self) -> None:
         remaining = self.shared.limits.linger_bytes
+        self._is_discarding = True
+        self._waits_since = trio.current_time()
         with (
             trio.move_on_after(self.shared.limits.linger_timeout_s),
             suppress(trio.BrokenResourceError, trio.ClosedResourceError),

@@ -94,7 +94,7 @@ def _served(asset: Asset, call: Call) -> Outcome:
         if takes_gzip(call.headers.get("accept-encoding", "")):
             headers["Content-Encoding"] = "gzip"
         else:
-            content = gzip.decompress(content)
+            content = _unpacked(asset.file)
     return _unless_known(File(content, asset.media_type), _tag(content), call, headers)
 
 
@@ -119,6 +119,11 @@ def takes_gzip(accepted: str) -> bool:
 @cache
 def _read(name: str) -> bytes:
     return _FOLDER.joinpath(name).read_bytes()
+
+
+@cache
+def _unpacked(name: str) -> bytes:
+    return gzip.decompress(_read(name))
 
 
 @cache

@@ -8,8 +8,8 @@ hypercorn 0.18 and quart-trio 0.12 do wrong as they come; each mend has its raw-
    connection, so that idle connections never time out, a shutdown waits its whole grace time and an early 413 hangs.
    Here only the edge cancels a handler, and only while its answer has not begun.
 2. An early answer left the connection open for ever; now it says `Connection: close` and is followed by a bounded
-   lingering close. A client that never reads, trickles or is silent is cut off; there is a cap on connections; and
-   nothing but HTTP/1.1 is spoken.
+   lingering close. A client that never reads, trickles or is silent is cut off, and sooner when others want its place
+   under the cap on connections (`svc/domain/eviction.py`); and nothing but HTTP/1.1 is spoken.
 3. Framing that two parsers could read in two ways is answered 400 and closed: one answer, never two requests of one.
 4. The edge's own answers carry the project's error body, made by a callable that the caller passes in.
 5. No Server header, and nothing on stderr for what a client does wrong.
@@ -42,13 +42,14 @@ from werkzeug.exceptions import ClientDisconnected
 
 from svc.http.connection import AnyStream, Connection, EdgeLimits, Refuse, Shared
 from svc.http.protocol import Headers
+from svc.http.tls import TlsListener
 
-__all__ = ["Edge", "EdgeLimits", "EdgeStatistics", "Refuse", "TrioConnection", "open_listeners", "serve"]
+__all__ = ["Edge", "EdgeLimits", "EdgeStatistics", "Refuse", "TrioConnection", "addresses", "open_listeners", "serve"]
 
 LOGGER = logging.getLogger(__name__)
 BIND = re.compile(r"(\[(?P<ipv6>[0-9a-fA-F:.]+)\]|(?P<host>[^:\[\]]*)):(?P<port>[0-9]{1,5})")
 
-AnyListener = trio.SocketListener | trio.SSLListener[trio.SocketStream]
+AnyListener = trio.SocketListener | TlsListener
 
 
 class EdgeStatistics(msgspec.Struct, frozen=True):
@@ -59,7 +60,9 @@ class EdgeStatistics(msgspec.Struct, frozen=True):
     connections_accepted: int
     """Connections taken in under the cap."""
     connections_refused: int
-    """Connections closed at once because the cap was reached."""
+    """Connections closed at once because the cap was reached and none could give way."""
+    connections_evicted: int
+    """Connections that waited for their client and gave way to a new one because the cap was reached."""
     connections_closed_idle: int
     """Connections closed because no request began in time. Normal life, unless it is most of the accepted."""
     connections_cut_reading: int
@@ -75,7 +78,7 @@ class Edge:
 
     def __init__(self, shared: Shared, listeners: Sequence[AnyListener]) -> None:
         self._shared = shared
-        self.addresses: list[Any] = [_socket_of(listener).getsockname() for listener in listeners]
+        self.addresses: list[Any] = addresses(listeners)
         """Where it listens, in the order of the listeners: the way to a port that the kernel chose."""
 
     def statistics(self) -> EdgeStatistics:
@@ -84,6 +87,7 @@ class Edge:
             connections_open=len(shared.connections),
             connections_accepted=shared.accepted,
             connections_refused=shared.over_cap,
+            connections_evicted=shared.evicted,
             connections_closed_idle=shared.closed_idle,
             connections_cut_reading=shared.cut_reading,
             connections_cut_writing=shared.cut_writing,
@@ -102,8 +106,9 @@ async def serve(
 ) -> None:
     """Serve `app` until `shutdown` is set, then drain and return, at the latest `drain_timeout_s` later.
 
-    The drain closes the listeners and the idle connections at once, lets running requests finish, and closes by force
-    what is left at its end, however little a client reads. Listeners are closed here in any case.
+    The drain closes the listeners and the idle connections at once, gives requests that are still arriving
+    `drain_patience_s`, lets running ones finish, and closes by force what is left at its end, however little a client
+    reads. Listeners are closed here in any case.
 
     `refuse(status)` gives body and headers for the edge's own answers. With `nursery.start` the caller gets the `Edge`.
     A Quart application needs `asgi_http_class = TrioConnection`, or its handlers outlive clients that went away.
@@ -122,16 +127,16 @@ async def serve(
             await context.terminated.set()  # first, so that no answer promises a connection that will not be there
             accepting.cancel_scope.cancel()
         for connection in list(shared.connections):
-            connection.close_if_idle()
+            connection.drain()
         connections.cancel_scope.deadline = trio.current_time() + limits.drain_timeout_s
 
 
 async def open_listeners(
     bind: str, backlog: int, *, ssl_context: ssl.SSLContext | None = None
-) -> list[trio.SocketListener] | list[trio.SSLListener[trio.SocketStream]]:
+) -> list[trio.SocketListener] | list[TlsListener]:
     """Listen on `host:port`; a host name with several addresses gives several listeners, no host means every address.
 
-    With `ssl_context` the listeners speak TLS, offering http/1.1 and nothing else.
+    With `ssl_context` the listeners speak TLS.
     """
     parts = BIND.fullmatch(bind)
     if parts is None or int(parts["port"]) > 65_535:
@@ -140,12 +145,11 @@ async def open_listeners(
     listeners = await trio.open_tcp_listeners(int(parts["port"]), host=host, backlog=backlog)
     if ssl_context is None:
         return listeners
-    ssl_context.set_alpn_protocols(["http/1.1"])
-    return [trio.SSLListener(listener, ssl_context, https_compatible=True) for listener in listeners]
+    return [TlsListener(listener, ssl_context) for listener in listeners]
 
 
 async def _accept(shared: Shared, stream: AnyStream) -> None:
-    """Serve a connection, or close it at once when there are too many.
+    """Serve a connection, or close it at once when there are too many and none of them can give way.
 
     Closing is better for operators than to stop accepting: a client or a load balancer learns at once that this
     process is full and can go elsewhere, and it shows in the statistics. Connections left in the kernel's queue would
@@ -153,7 +157,7 @@ async def _accept(shared: Shared, stream: AnyStream) -> None:
 
     The 503 is one attempt that costs no waiting: whoever sends its request only afterwards may see a reset instead.
     """
-    if len(shared.connections) < shared.limits.max_connections:
+    if shared.has_room():
         shared.accepted += 1
         try:
             await Connection(shared, stream).run()
@@ -168,10 +172,13 @@ async def _accept(shared: Shared, stream: AnyStream) -> None:
             return
 
 
+def addresses(listeners: Sequence[AnyListener]) -> list[Any]:
+    """Where they listen, in their order."""
+    return [_socket_of(listener).getsockname() for listener in listeners]
+
+
 def _socket_of(listener: AnyListener) -> trio.socket.SocketType:
-    if isinstance(listener, trio.SSLListener):
-        return listener.transport_listener.socket  # pyright: ignore  (trio types it as any listener)
-    return listener.socket
+    return (listener.transport_listener if isinstance(listener, TlsListener) else listener).socket
 
 
 class _EdgeConfig(Config):

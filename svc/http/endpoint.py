@@ -11,11 +11,25 @@ import msgspec
 
 from svc.actors.mailbox import Mailbox
 from svc.actors.messages import Identify
-from svc.domain.refusals import Refusal
+from svc.actors.outbox import Outbox
+from svc.domain.refusals import Issue, Refusal
 from svc.domain.webhooks.refused import RefusedRequest
 from svc.http.authentication import Caller, Gate
 from svc.store.store import Store
 from svc.world import World
+
+
+class Webhooks(NamedTuple):
+    """What the routes about webhooks need beside the store."""
+
+    outbox: Outbox
+    """To be told of every change."""
+    secrets_key: bytes
+    """As in `svc.domain.webhooks.signature`."""
+    cursors_key: bytes
+    """As in `svc.domain.webhooks.cursor`."""
+    check_target: Callable[[str], Awaitable[Issue | None]]
+    """What is the matter with a URL as a target, in a few seconds at most."""
 
 
 class Services(NamedTuple):
@@ -31,6 +45,7 @@ class Services(NamedTuple):
     """`ok`, `missing` or `stale`, now."""
     note_refusal: Callable[[RefusedRequest], None]
     """Has subscribers told of it; never waits."""
+    webhooks: Webhooks
     request_timeout_s: float
 
 
@@ -38,6 +53,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """One request whose key, body and query have been judged."""
 
     request_id: UUID
+    operation_id: str
+    """Of the route."""
     at_ms: int
     """When it arrived; the only reading of the clock."""
     headers: dict[str, str]

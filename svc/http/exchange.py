@@ -6,6 +6,8 @@ of arrival are made here, once. ASGI messages come in and go out; no framework i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 from uuid import UUID
 
@@ -21,10 +23,11 @@ from svc.domain.webhooks.refused import TOLD, RefusedRequest
 from svc.http.authentication import Caller, authenticate, claimed_platform, forbidden, platform_refusal
 from svc.http.body import MAX_WIRE_BYTES, acceptable, decode, sdk_platform, unpack
 from svc.http.endpoint import Call, File, Outcome, Services
+from svc.http.paths import Found, Paths, Place
 from svc.http.query import read_query
 from svc.http.route import Route
-from svc.http.routes import Found, Paths, Place
 from svc.http.schema import error_body
+from svc.http.traffic import PREFLIGHT, Passing, Traffic
 from svc.world import World
 
 log = structlog.get_logger()
@@ -35,6 +38,9 @@ PREFLIGHT_HEADERS = {
     "Access-Control-Allow-Headers": "x-api-key, idempotency-key, content-type, content-encoding, x-svc-sdk-platform",
     "Access-Control-Max-Age": "7200",
 }
+
+LARGE_BODY_BYTES = 65_536
+"""Unpacking one of these takes milliseconds, and so does decoding it: others have a turn in between."""
 
 _encoder = msgspec.json.Encoder()
 
@@ -50,8 +56,9 @@ class Answer(NamedTuple):
 class Exchange:
     """Answers requests from the table of routes."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, traffic: Traffic) -> None:
         self._services = services
+        self._traffic = traffic
         self._paths = Paths()
 
     def knows(self, path: str) -> bool:
@@ -59,29 +66,47 @@ class Exchange:
 
     async def answer(self, scope: HTTPScope, receive: ASGIReceiveCallable) -> Answer:
         """Every request for a known path gets exactly one answer, a fault of this program included."""
+        passing = self._begin()
+        answer: Answer | None = None
+        try:
+            answer = await self._answer(scope, receive, passing)
+            return answer
+        finally:
+            self._traffic.ended(passing, None if answer is None else answer.status)
+
+    def refuse(self, code: str) -> Answer:
+        """The answer to a request for a path that the table does not know."""
+        passing = self._begin()
+        answer = _refused(passing, Refusal(code))
+        self._traffic.ended(passing, answer.status)
+        return answer
+
+    def _begin(self) -> Passing:
         at_ms = self._services.world.now_ms()
-        request_id = self._services.world.request_id(at_ms)
+        return self._traffic.began(self._services.world.request_id(at_ms), at_ms)
+
+    async def _answer(self, scope: HTTPScope, receive: ASGIReceiveCallable, passing: Passing) -> Answer:
         headers = _read_headers(scope)
         found, method = self._paths.find(scope["path"]), scope["method"]
         if found is None:
-            return render(request_id, Outcome(Refusal("not_found")), None)
+            return _refused(passing, Refusal("not_found"))
         place = found.place
         route = place.routes.get("GET" if method == "HEAD" else method)
         origin = headers.get("origin") if place.from_browsers else None
         if method == "OPTIONS" and place.from_browsers:
-            return _preflight(request_id, origin, place)
+            passing.operation_id = PREFLIGHT
+            return _preflight(passing.request_id, origin, place)
         if route is None:
-            return render(request_id, Outcome(Refusal("method_not_allowed"), headers={"Allow": place.allow}), origin)
+            return _refused(passing, Refusal("method_not_allowed"), origin, {"Allow": place.allow})
+        passing.operation_id = route.operation_id
         try:
-            outcome = await self._run(route, found, scope, receive, request_id, at_ms, headers)
+            outcome = await self._run(route, found, scope, receive, passing, headers)
         except Exception:
-            log.exception("request failed", request_id=str(request_id), operation=route.operation_id)
+            log.exception("request failed", request_id=str(passing.request_id), operation=route.operation_id)
             outcome = Outcome(Refusal("internal_error"))
-        return render(request_id, outcome, origin)
-
-    def refuse(self, code: str) -> Answer:
-        """The answer to a request for a path that the table does not know."""
-        return render(self._services.world.request_id(self._services.world.now_ms()), Outcome(Refusal(code)), None)
+        if isinstance(outcome.body, Refusal):
+            passing.refusal = outcome.body
+        return render(passing.request_id, outcome, origin)
 
     async def _run(
         self,
@@ -89,15 +114,16 @@ class Exchange:
         place: Found,
         scope: HTTPScope,
         receive: ASGIReceiveCallable,
-        request_id: UUID,
-        at_ms: int,
+        passing: Passing,
         headers: dict[str, str],
     ) -> Outcome:
+        request_id, at_ms = passing.request_id, passing.at_ms
         caller = self._authenticate(route, scope, at_ms, headers) if route.kinds else None
         if isinstance(caller, Refusal):
-            outcome, key, ip = _refused(caller, request_id), caller.key, None
+            outcome, key, ip = Outcome(caller), caller.key, None
             origin = normalise_origin(headers.get("origin", ""))
         else:
+            passing.caller = caller
             outcome = await self._judge(route, place, scope, receive, request_id, at_ms, headers, caller)
             key = None if caller is None else caller.applied
             origin, ip = (None, None) if caller is None else (caller.origin, caller.facts.ip)
@@ -139,16 +165,16 @@ class Exchange:
         if caller is not None:
             refusal = forbidden(caller, place.path.get("organization_id"), route.role)
             if refusal is not None:
-                return _refused(refusal, request_id)
+                return Outcome(refusal)
         body: msgspec.Struct | Refusal | None = None
         platform = None
         if route.body is not None:
             json = await self._json(receive, headers)
             platform = None if isinstance(json, Refusal) else sdk_platform(json)
-            body = json if isinstance(json, Refusal) else decode(json, route.body)
+            body = json if isinstance(json, Refusal) else decode(json or route.empty_body, route.body)
         platform = platform or claimed_platform(headers)
         if caller is not None and (refusal := platform_refusal(caller, platform)) is not None:
-            return _refused(refusal, request_id)
+            return Outcome(refusal)
         if isinstance(body, Refusal):
             return Outcome(body)
         query = read_query(scope["query_string"], route.query)
@@ -156,6 +182,7 @@ class Exchange:
             return Outcome(query)
         call = Call(
             request_id=request_id,
+            operation_id=route.operation_id,
             at_ms=at_ms,
             headers=headers,
             caller=caller,
@@ -179,7 +206,10 @@ class Exchange:
         if refusal is not None:
             return refusal
         wire = await _receive_body(receive, self._services.request_timeout_s)
-        return wire if isinstance(wire, Refusal) else unpack(wire, content_type, encoding)
+        body = wire if isinstance(wire, Refusal) else unpack(wire, content_type, encoding)
+        if isinstance(body, bytes) and len(body) > LARGE_BODY_BYTES:
+            await trio.lowlevel.checkpoint()
+        return body
 
 
 async def _receive_body(receive: ASGIReceiveCallable, timeout_s: float) -> bytes | Refusal:
@@ -216,10 +246,12 @@ def _read_headers(scope: HTTPScope) -> dict[str, str]:
     return headers
 
 
-def _refused(refusal: Refusal, request_id: UUID) -> Outcome:
-    if refusal.code == "unauthorized":
-        log.info("refused", request_id=str(request_id), code=refusal.code, reason=refusal.reason)
-    return Outcome(refusal)
+def _refused(
+    passing: Passing, refusal: Refusal, origin: str | None = None, headers: Mapping[str, str] = MappingProxyType({})
+) -> Answer:
+    """The answer to a request that reaches no route."""
+    passing.refusal = refusal
+    return render(passing.request_id, Outcome(refusal, headers=headers), origin)
 
 
 def _preflight(request_id: UUID, origin: str | None, place: Place) -> Answer:

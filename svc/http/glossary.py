@@ -20,6 +20,9 @@ Json = dict[str, Any]
 _A_TIME = "2026-01-05T10:00:00.000Z"
 _A_REQUEST = "019b8d2f-3c40-7a51-9d0e-6f1b2c3d4e5f"
 _A_VISITOR = "0qppzPLvL54VURDkQrfS"
+_AN_EVENT = "019b8d2f-3c40-7f03-8a11-52d7c0e94b6a"
+_AN_ENDPOINT = "whk_9sD2kLm4Qp7Rt1VwXz5B"
+_A_CURSOR = "AZuNLzxAfFGdDm8bLD1OX1OKp9pTEb2H"
 _REPORT = {
     "userAgent": "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0",
     "platform": "Linux x86_64",
@@ -48,6 +51,9 @@ def _open(*values: str) -> Json:
 _TIME: Json = {"format": "date-time"}
 _UUID: Json = {"format": "uuid"}
 _SIGNAL_GROUPS = tuple(dict.fromkeys(signal.group for signal in SIGNALS.values()))
+
+
+_LIVE_OR_TEST = Term("`live`: production traffic; `test`: staging and development.", "live")
 
 
 def _id(prefix: str) -> Json:
@@ -192,18 +198,60 @@ TERMS: dict[str, Term] = {
     "updated_by_user_id": Term("The member who saved it.", "user_1"),
     "SignalsBody.signals": Term("Every signal."),
     "SignalBody.name": Term("Permanent name of the signal.", "automation"),
-    "description": Term("What it means.", "The browser is driven by a program."),
+    "SignalBody.description": Term("What it means.", "The browser is driven by a program."),
     "default_weights": Term("Platform to default weight.", {"web": 40}),
     "mode": Term("The mode in which it fires.", "method"),
     "since": Term("Version that introduced it.", "1"),
     "path.platform": Term("Platform whose weights are meant.", "web", {"enum": list(PLATFORMS)}),
+    # webhooks
+    "url": Term(
+        "Where deliveries go: `https`, without user info or fragment, and every address of its host public.",
+        "https://shop.example/hooks/svc",
+    ),
+    "description": Term("A note for people.", "orders"),
+    "CreateWebhookBody.environment": _LIVE_OR_TEST,
+    "UpdateWebhookBody.environment": _LIVE_OR_TEST,
+    "CreateWebhookBody.events": Term("Types of events to be told of.", ["identification.completed", "visitor.suspect"]),
+    "events": Term("Types of events that it is told of.", ["identification.completed", "visitor.suspect"]),
+    "paused": Term("`true` holds deliveries back, `false` lets them go on.", False),
+    "previous_secret_valid_hours": Term("For how long the previous secret signs along.", 24),
+    "event_id": Term("Id of the event.", _AN_EVENT, _UUID),
+    "WebhookBody.id": Term("Id of the endpoint.", _AN_ENDPOINT, _id("whk_")),
+    "webhook_id": Term("Id of the endpoint.", _AN_ENDPOINT),
+    "endpoint_id": Term("Id of the endpoint.", _AN_ENDPOINT, _id("whk_")),
+    "endpoint_url": Term("Where it was sent.", "https://shop.example/hooks/svc"),
+    "WebhookBody.environment": _LIVE_OR_TEST,
+    "secret_last4": Term("Last four characters of the signing secret.", "x7Qe"),
+    "previous_secret_expires_at": Term("When the previous secret stops signing.", _A_TIME),
+    "delivered_24h": Term("Attempts in the last 24 hours that succeeded.", 1250),
+    "failed_24h": Term("Attempts in the last 24 hours that failed.", 3),
+    "last_delivery_at": Term("When it was last sent to.", _A_TIME),
+    "endpoints": Term("The endpoints."),
+    "endpoint": Term("The endpoint."),
+    "IssuedWebhookBody.secret": Term("The whole signing secret, shown this once.", "svc_whsec_..."),
+    "ListWebhookDeliveriesQuery.environment": Term("Only attempts of these endpoints.", "all"),
+    "cursor": Term("`next_cursor` of the page before; the first page when left out.", _A_CURSOR),
+    "deliveries": Term("The attempts."),
+    "next_cursor": Term("For the next page; left out on the last one.", _A_CURSOR),
+    "WebhookDeliveryBody.id": Term("UUIDv7 of the attempt; it sorts by time.", _A_REQUEST, _UUID),
+    "event": Term("Type of the event.", "identification.completed"),
+    "WebhookDeliveryBody.environment": Term("Environment of the endpoint when the event happened.", "live"),
+    "WebhookDeliveryBody.status": Term(
+        "`delivered`; `retrying`: failed, and another attempt will follow; `failed`: failed, and none will.", "retrying"
+    ),
+    "response_code": Term("The receiver's status.", 503),
+    "duration_ms": Term("How long the attempt took, in milliseconds.", 87),
+    "attempt": Term("Which attempt of its delivery it was, from 1.", 1, {"minimum": 1}),
+    "WebhookDeliveryBody.error": Term("Why it failed; left out on success.", "http_status"),
     # health
     "HealthBody.status": Term("The process is up.", "ok"),
     "version": Term("Version of the service.", "0.1.0"),
     "ReadinessBody.status": Term("Whether it can serve.", "ready"),
     "checks": Term("What that depends on, part by part."),
     "store": Term("`full` when writes find no room.", "ok"),
-    "webhooks": Term("State of the deliveries.", "ok"),
+    "webhooks": Term(
+        "`behind` while a delivery to an endpoint that answers is over a minute late; it never fails readiness.", "ok"
+    ),
     "network_data": Term("State of the network databases; it never fails readiness.", "ok"),
     # errors
     "error": Term("What was refused."),

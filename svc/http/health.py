@@ -16,11 +16,11 @@ async def healthz(_: Services, __: Call) -> Outcome:
 
 
 async def readyz(services: Services, _: Call) -> Outcome:
-    """`503` while the last write found no room; a write that fits makes it ready again."""
-    full = services.store.statistics().full
+    """`503` while there is no room for another write; one that fits makes it ready again."""
+    full = services.store.is_full
     checks = ReadinessChecks(
         store="full" if full else "ok",
-        webhooks="off",
+        webhooks="behind" if services.webhooks.outbox.is_behind() else "ok",
         network_data=cast("Literal['ok', 'missing', 'stale']", services.network_data()),
     )
     if full:

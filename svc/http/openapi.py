@@ -96,7 +96,7 @@ def _operation(route: Route) -> Json:
     if parameters:
         operation["parameters"] = parameters
     if route.body is not None:
-        operation["requestBody"] = {"required": True, "content": _content([route.body])}
+        operation["requestBody"] = {"required": route.body_required, "content": _content([route.body])}
     operation["responses"] = _responses(route, words.answer_headers)
     return operation
 

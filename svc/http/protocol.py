@@ -35,6 +35,15 @@ Address = tuple[str, int] | None
 
 LINE_TROUBLE = re.compile(rb"(?<!\r)\n|\r[^\n]|\n[ \t]")
 """A line feed alone, a carriage return alone, a folded line (RFC 9112, 2.2 and 5.2)."""
+CHUNK_LINE = re.compile(rb"[0-9a-fA-F]{1,8}(?:[ \t]*;[\t\x20-\x7e\x80-\xff]{0,256})?\r\n")
+"""A size that fits into 32 bits, since not every parser has more, and extensions that are text (RFC 9112, 7.1.1)."""
+MOST_FIELDS = 128
+MOST_CHUNKS = 4_096
+"""In one body. Each costs 10 us to read, so that tiny ones are a way to keep a server busy."""
+CHUNKS_AT_ONCE = 64
+"""Then everybody else has a turn."""
+NOT_IN_TRAILERS = frozenset({b"content-length", b"transfer-encoding", b"host"})
+"""They say where a request ends and whose it is, which has been settled by then (RFC 9110, 6.5.1)."""
 HOST = re.compile(rb"[\w.~!$&'()*+,;=%:\[\]-]*", re.ASCII)
 """uri-host [ ":" port ] of RFC 3986; nothing that could start a path, a query or user information."""
 WHOLE_REQUEST_READ = {
@@ -73,11 +82,13 @@ class Link(Protocol):
 
 
 class StrictLines(ReceiveBuffer):
-    """h11's input buffer, refusing lines that do not end in CRLF, folded lines and heads over the limit."""
+    """h11's input buffer, refusing lines that do not end in CRLF, folded lines, heads over the limit, odd chunks."""
 
     def __init__(self, max_bytes: int) -> None:
         super().__init__()
         self._max_bytes = max_bytes
+        self.chunks = 0
+        """Of the present body, as far as they have begun."""
 
     def maybe_extract_lines(self) -> list[bytearray] | None:
         data = self._data
@@ -93,22 +104,31 @@ class StrictLines(ReceiveBuffer):
         if end < 0:
             self._multiple_lines_search = max(0, checked_to - 3)
             return None
-        return self._extract(checked_to)[:-4].split(b"\r\n")
+        lines = self._extract(checked_to)[:-4].split(b"\r\n")
+        if len(lines) > MOST_FIELDS:
+            raise h11.LocalProtocolError("too many header fields", error_status_hint=431)
+        self.chunks = 0
+        return lines
 
     def maybe_extract_next_line(self) -> bytearray | None:
         line = super().maybe_extract_next_line()
-        if line is not None and line.find(b"\r") != len(line) - 2:
-            raise h11.LocalProtocolError("a carriage return inside a line")
+        if line is not None:
+            self.chunks += 1
+            if self.chunks > MOST_CHUNKS or not CHUNK_LINE.fullmatch(line):
+                raise h11.LocalProtocolError("too many chunks, or not the beginning of one")
         return line
 
 
 def is_sound(request: h11.Request, headers: Headers) -> bool:
     """Whether a request that h11 accepts can mean one thing only, to us and to any proxy before us.
 
-    Refused: versions other than 1.0 and 1.1, among them the preface of HTTP/2; targets that are not a path; a body
-    framed twice; chunks in HTTP/1.0, which does not know them; a Host that is not one (RFC 9112, 3.2 and 6).
+    Refused: versions other than 1.0 and 1.1, among them the preface of HTTP/2; targets that are not a path and a
+    query; a body framed twice; chunks in HTTP/1.0, which does not know them; a Host that is not one (RFC 9112, 3.2
+    and 6).
     """
-    if request.target[:1] != b"/" or request.method == b"CONNECT" or request.http_version not in {b"1.1", b"1.0"}:
+    if request.method == b"CONNECT" or request.http_version not in {b"1.1", b"1.0"}:
+        return False
+    if request.target[:1] != b"/" or b"#" in request.target:
         return False
     has_length = is_chunked = False
     for name, value in headers:
@@ -311,25 +331,38 @@ class GuardedProtocol(H11Protocol):
                 await self._refuse_malformed(431 if error.error_status_hint == 431 else 400)
                 return
             if isinstance(event, h11.Request):
-                headers = list(event.headers)
-                if not is_sound(event, headers):
+                if not self._begin(event):
                     await self._refuse_malformed(400)
                     return
-                self._link.phase = Phase.BODY
-                stream = GuardedStream(self)
-                self.stream = stream  # pyright: ignore[reportIncompatibleVariableOverride]  as declared above
-                stream.begin(event, headers)
-                self._link.start_handler(stream)
             elif isinstance(event, h11.Data):
                 if self.stream is not None:
                     self.stream.body_arrived(event.data)
+                if event.chunk_start and self._lines.chunks % CHUNKS_AT_ONCE == 0:
+                    await trio.lowlevel.checkpoint()
             elif isinstance(event, h11.EndOfMessage):
-                self._link.phase = Phase.ANSWER
-                if self.stream is not None:
-                    self.stream.body_completed()
+                if any(name in NOT_IN_TRAILERS for name, _ in event.headers):
+                    await self._refuse_malformed(400)
+                else:
+                    self._complete()
                 return
             else:  # more input is needed, or the next request has to wait for the end of this one
                 return
+
+    def _begin(self, request: h11.Request) -> bool:
+        headers = list(request.headers)
+        if not is_sound(request, headers):
+            return False
+        self._link.phase = Phase.BODY
+        stream = GuardedStream(self)
+        self.stream = stream  # pyright: ignore[reportIncompatibleVariableOverride]  as declared above
+        stream.begin(request, headers)
+        self._link.start_handler(stream)
+        return True
+
+    def _complete(self) -> None:
+        self._link.phase = Phase.ANSWER
+        if self.stream is not None:
+            self.stream.body_completed()
 
     async def _refuse_malformed(self, status: int) -> None:
         # Where an answer has begun before its request was read, it has said that it is the last one.

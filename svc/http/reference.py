@@ -39,6 +39,7 @@ TAGS = {
     "Client API": "What SDKs and first-party proxies send.",
     "Server API": "What your servers read. Needs a secret key; never send one from a browser.",
     "Management: keys": "Keys of the organization. Needs a management key.",
+    "Management: webhooks": "Endpoints of yours that are told what happens. Needs a management key.",
     "Management: weights": "What each signal weighs. Needs a management key; changes need the role `admin`.",
     "Management: visitors": "The rights of visitors. Needs a management key with the role `admin`.",
     "Health": "Open to all.",
@@ -123,6 +124,42 @@ OPERATIONS: dict[str, Operation] = {
         "Back to those of the organization.",
     ),
     "listRiskSignals": Operation("Management: weights", "List the signals that can fire"),
+    "listWebhooks": Operation("Management: webhooks", "List webhook endpoints", "Newest first, without secrets."),
+    "createWebhook": Operation(
+        "Management: webhooks",
+        "Register a webhook endpoint",
+        "At most ten per organization. The signing secret is shown this once. The URL must be `https`, and every "
+        "address of its host public; it is judged again at every attempt, and redirects are not followed. `live` "
+        "endpoints hear of production traffic, `test` ones of all other; `billing.status_changed` needs `live`.",
+    ),
+    "updateWebhook": Operation(
+        "Management: webhooks",
+        "Change a webhook endpoint",
+        "Send only what changes. While it is paused nothing new is queued for it, and what was queued waits until it "
+        "is resumed. A changed URL, or `paused: false`, gives a failing endpoint a new start.",
+    ),
+    "deleteWebhook": Operation("Management: webhooks", "Delete a webhook endpoint", "Deliveries to it stop at once."),
+    "rotateWebhookSecret": Operation(
+        "Management: webhooks",
+        "Rotate the signing secret of a webhook endpoint",
+        "The new secret is shown this once. The previous one signs along for so many hours, `0` = not at all; an older "
+        "one no more.",
+    ),
+    "testWebhook": Operation(
+        "Management: webhooks",
+        "Send a test event",
+        "One signed `webhook.test`, whether or not the endpoint subscribes to it. It is tried once.",
+    ),
+    "redeliverWebhook": Operation(
+        "Management: webhooks",
+        "Deliver an event again",
+        "An event that this endpoint received in the last 30 days, with the same `id`. It is tried once.",
+    ),
+    "listWebhookDeliveries": Operation(
+        "Management: webhooks",
+        "List delivery attempts",
+        "Of the last 30 days, newest first. The last page has no `next_cursor`.",
+    ),
     "eraseVisitor": Operation(
         "Management: visitors",
         "Erase a visitor",

@@ -28,6 +28,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     query: type[msgspec.Struct] | None = None
     """What the query may say; nothing, where there is none."""
     body: type[msgspec.Struct] | None = None
+    body_required: bool = True
+    """Whether it may not be left out; one that is left out is `{}`."""
     answer: type[msgspec.Struct] | None
     """Of the answer of `status`; `None` = it has no body, or is a file."""
     status: int = 200
@@ -37,6 +39,11 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """CORS is answered (decisions 3.11)."""
     errors: tuple[str, ...] = ()
     """Codes it may answer beyond those every route has."""
+
+    @property
+    def empty_body(self) -> bytes:
+        """What a body without a byte stands for; where there must be one, that is no JSON."""
+        return b"" if self.body_required else b"{}"
 
 
 EVERY_ROUTE = (

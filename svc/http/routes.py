@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import msgspec
-
 from svc.http import attestation, client_api, documents, events, health
-from svc.http.management import keys, visitors, weights
+from svc.http.management import keys, visitors, webhooks, weights
 from svc.http.management.schema import (
     IssuedProxyKeyBody,
     IssuedSdkKeyBody,
@@ -22,6 +18,18 @@ from svc.http.management.schema import (
     SdkKeyBody,
     SdkKeysBody,
     SignalsBody,
+)
+from svc.http.management.webhook_schema import (
+    CreateWebhookBody,
+    IssuedWebhookBody,
+    ListWebhookDeliveriesQuery,
+    QueuedDeliveryBody,
+    RedeliverWebhookBody,
+    RotateWebhookSecretBody,
+    UpdateWebhookBody,
+    WebhookBody,
+    WebhookDeliveriesBody,
+    WebhooksBody,
 )
 from svc.http.route import BASE, Route
 from svc.http.schema import (
@@ -39,6 +47,7 @@ from svc.http.schema import (
 )
 
 _ORGANIZATION = "/management/organizations/{organization_id}"
+_WEBHOOK = _ORGANIZATION + "/webhooks/{webhook_id}"
 _KEYED = ("unauthorized", "validation_error")
 _OWN = (*_KEYED, "not_found")
 _ADMIN = (*_OWN, "insufficient_role")
@@ -258,6 +267,88 @@ API: tuple[Route, ...] = (
         errors=_OWN,
     ),
     Route(
+        operation_id="listWebhooks",
+        method="GET",
+        path=_ORGANIZATION + "/webhooks",
+        endpoint=webhooks.list_webhooks,
+        kinds=("management",),
+        answer=WebhooksBody,
+        errors=_OWN,
+    ),
+    Route(
+        operation_id="createWebhook",
+        method="POST",
+        path=_ORGANIZATION + "/webhooks",
+        endpoint=webhooks.create_webhook,
+        kinds=("management",),
+        body=CreateWebhookBody,
+        answer=IssuedWebhookBody,
+        status=201,
+        errors=(*_OWN, *_BODY, "webhook_limit"),
+    ),
+    Route(
+        operation_id="updateWebhook",
+        method="PATCH",
+        path=_WEBHOOK,
+        endpoint=webhooks.update_webhook,
+        kinds=("management",),
+        body=UpdateWebhookBody,
+        answer=WebhookBody,
+        errors=(*_OWN, *_BODY),
+    ),
+    Route(
+        operation_id="deleteWebhook",
+        method="DELETE",
+        path=_WEBHOOK,
+        endpoint=webhooks.delete_webhook,
+        kinds=("management",),
+        answer=None,
+        status=204,
+        errors=_OWN,
+    ),
+    Route(
+        operation_id="rotateWebhookSecret",
+        method="POST",
+        path=_WEBHOOK + "/rotate-secret",
+        endpoint=webhooks.rotate_secret,
+        kinds=("management",),
+        body=RotateWebhookSecretBody,
+        body_required=False,
+        answer=IssuedWebhookBody,
+        errors=(*_OWN, *_BODY),
+    ),
+    Route(
+        operation_id="testWebhook",
+        method="POST",
+        path=_WEBHOOK + "/test",
+        endpoint=webhooks.send_test,
+        kinds=("management",),
+        answer=QueuedDeliveryBody,
+        status=202,
+        errors=(*_OWN, "webhook_busy", "webhook_paused"),
+    ),
+    Route(
+        operation_id="redeliverWebhook",
+        method="POST",
+        path=_WEBHOOK + "/redeliver",
+        endpoint=webhooks.redeliver_webhook,
+        kinds=("management",),
+        body=RedeliverWebhookBody,
+        answer=QueuedDeliveryBody,
+        status=202,
+        errors=(*_OWN, *_BODY, "webhook_busy", "webhook_paused"),
+    ),
+    Route(
+        operation_id="listWebhookDeliveries",
+        method="GET",
+        path=_ORGANIZATION + "/webhook-deliveries",
+        endpoint=webhooks.list_deliveries,
+        kinds=("management",),
+        query=ListWebhookDeliveriesQuery,
+        answer=WebhookDeliveriesBody,
+        errors=_OWN,
+    ),
+    Route(
         operation_id="eraseVisitor",
         method="DELETE",
         path=_ORGANIZATION + "/visitors/{visitor_id}",
@@ -299,77 +390,3 @@ ROUTES: tuple[Route, ...] = (
         operation_id="getAsset", method="GET", path="/docs/{asset}", under=("",), endpoint=documents.asset, answer=None
     ),
 )
-
-
-class Place(msgspec.Struct, frozen=True):
-    """One path as it is served."""
-
-    routes: dict[str, Route]
-    """By method."""
-    from_browsers: bool
-    """CORS is answered here."""
-    allow: str
-    """Every method that the path takes, as the `Allow` header says it (RFC 9110, 10.2.1)."""
-
-
-class Found(NamedTuple):
-    """A place, and what its path's variable segments are."""
-
-    place: Place
-    path: dict[str, str]
-
-
-class Paths:
-    """Finds the place that a path leads to: those without variable segments at once, the others by their segments."""
-
-    def __init__(self, routes: tuple[Route, ...] = ROUTES) -> None:
-        self._fixed: dict[str, Found] = {}
-        self._variable: dict[int, list[tuple[tuple[str, ...], Place]]] = {}
-        for path, place in _by_path(routes).items():
-            if "{" in path:
-                segments = tuple(path.split("/"))
-                self._variable.setdefault(len(segments), []).append((segments, place))
-            else:
-                self._fixed[path] = Found(place, {})
-
-    def find(self, path: str) -> Found | None:
-        """`None` where nothing is."""
-        found = self._fixed.get(path)
-        if found is not None:
-            return found
-        parts = path.split("/")
-        for segments, place in self._variable.get(len(parts), ()):
-            variables = _matched(segments, parts)
-            if variables is not None:
-                return Found(place, variables)
-        return None
-
-
-def _matched(segments: tuple[str, ...], parts: list[str]) -> dict[str, str] | None:
-    variables: dict[str, str] = {}
-    for segment, part in zip(segments, parts, strict=True):
-        if segment[:1] == "{":
-            if not part:
-                return None
-            variables[segment[1:-1]] = part
-        elif segment != part:
-            return None
-    return variables
-
-
-def _by_path(routes: tuple[Route, ...]) -> dict[str, Place]:
-    table: dict[str, dict[str, Route]] = {}
-    for route in routes:
-        for beginning in route.under:
-            table.setdefault(beginning + route.path, {})[route.method] = route
-    return {path: _place(found) for path, found in table.items()}
-
-
-def _place(routes: dict[str, Route]) -> Place:
-    from_browsers = any(route.from_browsers for route in routes.values())
-    taken: list[str] = [*routes]
-    if "GET" in routes:
-        taken.append("HEAD")
-    if from_browsers:
-        taken.append("OPTIONS")
-    return Place(routes, from_browsers, ", ".join(sorted(taken)))

@@ -15,6 +15,7 @@ from msgspec import UNSET, Meta, UnsetType
 from svc.domain.event_row import EventBody, event_row, present
 from svc.domain.model import Level, State
 from svc.domain.records import Document, Event
+from svc.domain.redaction import redact
 from svc.domain.refusals import Refusal
 
 Name64 = Annotated[str, Meta(min_length=1, max_length=64)]
@@ -175,13 +176,12 @@ class HealthBody(msgspec.Struct, frozen=True):
 
 class ReadinessChecks(msgspec.Struct, frozen=True):
     store: Literal["ok", "full"]
-    webhooks: Literal["off"]
-    """This version delivers none."""
+    webhooks: Literal["ok", "behind"]
     network_data: Literal["ok", "missing", "stale"]
 
 
 class ReadinessBody(msgspec.Struct, frozen=True):
-    """Decisions 9.1. `network_data` never fails readiness."""
+    """Decisions 9.1. Only `store` fails readiness."""
 
     status: Literal["ready", "unavailable"]
     checks: ReadinessChecks
@@ -208,7 +208,8 @@ class ErrorBody(msgspec.Struct, frozen=True):
 
 
 def error_body(refusal: Refusal, request_id: str) -> ErrorBody:
-    details = tuple(DetailBody(detail.field, detail.issue, detail.location) for detail in refusal.details)
+    """A field's name is the caller's own text, and answers end up in logs: what has the form of a key is taken out."""
+    details = tuple(DetailBody(redact(detail.field), detail.issue, detail.location) for detail in refusal.details)
     return ErrorBody(Fault(refusal.code, refusal.message, refusal.status, details or UNSET), request_id)
 
 

@@ -6,13 +6,13 @@
 
 Keys are fixed-width big-endian parts, then at most one text (UTF-8 keeps code point order). LMDB holds keys of at most
 511 bytes, so whatever is long and chosen by a user is keyed by its digest. Values are CBOR (RFC 8949) arrays of
-msgspec structs behind a CRC-32 that every read checks, or a fixed binary layout where size and speed matter most.
+msgspec structs, or a fixed binary layout where size and speed matter most. What shows a flipped bit stands before the
+value of every row: see `tables.Table`.
 """
 
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Generic, Protocol, TypeVar
@@ -27,7 +27,7 @@ MAX_KEY_BYTES = 511
 
 
 class Corrupted(Exception):  # noqa: N818  a state of the disk rather than a mistake of the caller
-    """A stored value does not match its check value or its type. The answer is to restore from a backup."""
+    """A row does not match its check value or its type. The answer is to restore from a backup."""
 
 
 class Key:
@@ -73,7 +73,7 @@ class Value(Protocol[V]):
 
 
 class Record(Generic[V]):
-    """CBOR of an `array_like` msgspec struct behind a CRC-32. Fields may be appended with defaults, never moved.
+    """CBOR of an `array_like` msgspec struct. Fields may be appended with defaults, never moved.
 
     With `remembered`, so many records that were read are kept by their bytes: the same bytes, checked once, are the
     same record. For small tables of frozen structs that every request reads.
@@ -85,15 +85,11 @@ class Record(Generic[V]):
             self.decode = lru_cache(maxsize=remembered)(self.decode)
 
     def encode(self, value: V) -> bytes:
-        body = cbor2.dumps(msgspec.to_builtins(value, builtin_types=(bytes,)))
-        return zlib.crc32(body).to_bytes(4) + body
+        return cbor2.dumps(msgspec.to_builtins(value, builtin_types=(bytes,)))
 
     def decode(self, raw: bytes) -> V:
-        body = raw[4:]
-        if zlib.crc32(body).to_bytes(4) != raw[:4]:
-            raise Corrupted(f"a {self._kind.__name__} record fails its check")
         try:
-            return msgspec.convert(cbor2.loads(body), self._kind, builtin_types=(bytes,))
+            return msgspec.convert(cbor2.loads(raw), self._kind, builtin_types=(bytes,))
         except (cbor2.CBORDecodeError, msgspec.ValidationError) as error:
             raise Corrupted(f"a {self._kind.__name__} record cannot be read: {error}") from error
 
@@ -113,18 +109,15 @@ class Layout(Generic[V]):
 
 
 class Signed:
-    """A signed 64-bit integer with its complement behind it, so that a flipped bit is seen: balances."""
-
-    _form = struct.Struct(">qq")
+    """A signed 64-bit integer."""
 
     def encode(self, value: int) -> bytes:
-        return self._form.pack(value, ~value)
+        return value.to_bytes(8, signed=True)
 
     def decode(self, raw: bytes) -> int:
-        value, check = self._form.unpack(raw)
-        if check != ~value:
-            raise Corrupted("a number fails its check")
-        return value
+        if len(raw) != 8:
+            raise Corrupted(f"a number of {len(raw)} bytes")
+        return int.from_bytes(raw, signed=True)
 
 
 class Opaque:

@@ -2,6 +2,7 @@
 
 DATA/store/    the LMDB environment
 DATA/pepper    32 random bytes, mode 0600: without it no key can be checked and none forged
+DATA/follower.lock  held by `svc backup --follow`
 """
 
 from __future__ import annotations
@@ -12,12 +13,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import lmdb
+
 from svc.store.snapshot import Transaction
 from svc.store.store import DEFAULT_MAP_BYTES, Store
 from svc.store.tables import META
-from svc.world import RunSync
+from svc.world import RunSync, wall_clock_ms
 
 PEPPER_BYTES = 32
+_NO_DATA = "{} holds no data of this service; `svc org create` makes it, or name another --data"
+_PEPPER_MISSING = "the pepper {} is missing, so no key could be checked: put it back, or name it with SVC_PEPPER_FILE"
 
 
 class Unusable(Exception):  # noqa: N818  tells the state of a directory
@@ -38,33 +43,59 @@ def open_directory(
     map_bytes: int = DEFAULT_MAP_BYTES,
     durable: bool = True,
     create: bool = True,
+    now_ms: Callable[[], int] = wall_clock_ms,
 ) -> Opened:
     """Open a data directory, made first when it is not there yet and `create` says so.
 
-    `durable=False` leaves out the fsync of each commit: for stores that are thrown away. Raises `Unusable`, and
-    `migrations.NewerStore`.
+    `durable=False` leaves out the fsync of each commit: for stores that are thrown away. Raises `Unusable`,
+    `codec.Corrupted`, `migrations.NewerStore`, and `migrations.OlderStore`: `upgrade.py` brings one up to date.
     """
     store_directory = directory / "store"
     exists = (store_directory / "data.mdb").exists()
     if not exists and not create:
-        raise Unusable(f"{directory} holds no data of this service; `svc org create` makes it, or name another --data")
+        raise Unusable(_NO_DATA.format(directory))
     pepper_path = pepper_file or directory / "pepper"
     if exists and not pepper_path.exists():
-        raise Unusable(
-            f"the pepper {pepper_path} is missing, so no key could be checked: put it back, or name it with "
-            "SVC_PEPPER_FILE"
-        )
+        raise Unusable(_PEPPER_MISSING.format(pepper_path))
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         pepper = _read_or_make(pepper_path, entropy)
-        store = Store.open(store_directory, run_sync, map_bytes=map_bytes, durable=durable)
+        store = Store.open(
+            store_directory, run_sync, map_bytes=map_bytes, durable=durable, upgrade=False, now_ms=now_ms
+        )
+        if durable and not exists:
+            _keep_names(store_directory, directory, directory.parent, pepper_path.parent)
     except OSError as error:
         raise Unusable(f"cannot use {error.filename or directory}: {error.strerror}") from error
-    outcome = store.write_now([lambda transaction: _same_pepper(transaction, pepper)])[0]
+    except lmdb.Error as error:
+        raise Unusable(f"{store_directory} cannot be opened as a store: {error}") from error
+    outcome = store.write_now([lambda transaction: _same_pepper(transaction, pepper)], into_reserve=True)[0]
     if outcome is not True:
         store.close()
+        if isinstance(outcome, Exception):
+            raise outcome
         raise Unusable(f"{pepper_path} is not the pepper that this store's keys were made with")
     return Opened(store, pepper)
+
+
+def find_pepper(directory: Path, pepper_file: Path | None) -> Path:
+    """Where the pepper of a directory with a store is; nothing is changed. Raises `Unusable`."""
+    if not (directory / "store" / "data.mdb").exists():
+        raise Unusable(_NO_DATA.format(directory))
+    path = pepper_file or directory / "pepper"
+    if not path.exists():
+        raise Unusable(_PEPPER_MISSING.format(path))
+    return path
+
+
+def _keep_names(*directories: Path) -> None:
+    """That a file is on disk says nothing of its name: that is its directory's, and is made durable by itself."""
+    for directory in directories:
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _read_or_make(path: Path, entropy: Callable[[int], bytes]) -> bytes:
@@ -80,9 +111,13 @@ def _read_or_make(path: Path, entropy: Callable[[int], bytes]) -> bytes:
     return pepper
 
 
+def pepper_mark(pepper: bytes) -> int:
+    """Bits of a pepper's digest that a store keeps, so that a wrong one is noticed before it refuses every key."""
+    return int.from_bytes(hmac.digest(pepper, b"svc store mark 1", "sha256")[:4])
+
+
 def _same_pepper(transaction: Transaction, pepper: bytes) -> bool:
-    """The store keeps a few bits of the pepper's digest, so that a wrong pepper is noticed before it refuses all."""
-    mark = int.from_bytes(hmac.digest(pepper, b"svc store mark 1", "sha256")[:4])
+    mark = pepper_mark(pepper)
     known = transaction.get(META, "pepper_mark")
     if known is None:
         transaction.put(META, ("pepper_mark",), mark)

@@ -15,6 +15,7 @@ from uuid import UUID
 from svc.domain.listing import LEVELS, Listing
 from svc.domain.model import ENVIRONMENTS, Environment, Level
 from svc.domain.records import RETENTION_MS, Event
+from svc.store.codec import Corrupted
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.tables import EVENTS, EVENTS_BY_LEVEL, EVENTS_BY_VISITOR, Table
 
@@ -63,8 +64,8 @@ def page(snapshot: Snapshot, number: int, environment: Environment, listing: Lis
         snapshot.keys_down(table, (*stem, level, listing.from_ms), (*stem, level, listing.to_ms)) for level in levels
     )
     newest_first = merge(*keys, key=_by_arrival, reverse=True)
-    shown = [key[-1] for key in islice(newest_first, listing.offset, listing.offset + listing.limit)]
-    return [Found(UUID(bytes=raw_id), _indexed(snapshot, number, raw_id)) for raw_id in shown]
+    shown = islice(newest_first, listing.offset, listing.offset + listing.limit)
+    return [Found(UUID(bytes=key[-1]), _indexed(snapshot, table, key)) for key in shown]
 
 
 def find(snapshot: Snapshot, number: int, environment: Environment, request_id: UUID, now_ms: int) -> Event | None:
@@ -75,7 +76,10 @@ def find(snapshot: Snapshot, number: int, environment: Environment, request_id: 
     return event
 
 
-def _indexed(snapshot: Snapshot, number: int, raw_id: bytes) -> Event:
+def _indexed(snapshot: Snapshot, table: Table[bytes], key: tuple[Any, ...]) -> Event:
+    """The event that an index row names. Raises `Corrupted` where it is none, or one that belongs elsewhere."""
+    number, raw_id = key[0], key[-1]
     event = snapshot.get(EVENTS, number, raw_id)
-    assert event is not None, f"request {UUID(bytes=raw_id)} is indexed and has no event"
+    if event is None or (table, key) not in index_keys(number, raw_id, event):
+        raise Corrupted(f"{table.name} has request {UUID(bytes=raw_id)} where it does not belong")
     return event

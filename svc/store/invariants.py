@@ -1,24 +1,32 @@
 """What must be true of every store, at every moment: the rules behind `svc check` and behind the crash tests.
 
-Each rule reads its tables once, in key order, and yields a sentence for each violation. Memory is bounded by what one
-organization's ledger lines and request ids take.
+Each rule reads its tables in key order and yields a sentence for each violation. Memory is bounded whatever the size of
+the store: by the days of one organization's ledger and the minutes of its webhook attempts.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
+from typing import Any
 from uuid import UUID
+
+import lmdb
 
 from svc.domain.billing import BillingStatus, Usage, tally
 from svc.domain.ids import DAY_MS, made_at_ms
 from svc.domain.model import PLATFORMS
-from svc.domain.records import Organization
+from svc.domain.operations import unpack_batch
+from svc.domain.records import Event
+from svc.store import operations
 from svc.store.codec import Corrupted
 from svc.store.events import INDEXES, index_keys
+from svc.store.repeated import repeated
 from svc.store.snapshot import Snapshot
+from svc.store.steps import QUIET, Steps
 from svc.store.tables import (
+    AUDIT,
     BALANCES,
     BILLING_CHANGES,
     BLOCKS,
@@ -32,6 +40,7 @@ from svc.store.tables import (
     KEY_IDS,
     KEYS,
     LEDGER,
+    OPERATIONS,
     ORGANIZATION_IDS,
     ORGANIZATION_KEYS,
     ORGANIZATIONS,
@@ -44,42 +53,56 @@ from svc.store.tables import (
     VISITORS,
     WEIGHTS,
     WEIGHTS_SNAPSHOTS,
+    Table,
 )
 from svc.store.views import find_sdk_key
-from svc.store.webhook_invariants import webhook_violations
+from svc.store.views import organization as find_organization
+from svc.store.webhook_invariants import WEBHOOK_RULES
+
+Rule = Callable[[Snapshot, int], Iterator[str]]
 
 
-def violations(snapshot: Snapshot) -> Iterator[str]:
-    """Every broken rule, as a sentence that names the rows."""
-    unreadable = list(_unreadable(snapshot))
+def violations(snapshot: Snapshot, steps: Steps = QUIET) -> Iterator[str]:
+    """Every broken rule, as a sentence that names the rows. `steps` hears how many rows were read."""
+    watched = snapshot.watched(steps)
+    steps.stage("reading every row", sum(snapshot.count(table) for table in TABLES))
+    unreadable = list(_unreadable(watched))
     yield from unreadable
     if unreadable:
         return  # the other rules read what cannot be read
-    yield from _keys(snapshot)
-    for (number,), organization in snapshot.scan(ORGANIZATIONS):
+    steps.stage("checking the rules", _rows_of_rules(snapshot))
+    yield from _keys(watched)
+    yield from _audit(watched)
+    yield from _operations(watched)
+    for (number,), organization in watched.scan(ORGANIZATIONS):
         if snapshot.get(ORGANIZATION_IDS, organization.id) != number:
             yield f"organization {number} is not found by its id {organization.id}"
-        yield from _money(snapshot, number)
-        yield from _billing(snapshot, organization)
-        yield from _events(snapshot, number)
-        yield from _indexes(snapshot, number)
-        yield from _idempotency(snapshot, number)
-        yield from _visitors(snapshot, number)
-        yield from _blocks(snapshot, number)
-        yield from _history(snapshot, number)
-        yield from _weights(snapshot, number)
-        yield from webhook_violations(snapshot, number)
+        for rule, _ in RULES:
+            yield from rule(watched, number)
+
+
+def _rows_of_rules(snapshot: Snapshot) -> int:
+    tables = [KEYS, AUDIT, OPERATIONS, ORGANIZATIONS, *(table for _, read in RULES for table in read)]
+    return sum(snapshot.count(table) for table in tables)
 
 
 def _unreadable(snapshot: Snapshot) -> Iterator[str]:
+    """Every row of every table is what was written there, found by its key, and there are as many as are counted."""
     for table in TABLES:
-        rows = snapshot.scan(table)
         count = 0
         try:
-            for _ in rows:
+            for key, _ in snapshot.scan(table):
                 count += 1
+                if not snapshot.has(table, *key):
+                    yield f"{table.name}, row {count}, is not found by its key"
         except Corrupted as error:
             yield f"{table.name}, row {count + 1}: {error}"
+            continue
+        except lmdb.Error as error:
+            yield f"{table.name}, row {count + 1}: {error}"
+            return  # LMDB reads nothing more in this snapshot
+        if count != snapshot.count(table):
+            yield f"{table.name} has {count} rows and says {snapshot.count(table)}"
 
 
 def _keys(snapshot: Snapshot) -> Iterator[str]:
@@ -92,21 +115,34 @@ def _keys(snapshot: Snapshot) -> Iterator[str]:
             yield f"key {key.id} belongs to organization {key.organization}, which does not exist"
 
 
+def _audit(snapshot: Snapshot) -> Iterator[str]:
+    """An id's time runs ahead of the clock where that was set back, and is never behind it."""
+    for (number, raw_id), record in snapshot.scan(AUDIT):
+        name = f"audit record {UUID(bytes=raw_id)}"
+        if record.organization != number:
+            yield f"{name} is of organization {record.organization} and lies with organization {number}"
+        if not snapshot.has(ORGANIZATIONS, number):
+            yield f"{name} is of organization {number}, which does not exist"
+        if made_at_ms(raw_id) < record.at_ms:
+            yield f"{name} has an id from before its own time"
+
+
 def _money(snapshot: Snapshot, number: int) -> Iterator[str]:
-    total = 0
-    for (_, entry_id), entry in snapshot.scan(LEDGER, number):
-        total += entry.amount_micros
-        if entry.kind == "identification":
-            event = snapshot.get(EVENTS, number, entry_id)
-            if event is not None and event.price_micros != -entry.amount_micros:
-                yield f"request {UUID(bytes=entry_id)} cost {event.price_micros} and was charged {-entry.amount_micros}"
+    by_day = groupby(snapshot.scan(LEDGER, number), key=lambda line: made_at_ms(line[0][1]) // DAY_MS)
+    usages = {day: tally(entry for _, entry in of_day) for day, of_day in by_day}
+    total = sum(usage.change_micros for usage in usages.values())
     balance = snapshot.get(BALANCES, number)
     if balance != total:
         yield f"organization {number} has a balance of {balance} micros, its ledger sums to {total}"
+    for (_, day), settled in snapshot.scan(SETTLEMENTS, number):
+        usage = usages.get(day, Usage())
+        # A clock that was set back may have added lines to a day after it was settled.
+        if settled.amount_micros > usage.charged_micros or settled.free > usage.free:
+            yield f"day {day} of organization {number} was settled with more than its ledger says"
 
 
-def _billing(snapshot: Snapshot, organization: Organization) -> Iterator[str]:
-    number = organization.number
+def _billing(snapshot: Snapshot, number: int) -> Iterator[str]:
+    organization = find_organization(snapshot, number)
     if snapshot.has(PAST_DUE, number) != (organization.billing_status == "past_due"):
         yield f"organization {number} is {organization.billing_status}, its term of payment says otherwise"
     entered = Counter[BillingStatus](("free",))  # changes of one millisecond may lie in any order
@@ -115,61 +151,62 @@ def _billing(snapshot: Snapshot, organization: Organization) -> Iterator[str]:
         entered.subtract((change.previous,))
     if +entered != Counter((organization.billing_status,)):
         yield f"organization {number} is {organization.billing_status}, its changes of billing status say otherwise"
-    ledger = snapshot.scan(LEDGER, number)
-    by_day = groupby(ledger, key=lambda line: made_at_ms(line[0][1]) // DAY_MS)
-    usages = {day: tally(entry for _, entry in of_day) for day, of_day in by_day}
-    for (_, day), settled in snapshot.scan(SETTLEMENTS, number):
-        usage = usages.get(day, Usage())
-        # A clock that was set back may have added lines to a day after it was settled.
-        if settled.amount_micros > usage.charged_micros or settled.free > usage.free:
-            yield f"day {day} of organization {number} was settled with more than its ledger says"
 
 
 def _events(snapshot: Snapshot, number: int) -> Iterator[str]:
+    events = missing = 0
     for (_, raw_id), event in snapshot.scan(EVENTS, number):
-        request_id = UUID(bytes=raw_id)
-        document = snapshot.get(DOCUMENTS, number, raw_id)
-        if document is None:
-            yield f"request {request_id} has no document"
-        elif not snapshot.has(WEIGHTS_SNAPSHOTS, document.weights_digest):
-            yield f"request {request_id} was scored with weights that are not kept"
-        if event.environment == "production" and not snapshot.has(LEDGER, number, raw_id):
-            yield f"request {request_id} is production traffic and not on the ledger"
-        raw_visitor = event.visitor_id.encode()
-        being_erased = snapshot.has(ERASURES, number, raw_visitor)
-        if event.identifiable and not (being_erased or snapshot.has(VISITOR_IDS, number, raw_visitor)):
-            yield f"request {request_id} names the visitor {event.visitor_id}, who is not known"
-    for (_, raw_id), _ in snapshot.scan(DOCUMENTS, number):
-        if not snapshot.has(EVENTS, number, raw_id):
-            yield f"document {UUID(bytes=raw_id)} has no event"
-    for (_, raw_id), _ in snapshot.scan(DEFERRED_REPORTS, number):
-        if not snapshot.has(EVENTS, number, raw_id):
-            yield f"deferred report {UUID(bytes=raw_id)} has no event"
-
-
-def _indexes(snapshot: Snapshot, number: int) -> Iterator[str]:
-    """Each event is where its fields say, and nowhere else."""
-    for (_, raw_id), event in snapshot.scan(EVENTS, number):
+        events += 1
+        yield from _event(snapshot, number, raw_id, event)
         for table, key in index_keys(number, raw_id, event):
             if not snapshot.has(table, *key):
+                missing += 1
                 yield f"request {UUID(bytes=raw_id)} is not found in {table.name}"
     for table in INDEXES:
-        for key, _ in snapshot.scan(table, number):
-            raw_id: bytes = key[-1]
-            event = snapshot.get(EVENTS, number, raw_id)
-            if event is None:
-                yield f"{table.name} names request {UUID(bytes=raw_id)}, which has no event"
-            elif (table, key) not in index_keys(number, raw_id, event):
-                yield f"{table.name} has request {UUID(bytes=raw_id)} where it does not belong"
+        rows = sum(1 for _ in snapshot.keys_down(table, (number,), (number + 1,)))
+        if missing or rows != events:  # else each row is that of an event, since each event has one
+            yield from _strays(snapshot, number, table)
+    for table, name in ((DOCUMENTS, "document"), (DEFERRED_REPORTS, "deferred report")):
+        for _, raw_id in snapshot.keys_down(table, (number,), (number + 1,)):
+            if not snapshot.has(EVENTS, number, raw_id):
+                yield f"{name} {UUID(bytes=raw_id)} has no event"
+
+
+def _event(snapshot: Snapshot, number: int, raw_id: bytes, event: Event) -> Iterator[str]:
+    request_id = UUID(bytes=raw_id)
+    document = snapshot.get(DOCUMENTS, number, raw_id)
+    if document is None:
+        yield f"request {request_id} has no document"
+    elif not snapshot.has(WEIGHTS_SNAPSHOTS, document.weights_digest):
+        yield f"request {request_id} was scored with weights that are not kept"
+    line = snapshot.get(LEDGER, number, raw_id)
+    if line is None:
+        if event.environment == "production":
+            yield f"request {request_id} is production traffic and not on the ledger"
+    elif line.amount_micros != -event.price_micros:
+        yield f"request {request_id} cost {event.price_micros} and was charged {-line.amount_micros}"
+    raw_visitor = event.visitor_id.encode()
+    known = not event.identifiable or snapshot.has(VISITOR_IDS, number, raw_visitor)
+    if not known and not snapshot.has(ERASURES, number, raw_visitor):
+        yield f"request {request_id} names the visitor {event.visitor_id}, who is not known"
+
+
+def _strays(snapshot: Snapshot, number: int, table: Table[bytes]) -> Iterator[str]:
+    """Rows of an index that are not where the fields of an event say."""
+    for key, _ in snapshot.scan(table, number):
+        raw_id: bytes = key[-1]
+        event = snapshot.get(EVENTS, number, raw_id)
+        if event is None:
+            yield f"{table.name} names request {UUID(bytes=raw_id)}, which has no event"
+        elif (table, key) not in index_keys(number, raw_id, event):
+            yield f"{table.name} has request {UUID(bytes=raw_id)} where it does not belong"
 
 
 def _idempotency(snapshot: Snapshot, number: int) -> Iterator[str]:
-    answered: set[bytes] = set()
+    for request_id in repeated(row.request_id for _, row in snapshot.scan(IDEMPOTENCY, number)):
+        yield f"request {UUID(bytes=request_id)} answers two idempotency keys"
     may_be_gone = snapshot.get(ERASED_EVENTS, number) or 0
     for _, row in snapshot.scan(IDEMPOTENCY, number):
-        if row.request_id in answered:
-            yield f"request {UUID(bytes=row.request_id)} answers two idempotency keys"
-        answered.add(row.request_id)
         if not snapshot.has(EVENTS, number, row.request_id):
             may_be_gone -= 1
             if may_be_gone < 0:
@@ -189,13 +226,13 @@ def _visitors(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 
 def _blocks(snapshot: Snapshot, number: int) -> Iterator[str]:
-    departed = {key[1] for key, _ in snapshot.scan(DEPARTED, number)}
-    for visitor_number in departed:
+    for (_, visitor_number), _ in snapshot.scan(DEPARTED, number):
         if snapshot.has(VISITORS, number, visitor_number):
             yield f"visitor {visitor_number} of organization {number} is gone and known"
     for (_, block_key), block in snapshot.scan(BLOCKS, number):
         for visitor_number in block.numbers:
-            if visitor_number not in departed and not snapshot.has(VISITORS, number, visitor_number):
+            known = snapshot.has(VISITORS, number, visitor_number)
+            if not known and not snapshot.has(DEPARTED, number, visitor_number):
                 yield f"block {block_key.hex()} names visitor {visitor_number}, who is not known"
 
 
@@ -211,3 +248,35 @@ def _weights(snapshot: Snapshot, number: int) -> Iterator[str]:
             yield f"organization {number} has weights for platform {place}, which does not exist"
         if key_id and find_sdk_key(snapshot, number, key_id) is None:
             yield f"organization {number} has weights for key {key_id}, which is none of its SDK keys"
+
+
+def _operations(snapshot: Snapshot) -> Iterator[str]:
+    """The log is whole while somebody follows, and empty while nobody does."""
+    if not operations.is_recording(snapshot):
+        if snapshot.count(OPERATIONS):
+            yield "there is an operation log and nobody who follows it"
+        return
+    expected = operations.oldest(snapshot)
+    for sequence, raw in operations.batches(snapshot, expected):
+        if sequence != expected:
+            yield f"the operation log goes from {expected - 1} to {sequence}"
+        expected = sequence + 1
+        try:
+            if sequence:
+                unpack_batch(raw)
+        except ValueError as error:
+            yield f"batch {sequence} of the operation log: {error}"
+
+
+RULES: tuple[tuple[Rule, tuple[Table[Any], ...]], ...] = (
+    (_money, (LEDGER, SETTLEMENTS)),
+    (_billing, (BILLING_CHANGES,)),
+    (_events, (EVENTS, *INDEXES, DOCUMENTS, DEFERRED_REPORTS)),
+    (_idempotency, (IDEMPOTENCY, IDEMPOTENCY)),
+    (_visitors, (VISITORS, VISITOR_IDS)),
+    (_blocks, (DEPARTED, BLOCKS)),
+    (_history, (VISITOR_HISTORY,)),
+    (_weights, (WEIGHTS,)),
+    *WEBHOOK_RULES,
+)
+"""The rules of one organization, each with the tables that it reads through."""

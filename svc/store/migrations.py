@@ -1,6 +1,9 @@
-"""Versions of the store. Each migration and its version bump are one transaction; a newer store is refused.
+"""Versions of the store. All migrations that a store needs are one transaction; a newer store is refused.
 
 A migration is a function of the transaction, in order, never changed once released. Version 0 is an empty directory.
+Whatever changes `tables.py` is a new version, even a field with a default, for which the migration has nothing to do:
+an older program would read the new rows and write them back without that field. What each version's tables were is
+kept in `tests/store/released`, with a store of each version that was released.
 """
 
 from __future__ import annotations
@@ -24,14 +27,22 @@ class NewerStore(Exception):  # noqa: N818  tells what the store is
     """The store was written by a later version of the service."""
 
 
+class OlderStore(Exception):  # noqa: N818  tells what the store is
+    """The store was written by an earlier version of the service, and has to be upgraded first."""
+
+
+def refuse_newer(version: int, known: int) -> None:
+    if version > known:
+        raise NewerStore(
+            f"the store has version {version} and this program knows {known}: "
+            "run the newer program, or restore a backup that this one made"
+        )
+
+
 def migrate(transaction: Transaction, migrations: Sequence[Migration]) -> None:
     """Bring the store to the version that this program knows."""
     version = transaction.get(META, "version") or 0
-    if version > len(migrations):
-        raise NewerStore(
-            f"the store has version {version} and this program knows {len(migrations)}: "
-            "run the newer program, or restore a backup that this one made"
-        )
+    refuse_newer(version, len(migrations))
     for number, migration in enumerate(migrations[version:], start=version + 1):
         migration(transaction)
         transaction.put(META, ("version",), number)

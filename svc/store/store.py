@@ -13,7 +13,10 @@ happen inside one call. What leaves this package is ordered keys, ranges and tra
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,20 +24,26 @@ import lmdb
 import msgspec
 import trio
 
-from svc.store.migrations import MIGRATIONS, Migration, migrate
-from svc.store.snapshot import Snapshot, Transaction
-from svc.store.tables import TABLES
-from svc.world import RunSync
+from svc.domain.histogram import GROUPS, WAIT_S, Histogram, HistogramStatistics
+from svc.domain.operations import Changes
+from svc.store import operations
+from svc.store.meta_pages import check_meta_pages
+from svc.store.migrations import MIGRATIONS, Migration, OlderStore, migrate, refuse_newer
+from svc.store.room import Room
+from svc.store.snapshot import RecordedTransaction, Snapshot, Transaction
+from svc.store.tables import META, TABLES
+from svc.world import RunSync, wall_clock_ms
 
 T = TypeVar("T")
 
 DEFAULT_MAP_BYTES = 64 << 30
-_MAX_TABLES = 64
+MAX_TABLES = 64
 _MAX_READERS = 126
+_FULL = "the store has reached map_gib, or its disk is full; raise the setting, or delete what is not needed"
 
 
 class StoreFull(Exception):  # noqa: N818  a state of the disk rather than a mistake of the caller
-    """The map or the disk is full; nothing of the batch was stored. Deletes still work once there is room for them."""
+    """The map or the disk is full, but for what is kept for deletes; nothing of the batch was stored."""
 
 
 class Reading:
@@ -61,23 +70,47 @@ class StoreStatistics(msgspec.Struct, frozen=True):
     jobs: int
     """Jobs in those commits: jobs / commits is the size of a group."""
     full: bool
-    """The last write found the map or the disk full; cleared by the next that fits."""
+    """As of `Store.is_full`."""
     used_bytes: int
     """Pages in use, free pages inside the file included."""
     map_bytes: int
+    waits_s: HistogramStatistics
+    """From when a group was handed over until it was its turn. Groups of `write` alone, as in the two that follow."""
+    commits_s: HistogramStatistics
+    """From then until it was on disk, or was found not to fit."""
+    groups: HistogramStatistics
+    """Jobs in a group."""
+
+
+class StoreSpace(msgspec.Struct, frozen=True):
+    """What the store holds, and what could make it grow."""
+
+    disk_free_bytes: int
+    """Left on the disk of the data directory, for this user."""
+    readers: int
+    """Reader slots taken, by any process. A thread keeps its slot after its read."""
+    reader_lag: int
+    """Commits since the oldest snapshot that is still being read: pages that they freed cannot be used again."""
+    rows: dict[str, int]
+    """Per table."""
 
 
 class Store:
     """An open store. `run_sync` runs the commit on a thread (in simulation, inline)."""
 
-    def __init__(self, environment: lmdb.Environment, tables: dict[str, Any], run_sync: RunSync) -> None:
+    def __init__(
+        self, environment: lmdb.Environment, tables: dict[str, Any], run_sync: RunSync, now_ms: Callable[[], int]
+    ) -> None:
         self._environment = environment
         self._tables = tables
         self._run_sync = run_sync
+        self._now_ms = now_ms
         self._writing = trio.Lock()
         self._commits = 0
         self._jobs = 0
         self._full = False
+        self._room = Room(environment, tables.values())
+        self._waits_s, self._commits_s, self._groups = Histogram(WAIT_S), Histogram(WAIT_S), Histogram(GROUPS)
 
     @classmethod
     def open(
@@ -88,18 +121,23 @@ class Store:
         map_bytes: int = DEFAULT_MAP_BYTES,
         durable: bool = True,
         migrations: Sequence[Migration] = MIGRATIONS,
+        upgrade: bool = True,
+        now_ms: Callable[[], int] = wall_clock_ms,
     ) -> Store:
-        """Open, or create, the store in a directory.
+        """Open, or create, the store in a directory. An older one is upgraded, unless `upgrade` is false.
 
         Every table is opened here, once: opening one inside a running write transaction would freeze the process.
-        `durable=False` leaves out the fsync: for stores that are thrown away.
-        Raises `migrations.NewerStore` when a later version of the service has written it.
+        `durable=False` leaves out the fsync: for stores that are thrown away. `now_ms` is asked for the moment of a
+        commit while its changes are written down for a follower.
+        Raises `migrations.NewerStore` when a later version of the service has written it, and `migrations.OlderStore`.
         """
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if (directory / "data.mdb").exists():
+            check_meta_pages(directory / "data.mdb")
         environment = lmdb.open(
             str(directory),
             map_size=map_bytes,
-            max_dbs=_MAX_TABLES,
+            max_dbs=MAX_TABLES,
             max_readers=_MAX_READERS,
             mode=0o600,
             sync=durable,
@@ -107,13 +145,14 @@ class Store:
         )
         try:
             environment.reader_check()
+            _refuse_other_versions(version_of(environment), len(migrations), upgrade=upgrade)
             tables = {table.name: environment.open_db(table.name.encode()) for table in TABLES}
-            with environment.begin(write=True) as handle:
-                migrate(Transaction(handle, tables), migrations)
+            store = cls(environment, tables, run_sync, now_ms)
+            store._migrate(migrations)
         except BaseException:
             environment.close()
             raise
-        return cls(environment, tables, run_sync)
+        return store
 
     def close(self) -> None:
         self._environment.close()
@@ -122,25 +161,51 @@ class Store:
         """A snapshot, about a microsecond to begin. Never await inside: a forgotten reader makes the file grow."""
         return Reading(self._environment, self._tables)
 
-    async def write(self, jobs: Sequence[Callable[[Transaction], T]]) -> list[T | Exception]:
+    async def write(
+        self, jobs: Sequence[Callable[[Transaction], T]], *, into_reserve: bool = False
+    ) -> list[T | Exception]:
         """Commit the jobs together; one outcome each, in order: what the job returned, or the exception it raised.
 
-        Raises `StoreFull` when nothing could be stored; any other failure of the commit is a broken machine.
+        `into_reserve`: these jobs delete more than they add, or are an operator's, and may use the room that is kept
+        for such. Raises `StoreFull` when nothing could be stored; any other failure of the commit is a broken machine.
         """
+        handed_over_at = trio.current_time()
         async with self._writing:
-            return await self._run_sync(lambda: self.write_now(jobs))
+            began_at = trio.current_time()
+            self._waits_s.observe(began_at - handed_over_at)
+            self._groups.observe(len(jobs))
+            try:
+                return await self._run_sync(partial(self.write_now, jobs, into_reserve=into_reserve))
+            finally:
+                self._commits_s.observe(trio.current_time() - began_at)
 
-    def write_now(self, jobs: Sequence[Callable[[Transaction], T]]) -> list[T | Exception]:
+    def write_now(
+        self, jobs: Sequence[Callable[[Transaction], T]], *, into_reserve: bool = False
+    ) -> list[T | Exception]:
         """As `write`, on the calling thread: for the command line, and inside `write`."""
         try:
-            outcomes = self._commit(jobs)
+            outcomes = self._commit(jobs, into_reserve=into_reserve)
         except StoreFull:
             self._full = True
             raise
-        self._full = False
+        self._full = self._full and into_reserve
         self._commits += 1
         self._jobs += len(jobs)
         return outcomes
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the last write found no room, or the next ones will find none."""
+        if self._full:
+            return True
+        with self._environment.begin() as handle:
+            return not self._room.is_left(handle)
+
+    def try_again(self) -> None:
+        """Forget that a write found no room: the next one finds out anew. What took it may not be seen from here, as a
+        quota, and who is told that the store is full sends nothing that could find out.
+        """
+        self._full = False
 
     def reader_check(self) -> int:
         """Free the reader slots of processes that died; how many there were."""
@@ -152,26 +217,61 @@ class Store:
         return StoreStatistics(
             commits=self._commits,
             jobs=self._jobs,
-            full=self._full,
+            full=self.is_full,
             used_bytes=(info["last_pgno"] + 1) * page_bytes,
             map_bytes=info["map_size"],
+            waits_s=self._waits_s.statistics(),
+            commits_s=self._commits_s.statistics(),
+            groups=self._groups.statistics(),
         )
 
-    def _commit(self, jobs: Sequence[Callable[[Transaction], T]]) -> list[T | Exception]:
+    def space(self) -> StoreSpace:
+        """Asks the disk and looks at every reader slot and table."""
+        disk = os.statvfs(self._environment.path())
+        readers, oldest = _readers(self._environment.readers())
+        with self.read() as snapshot:
+            rows = {table.name: snapshot.count(table) for table in TABLES}
+        return StoreSpace(
+            disk_free_bytes=disk.f_bavail * disk.f_frsize,
+            readers=readers,
+            reader_lag=0 if oldest is None else max(0, self._environment.info()["last_txnid"] - oldest),
+            rows=rows,
+        )
+
+    def _migrate(self, migrations: Sequence[Migration]) -> None:
+        (failure,) = self._commit([partial(migrate, migrations=migrations)], into_reserve=True)
+        if failure is not None:
+            raise failure
+
+    def change_log(self, job: Callable[[Transaction], T]) -> T:
+        """Commit one change of the operation log itself, which is not written down. Raises what the job raises."""
+        with full_is_told(), self._environment.begin(write=True) as handle:
+            return job(Transaction(handle, self._tables))
+
+    def _commit(self, jobs: Sequence[Callable[[Transaction], T]], *, into_reserve: bool) -> list[T | Exception]:
         try:
-            with self._environment.begin(write=True) as parent:
-                return [self._run_job(parent, job) for job in jobs]
-        except lmdb.MapFullError as error:
-            raise StoreFull("the store has reached map_gib; raise the setting or delete what is not needed") from error
-        except lmdb.Error as error:
-            if getattr(error, "code", None) in (errno.ENOSPC, errno.EDQUOT):
-                raise StoreFull("the disk of the data directory is full") from error
+            with full_is_told(), self._environment.begin(write=True) as parent:
+                whole = Transaction(parent, self._tables)
+                changes: Changes | None = {} if operations.is_recording(whole) else None
+                outcomes = [self._run_job(parent, job, changes) for job in jobs]
+                if changes is not None:
+                    operations.write_down(whole, changes, self._now_ms())
+                if not into_reserve:
+                    self._keep_reserve(parent)
+                return outcomes
+        except StoreFull:
+            self._make_room()
             raise
 
-    def _run_job(self, parent: lmdb.Transaction, job: Callable[[Transaction], T]) -> T | Exception:
+    def _run_job(
+        self, parent: lmdb.Transaction, job: Callable[[Transaction], T], changes: Changes | None
+    ) -> T | Exception:
+        """`changes` gathers what the batch changed, `None` where nobody follows."""
         child = self._environment.begin(write=True, parent=parent)
+        kind = Transaction if changes is None else RecordedTransaction
+        transaction = kind(child, self._tables)
         try:
-            result = job(Transaction(child, self._tables))
+            result = job(transaction)
         except lmdb.Error:
             child.abort()
             raise
@@ -179,4 +279,58 @@ class Store:
             child.abort()
             return error
         child.commit()
+        if changes is not None and isinstance(transaction, RecordedTransaction):
+            for table, rows in transaction.changes.items():
+                changes.setdefault(table, {}).update(rows)
         return result
+
+    def _keep_reserve(self, parent: lmdb.Transaction) -> None:
+        if not self._room.is_left(parent):
+            raise StoreFull(_FULL)
+
+    def _make_room(self) -> None:
+        """Identifications come before their backup: give up the operation log, whose pages the next commit can use."""
+        with self.read() as snapshot:
+            recording = operations.is_recording(snapshot)
+        if recording:
+            with suppress(StoreFull):
+                self.change_log(partial(operations.drop, now_ms=self._now_ms(), because="the store was full"))
+
+
+def version_of(environment: lmdb.Environment) -> int:
+    """The version of an open store, without making anything in it; 0 = nothing has ever been committed."""
+    try:
+        meta = environment.open_db(META.name.encode(), create=False)
+    except lmdb.NotFoundError:
+        return 0
+    with environment.begin() as handle:
+        return Snapshot(handle, {META.name: meta}).get(META, "version") or 0
+
+
+def _refuse_other_versions(version: int, known: int, *, upgrade: bool) -> None:
+    """Before a table is opened, which would make it in a store that has none of that name."""
+    refuse_newer(version, known)
+    if 0 < version < known and not upgrade:
+        raise OlderStore(
+            f"the store has version {version} and this program writes {known}: stop what is using it and start "
+            "`svc serve` on it, which keeps a copy and upgrades it"
+        )
+
+
+@contextmanager
+def full_is_told() -> Generator[None]:
+    try:
+        yield
+    except lmdb.MapFullError as error:
+        raise StoreFull(_FULL) from error
+    except lmdb.Error as error:
+        if getattr(error, "code", None) in (errno.ENOSPC, errno.EDQUOT):
+            raise StoreFull("the disk of the data directory is full") from error
+        raise
+
+
+def _readers(listed: str) -> tuple[int, int | None]:
+    """(slots taken, the oldest commit that one of them sees) from LMDB's own list: process, thread, commit or `-`."""
+    rows = [line.split() for line in listed.splitlines()[1:]]
+    seen = [int(row[2]) for row in rows if len(row) == 3 and row[2] != "-"]
+    return len(rows), min(seen, default=None)

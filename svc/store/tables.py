@@ -7,29 +7,57 @@ nothing of another can be reached by a range. Request ids are UUIDv7: the id is 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Generic, TypeVar
+from zlib import crc32
 
 from svc.domain.attestation.challenge import Challenge
+from svc.domain.audit import AuditRecord
 from svc.domain.billing import BillingChange, LedgerEntry, Settlement
 from svc.domain.credentials import Key as CredentialKey
 from svc.domain.history import AddressHistory, Sending, VisitorHistory
 from svc.domain.matching import Block, Visitor
+from svc.domain.operations import Following
 from svc.domain.records import DeferredReport, Document, Event, Idempotency, Organization, WeightsSnapshot
 from svc.domain.webhooks.records import Attempt, AttemptCount, Delivery, Endpoint, Health, WebhookEvent
 from svc.domain.webhooks.refused import Refusals
 from svc.domain.weights import StoredWeights
-from svc.store.codec import Key, Layout, Opaque, Record, Signed, Value
+from svc.store.codec import Corrupted, Key, Layout, Opaque, Record, Signed, Value
 
 V = TypeVar("V")
 
 
 @dataclass(frozen=True)
 class Table(Generic[V]):
-    """A named ordered map. Two tables are never merged and a name is never reused."""
+    """A named ordered map. Two tables are never merged and a name is never reused.
+
+    What lies under a key is a CRC-32 of the table's name, the key and the value, and then the value: so every read sees
+    a flipped bit in either, and a row that has come to lie under another key or in another table.
+    """
 
     name: str
     key: Key
     value: Value[V]
+
+    def encode(self, key: bytes, value: V) -> bytes:
+        """What to store under the packed key."""
+        body = self.value.encode(value)
+        return crc32(body, crc32(key, self._seed)).to_bytes(4) + body
+
+    def decode(self, key: bytes, raw: bytes) -> V:
+        """The value that was stored under the packed key. Raises `Corrupted`."""
+        return self.value.decode(self.vouched(key, raw))
+
+    def vouched(self, key: bytes, raw: bytes) -> bytes:
+        """The value's bytes, once they and the key are known to be what was written. Raises `Corrupted`."""
+        body = raw[4:]
+        if crc32(body, crc32(key, self._seed)).to_bytes(4) != raw[:4]:
+            raise Corrupted(f"a row of {self.name} fails its check: {key.hex()}")
+        return body
+
+    @cached_property
+    def _seed(self) -> int:
+        return crc32(self.name.encode())
 
 
 META: Table[int] = Table("meta", Key("", text=True), Signed())
@@ -58,6 +86,9 @@ BILLING_CHANGES: Table[BillingChange] = Table("billing_changes", Key("I16s"), Re
 """organization, UUIDv7; append-only"""
 PAST_DUE: Table[int] = Table("past_due", Key("I"), Signed())
 """organization -> since when, in ms; those that are past due now and no others"""
+
+AUDIT: Table[AuditRecord] = Table("audit", Key("I16s"), Record(AuditRecord))
+"""organization, UUIDv7 (the request id for changes over HTTP); append-only, for 400 days"""
 
 IDEMPOTENCY: Table[Idempotency] = Table("idempotency", Key("I16s"), Record(Idempotency))
 """organization, digest of the Idempotency-Key"""
@@ -142,6 +173,13 @@ ATTEMPT_COUNTS: Table[AttemptCount] = Table("webhook_attempt_counts", Key("III")
 REFUSALS: Table[Refusals] = Table("webhook_refusals", Key("I", text=True), Record(Refusals))
 """organization, key id and code as `key_.../code`: refusals of the last minute"""
 
+# The operation log (`operations`): kept only while somebody follows it, and never in itself.
+FOLLOWING: Table[Following] = Table("following", Key("", text=True), Record(Following, remembered=8))
+"""`log` -> who follows; no row = nobody"""
+OPERATIONS: Table[bytes] = Table("operations", Key("QI"), Opaque())
+"""sequence, part (0, 1, ...) -> that part of a batch. Sequences are without a gap; the first of a timeline is 0, which
+is empty. What has been copied is deleted but for the last batch, so that the next number is always known."""
+
 TABLES: tuple[Table[Any], ...] = (
     META,
     ORGANIZATIONS,
@@ -154,6 +192,7 @@ TABLES: tuple[Table[Any], ...] = (
     SETTLEMENTS,
     BILLING_CHANGES,
     PAST_DUE,
+    AUDIT,
     IDEMPOTENCY,
     EVENTS,
     DOCUMENTS,
@@ -186,4 +225,6 @@ TABLES: tuple[Table[Any], ...] = (
     ATTEMPTS_BY_ENVIRONMENT,
     ATTEMPT_COUNTS,
     REFUSALS,
+    FOLLOWING,
+    OPERATIONS,
 )

@@ -7,7 +7,8 @@ Memory is bounded by a day's minutes of the organization's endpoints.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 from uuid import UUID
 
 from svc.domain.webhooks.records import DELIVERY_KINDS, MAX_ENDPOINTS, WEBHOOK_ENVIRONMENTS, LaneKey
@@ -24,17 +25,9 @@ from svc.store.tables import (
     MANUAL,
     REMOVED_ENDPOINTS,
     WEBHOOK_EVENTS,
+    Table,
 )
 from svc.store.webhook_views import manual_delivery
-
-
-def webhook_violations(snapshot: Snapshot, number: int) -> Iterator[str]:
-    """Every broken rule, as a sentence that names the rows."""
-    yield from _endpoints(snapshot, number)
-    yield from _deliveries(snapshot, number)
-    yield from _schedule(snapshot, number)
-    yield from _manual(snapshot, number)
-    yield from _log(snapshot, number)
 
 
 def _endpoints(snapshot: Snapshot, number: int) -> Iterator[str]:
@@ -109,3 +102,13 @@ def _log(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 def _name(number: int, place: int, event_id: bytes) -> str:
     return f"the delivery of event {UUID(bytes=event_id)} to endpoint {place} of organization {number}"
+
+
+WEBHOOK_RULES: tuple[tuple[Callable[[Snapshot, int], Iterator[str]], tuple[Table[Any], ...]], ...] = (
+    (_endpoints, (ENDPOINTS,)),
+    (_deliveries, (DELIVERIES,)),
+    (_schedule, (DUE,)),
+    (_manual, (MANUAL,)),
+    (_log, (ATTEMPT_COUNTS, ATTEMPTS)),
+)
+"""The rules of one organization's outbox, each with the tables that it reads through."""

@@ -58,6 +58,15 @@ class Claim(NamedTuple):
     """The endpoint fails, and more deliveries are due than it should be tried with."""
 
 
+class Failed(NamedTuple):
+    """What one piece of the log says of deliveries that ended `failed`."""
+
+    event_ids: list[bytes]
+    """In the order of the attempts that were their last."""
+    resume: bytes | None
+    """The attempt id at which the next piece begins; `None` = that was the end of the log."""
+
+
 class Nothing(NamedTuple):
     """Nothing to send in this lane now."""
 
@@ -68,6 +77,12 @@ class Nothing(NamedTuple):
 def endpoints_of(snapshot: Snapshot, number: int) -> list[Registered]:
     """All endpoints of an organization, oldest first: at most ten."""
     return [Registered(LaneKey(number, endpoint), found) for (_, endpoint), found in snapshot.scan(ENDPOINTS, number)]
+
+
+def endpoint_anywhere(snapshot: Snapshot, endpoint_id: str) -> Registered | None:
+    """An endpoint of any organization by its id: for the operator. Reads every endpoint there is."""
+    rows = snapshot.scan(ENDPOINTS)
+    return next((Registered(LaneKey(*key), found) for key, found in rows if found.id == endpoint_id), None)
 
 
 def find_endpoint(snapshot: Snapshot, number: int, endpoint_id: str) -> Registered | None:
@@ -116,12 +131,19 @@ def has_removed(snapshot: Snapshot) -> bool:
     return next(snapshot.scan(REMOVED_ENDPOINTS), None) is not None
 
 
+def is_answering(snapshot: Snapshot, lane: LaneKey) -> bool:
+    """Whether there is an endpoint that takes what is sent, as far as is known: neither paused nor failing."""
+    endpoint = snapshot.get(ENDPOINTS, *lane)
+    return endpoint is not None and endpoint.status != "paused" and not is_failing(endpoint, health(snapshot, lane))
+
+
 def next_delivery(
-    snapshot: Snapshot, lane: LaneKey, now_ms: int, in_flight: Collection[DeliveryKey]
+    snapshot: Snapshot, lane: LaneKey, now_ms: int, in_flight: Collection[DeliveryKey], *, crowded: bool = False
 ) -> Claim | Nothing:
     """The delivery of this lane that is to be sent next: a test or redelivery before the longest due.
 
-    Of a paused endpoint only a test or redelivery is handed out, so that it can be ended.
+    Of a paused endpoint only a test or redelivery is handed out, so that it can be ended. `crowded`: that a crowd waits
+    is known already, so that it is not counted again.
     """
     endpoint = snapshot.get(ENDPOINTS, *lane)
     if endpoint is None:
@@ -134,7 +156,10 @@ def next_delivery(
     for due_ms, key in due_deliveries(snapshot, lane):
         if key in in_flight:
             continue
-        return Nothing(due_ms) if due_ms > now_ms else _claim(snapshot, lane, key, endpoint, now_ms)
+        if due_ms > now_ms:
+            return Nothing(due_ms)
+        claim = _claim(snapshot, lane, key, endpoint)
+        return claim._replace(crowded=claim.failing and (crowded or _is_crowded(snapshot, lane, now_ms)))
     return Nothing(None)
 
 
@@ -163,13 +188,27 @@ def attempts_page(
     return [(attempt_id, attempt) for attempt_id, attempt in rows if attempt is not None]
 
 
-def _claim(snapshot: Snapshot, lane: LaneKey, key: DeliveryKey, endpoint: Endpoint, now_ms: int | None = None) -> Claim:
+def failed_in(snapshot: Snapshot, lane: LaneKey, window: range, start: bytes, limit: int) -> Failed:
+    """The events of which the last attempt failed in this window (Unix ms), as up to `limit` rows of the log say.
+
+    The log is the organization's, in the order of attempt ids. Those run ahead of the time of the attempt where the
+    clock was set back, and never behind: the first id of the window is the `start`, the end of the log its end.
+    """
+    rows = list(islice(snapshot.scan(ATTEMPTS, lane.organization, start=(lane.organization, start)), limit + 1))
+    found = [
+        attempt.event_id
+        for _, attempt in rows[:limit]
+        if attempt.endpoint == lane.endpoint and attempt.status == "failed" and attempt.occurred_at_ms in window
+    ]
+    return Failed(found, rows[limit][0][1] if len(rows) > limit else None)
+
+
+def _claim(snapshot: Snapshot, lane: LaneKey, key: DeliveryKey, endpoint: Endpoint) -> Claim:
     delivery = snapshot.get(DELIVERIES, *lane, key.event_id, key.place)
     event = snapshot.get(WEBHOOK_EVENTS, lane.organization, key.event_id)
     assert delivery is not None and event is not None, "a due row without its delivery or its event"  # noqa: PT018
     failing = is_failing(endpoint, health(snapshot, lane))
-    crowded = failing and now_ms is not None and _is_crowded(snapshot, lane, now_ms)
-    return Claim(lane, key, delivery, endpoint, event, failing, crowded)
+    return Claim(lane, key, delivery, endpoint, event, failing, crowded=False)
 
 
 def _is_crowded(snapshot: Snapshot, lane: LaneKey, now_ms: int) -> bool:

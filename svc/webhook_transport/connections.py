@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -16,6 +17,7 @@ import trio
 
 from svc.domain.addresses import Address
 from svc.domain.webhooks.addresses import Target
+from svc.domain.webhooks.lanes import ENDPOINT_SLOTS
 
 MAX_BODY_BYTES = 16 * 1024
 """Of an answer."""
@@ -26,8 +28,9 @@ MAX_DIALS = 3
 DIAL_LIMIT_S = 2
 """For an address that is not the last to try: an unreachable IPv6 must leave time for IPv4."""
 IDLE_LIMIT_S = 60
-IDLE_PER_ENDPOINT = 2
-"""Connections kept for one URL and address."""
+IDLE_PER_ENDPOINT = ENDPOINT_SLOTS
+"""Connections kept for one URL and address. What comes of several deliveries is written down in one commit and the next
+ones begin together, so that fewer would cost a handshake for most of them."""
 IDLE_IN_ALL = 256
 
 
@@ -36,14 +39,22 @@ class TooLarge(Exception):  # noqa: N818  says what the answer is
 
 
 class Metered(httpcore.AsyncNetworkStream):
-    """A stream that counts what arrives in one exchange and refuses to read on past `MAX_WIRE_BYTES`."""
+    """A stream that counts what arrives in one exchange and refuses to read on past `MAX_WIRE_BYTES`.
+
+    What is written leaves when the answer is read: headers and body in one TLS record, and mostly in one packet.
+    """
 
     def __init__(self, stream: httpcore.AsyncNetworkStream) -> None:
         self._stream = stream
+        self._held = b""
         self.received = 0
         """Bytes since the exchange began."""
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109  httpcore's signature
+        if self._held:
+            held, self._held = self._held, b""
+            with suppress(httpcore.WriteError):  # it may have answered before it hung up
+                await self._stream.write(held, timeout)
         left = MAX_WIRE_BYTES - self.received
         if left <= 0:
             raise TooLarge
@@ -51,8 +62,8 @@ class Metered(httpcore.AsyncNetworkStream):
         self.received += len(data)
         return data
 
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
-        await self._stream.write(buffer, timeout)
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002, ASYNC109
+        self._held += buffer
 
     async def aclose(self) -> None:
         await self._stream.aclose()

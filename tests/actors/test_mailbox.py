@@ -59,3 +59,17 @@ async def test_answering_twice_is_a_mistake_that_is_told():
     reply.set("once")
     with pytest.raises(AssertionError, match="once"):
         reply.set("twice")
+
+
+async def test_waits_are_counted_from_when_a_message_was_handed_over(autojump_clock):
+    box = Mailbox[int](1)
+    box.offer(1)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(box.put, 2)
+        await trio.sleep(0.2)
+        assert await box.batch(1) == [1]
+        await trio.sleep(0.2)
+        assert await box.batch(1) == [2]
+    waits = box.statistics().waits_s
+    assert sum(waits.counts) == 2
+    assert waits.total == pytest.approx(0.2 + 0.4)

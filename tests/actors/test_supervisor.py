@@ -1,3 +1,5 @@
+from collections import Counter
+
 import pytest
 import trio
 
@@ -36,3 +38,10 @@ async def test_failures_far_apart_are_forgiven(autojump_clock):
     actor = Flaky(failures=10, apart_s=25)
     await supervise("flaky", actor.run)
     assert actor.starts == 11
+
+
+async def test_restarts_are_counted_by_the_name_of_the_actor(autojump_clock):
+    restarts: Counter[str] = Counter()
+    await supervise("flaky", Flaky(failures=2, apart_s=1).run, restarts)
+    await supervise("steady", Flaky(failures=0, apart_s=1).run, restarts)
+    assert restarts == {"flaky": 2}

@@ -1,4 +1,7 @@
-"""What the edge promises to clients and to the operator, on raw sockets. Framing has a file of its own."""
+"""What the edge promises to clients and to the operator, on raw sockets.
+
+Framing, and what happens when there is no room for more connections, have files of their own.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any
 
 import pytest
 import trio
-from trio.testing import MockClock
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from svc.http.edge import open_listeners
 from tests.edge.world import HANG_S, Client, Running, get, post, running_edge
@@ -85,7 +88,7 @@ async def test_a_handler_lives_on_after_its_answer() -> None:
             await client.ended()
 
 
-# 2. Early answers, slow clients, too many clients
+# 2. Early answers, slow clients
 
 
 @pytest.mark.parametrize(("path", "status"), [("/unauthorized", 401), ("/echo", 413), ("/nowhere", 404)])
@@ -214,23 +217,6 @@ async def test_a_handler_may_take_longer_than_a_request_may() -> None:
             assert (await client.answer()).body == b"done"
 
 
-async def test_a_connection_over_the_cap_is_told_so_and_closed_until_there_is_room() -> None:
-    with trio.fail_after(HANG_S):
-        async with running_edge(max_connections=1) as world:
-            first = await world.connect()
-            assert (await first.ask(get("/hello"))).status == 200
-            second = await world.connect()
-            answer = await second.answer()
-            assert (answer.status, answer.error["code"], answer.closes) == (503, "service_unavailable", True)
-            await second.ended()
-            assert (await first.ask(get("/hello"))).status == 200
-            first.close()
-            await world.until(lambda: world.edge.statistics().connections_open == 0)
-            assert (await (await world.connect()).ask(get("/hello"))).status == 200
-            statistics = world.edge.statistics()
-            assert (statistics.connections_accepted, statistics.connections_refused) == (2, 1)
-
-
 # 3. The end of the server
 
 
@@ -245,6 +231,33 @@ async def test_a_running_request_is_finished_during_the_drain() -> None:
             world.handlers.release.set()
             answer = await client.answer()
             assert (answer.status, answer.body, answer.closes) == (200, b"done", True)
+            await client.ended()
+            await world.returned.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("half", "rest", "status"),
+    [
+        (b"GET /hello HTTP/1.1\r\nHost: ", b"a\r\n\r\n", 200),
+        (b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf", b"gotten", 200),
+        (b"GET /hello HTTP/1.1\r\nHost: ", b"a", 408),
+        (b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf", b"got", 408),
+    ],
+)
+async def test_a_request_that_is_still_arriving_has_a_little_time_in_the_drain(
+    half: bytes, rest: bytes, status: int
+) -> None:
+    with trio.fail_after(HANG_S):
+        async with running_edge(drain_timeout_s=60, drain_patience_s=0.3, body_grace_s=0) as world:
+            client = await world.connect()
+            await client.send(half)
+            await wait_all_tasks_blocked(0.01)
+            world.shutdown.set()
+            await _refuses_connections(world)
+            await client.send(rest)
+            answer = await client.answer()
+            assert (answer.status, answer.closes) == (status, True)
             await client.ended()
             await world.returned.wait()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import trio
 
+from svc.http.protocol import MOST_CHUNKS, MOST_FIELDS
 from tests.edge.world import HANG_S, get, post, running_edge
 
 HIDDEN = get("/hidden")
@@ -31,6 +32,11 @@ AMBIGUOUS = {
     "a length with a fraction": framed(b"Content-Length: 5.0", body=b"hello"),
     "an empty length": framed(b"Content-Length: ", body=b"hello"),
     "a length of many digits": framed(b"Content-Length: " + b"9" * 40, body=b"hello"),
+    "a length and a comma": framed(b"Content-Length: 5,", body=b"hello"),
+    "a length in two words": framed(b"Content-Length: 5 5", body=b"hello"),
+    "a length behind a vertical tab": framed(b"Content-Length: \x0b5", body=b"hello"),
+    "a length behind a hard space": framed(b"Content-Length: \xa05", body=b"hello"),
+    "two lengths in two spellings": framed(b"content-length: 5", b"CONTENT-LENGTH: 0", body=b"hello"),
     "a length in other digits": framed("Content-Length: \u0665".encode(), body=b"hello"),
     "another coding": framed(b"Transfer-Encoding: gzip", body=END),
     "the identity coding": framed(b"Transfer-Encoding: identity", body=END),
@@ -41,6 +47,10 @@ AMBIGUOUS = {
     "chunks almost": framed(b"Transfer-Encoding: xchunked", body=END),
     "chunks in quotes": framed(b'Transfer-Encoding: "chunked"', body=END),
     "chunks behind a vertical tab": framed(b"Transfer-Encoding: \x0bchunked", body=END),
+    "chunks behind a hard space": framed(b"Transfer-Encoding: \xa0chunked", body=END),
+    "chunks and a nul": framed(b"Transfer-Encoding: chunked\x00", body=END),
+    "chunks and a comma": framed(b"Transfer-Encoding: chunked,", body=END),
+    "chunks behind an empty coding": framed(b"Transfer-Encoding: ", CHUNKED, body=END),
     "chunks with a parameter": framed(b"Transfer-Encoding: chunked;a=b", body=END),
     "an empty coding": framed(b"Transfer-Encoding: ", body=END),
     "chunks in 1.0": framed(CHUNKED, body=END, first=b"POST /echo HTTP/1.0"),
@@ -60,6 +70,8 @@ AMBIGUOUS = {
     "a nul in a name": framed(b"X\x00: a"),
     "a field without a colon": framed(b"Content-Length 5", body=b"hello"),
     "a field without a name": framed(b": a"),
+    "a name with a parenthesis": framed(b"Content-Length(: 5", body=b"hello"),
+    "a name not in ASCII": framed(b"X\xff: a"),
     "an empty line first": b"\r\n" + framed(b"Content-Length: 0"),
     # the first line
     "an absolute target": framed(first=b"GET http://localhost/hello HTTP/1.1"),
@@ -69,6 +81,15 @@ AMBIGUOUS = {
     "an asterisk": framed(first=b"OPTIONS * HTTP/1.1"),
     "a target without a slash": framed(first=b"GET hello HTTP/1.1"),
     "a query without a path": framed(first=b"GET ?a HTTP/1.1"),
+    "a fragment": framed(first=b"GET /hello#/hidden HTTP/1.1"),
+    "a backslash": framed(first=b"GET \\hello HTTP/1.1"),
+    "a nul in the target": framed(first=b"GET /hel\x00lo HTTP/1.1"),
+    "a method that is no token": framed(first=b"G@T /hello HTTP/1.1"),
+    "a space at the beginning": framed(first=b" GET /hello HTTP/1.1"),
+    "a byte order mark": framed(first=b"\xef\xbb\xbfGET /hello HTTP/1.1"),
+    "a proxy's introduction": framed(first=b"PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\nGET /hello HTTP/1.1"),
+    "a version and more": framed(first=b"GET /hello HTTP/1.1x"),
+    "a version with a zero": framed(first=b"GET /hello HTTP/01.1"),
     "no target": framed(first=b"GET HTTP/1.1"),
     "no version": framed(first=b"GET /hello"),
     "two spaces": framed(first=b"GET  /hello HTTP/1.1"),
@@ -88,6 +109,7 @@ AMBIGUOUS = {
     "two hosts": framed(b"Host: b"),
     "the same host twice": framed(b"Host: a"),
     "two hosts in one field": framed(host=b"Host: a b"),
+    "two hosts with a comma": framed(host=b"Host: a/, b"),
     "a host with a path": framed(host=b"Host: a/b"),
     "a host with a user": framed(host=b"Host: user@a"),
 }
@@ -99,9 +121,18 @@ AMBIGUOUS_BODIES = {
     "a chunk size with a prefix": b"0x5\r\nhello\r\n" + END,
     "a chunk size behind a space": b" 5\r\nhello\r\n" + END,
     "a chunk size of many digits": b"%s5\r\nhello\r\n" % (b"0" * 30) + END,
+    "a chunk size of 33 bits": b"100000005\r\nhello\r\n" + END,
+    "a chunk size of 65 bits": b"10000000000000005\r\nhello\r\n" + END,
+    "a chunk size of 80 bits": b"fffffffffffffffffffff\r\nhello\r\n" + END,
+    "a negative chunk size": b"-5\r\nhello\r\n" + END,
+    "a chunk size with an underscore": b"0_5\r\nhello\r\n" + END,
+    "a chunk size in front of a space": b"5 \r\nhello\r\n" + END,
     "a chunk size with a bare line feed": b"5\nhello\r\n" + END,
     "an extension with a bare line feed": b"5;a\nb\r\nhello\r\n" + END,
     "an extension with a bare carriage return": b"5;a\rb\r\nhello\r\n" + END,
+    "an extension with a nul": b"5;a\x00\r\nhello\r\n" + END,
+    "an extension with a line end in quotes": b'5;a="\r\nhello\r\n"\r\n' + END,
+    "a very long extension": b"5;%s\r\nhello\r\n" % (b"a" * 1_000) + END,
     "a chunk longer than it says": b"5\r\nhello there\r\n" + END,
     "a chunk without an end": b"5\r\nhello" + END,
     "a chunk that ends in a line feed": b"5\r\nhello\n" + END,
@@ -109,6 +140,11 @@ AMBIGUOUS_BODIES = {
     "an end with a bare line feed": b"5\r\nhello\r\n0\r\n\n",
     "a trailer with a space before the colon": b"5\r\nhello\r\n0\r\nX : a\r\n\r\n",
     "a folded trailer": b"5\r\nhello\r\n0\r\nX: a\r\n b\r\n\r\n",
+    "a trailer with a nul": b"5\r\nhello\r\n0\r\nX: a\x00\r\n\r\n",
+    "a trailer without a colon": b"5\r\nhello\r\n0\r\n" + HIDDEN,
+    "a length in the trailers": b"5\r\nhello\r\n0\r\nContent-Length: 5\r\n\r\n",
+    "a coding in the trailers": b"5\r\nhello\r\n0\r\nTransfer-Encoding: chunked\r\n\r\n",
+    "a host in the trailers": b"5\r\nhello\r\n0\r\nHost: b\r\n\r\n",
 }
 
 
@@ -184,6 +220,86 @@ async def test_a_sound_request_is_served_however_it_is_cut_into_packets(request_
                 answer = await client.answer()
                 assert (answer.status, answer.body) == (200, b"hello")
             assert world.edge.statistics().connections_accepted == 1
+
+
+UPGRADE = (b"Connection: Upgrade, HTTP2-Settings", b"HTTP2-Settings: AAMAAABkAAQAAP__")
+HIDDEN_LENGTH = b"Content-Length: %d" % len(HIDDEN)
+IN_CHUNKS = b"%x\r\n%b\r\n" % (len(HIDDEN), HIDDEN) + END
+
+ENCLOSED = {
+    # name: what is sent, how many answers it gets, whether these are the last ones
+    "in a length": (framed(HIDDEN_LENGTH, body=HIDDEN), 1, False),
+    "in a length that is said twice": (framed(HIDDEN_LENGTH, HIDDEN_LENGTH, body=HIDDEN), 1, False),
+    "in chunks": (framed(CHUNKED, body=IN_CHUNKS), 1, False),
+    "in the extension of a chunk": (framed(CHUNKED, body=b"5;GET /hidden HTTP/1.1\r\nhello\r\n" + END), 1, False),
+    "in a trailer": (framed(CHUNKED, body=b"0\r\nX: GET /hidden HTTP/1.1\r\n\r\n"), 1, False),
+    "in a field": (framed(b"X: GET /hidden HTTP/1.1", b"Content-Length: 0"), 1, False),
+    "in the body of a GET": (framed(HIDDEN_LENGTH, body=HIDDEN, first=b"GET /hello HTTP/1.1"), 1, False),
+    "in the chunks of a GET": (framed(CHUNKED, body=IN_CHUNKS, first=b"GET /hello HTTP/1.1"), 1, False),
+    "in the body of a refused request": (
+        framed(HIDDEN_LENGTH, body=HIDDEN, first=b"POST /unauthorized HTTP/1.1"), 1, False,
+    ),
+    "in the body of an unknown path": (framed(HIDDEN_LENGTH, body=HIDDEN, first=b"POST /nowhere HTTP/1.1"), 1, False),
+    "in a body that was to be asked for": (framed(b"Expect: 100-continue", HIDDEN_LENGTH, body=HIDDEN), 1, False),
+    "in a body with another expectation": (framed(b"Expect: 200-ok", HIDDEN_LENGTH, body=HIDDEN), 1, False),
+    "behind an offer of h2c": (framed(*UPGRADE, b"Upgrade: h2c", HIDDEN_LENGTH, body=HIDDEN), 1, False),
+    "behind an offer of a websocket": (framed(*UPGRADE, b"Upgrade: websocket", HIDDEN_LENGTH, body=HIDDEN), 1, False),
+    "in a body whose length is to be dropped": (
+        framed(b"Connection: content-length", HIDDEN_LENGTH, body=HIDDEN), 1, False,
+    ),
+    "behind a length with an underscore": (framed(b"Content_Length: 5"), 1, False),
+    "behind the last request": (framed(b"Connection: close", b"Content-Length: 5", body=b"hello" + HIDDEN), 1, True),
+    "behind a 1.0 request": (framed(first=b"GET /hello HTTP/1.0", body=HIDDEN), 1, True),
+    "behind a 1.0 request that would stay": (
+        framed(b"Connection: keep-alive", b"Content-Length: 5", first=b"POST /echo HTTP/1.0", body=b"hello" + HIDDEN),
+        1, True,
+    ),
+    "in a body larger than is taken": (framed(b"Content-Length: 999999", body=HIDDEN), 1, True),
+    "in a body of 2^64 bytes and five": (framed(b"Content-Length: 18446744073709551621", body=HIDDEN), 1, True),
+    "in the preface of HTTP/2 behind a sound request": (
+        framed(b"Content-Length: 0") + b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + HIDDEN, 2, True,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("sent", "answers", "are_last"), ENCLOSED.values(), ids=ENCLOSED.keys())
+async def test_a_request_inside_another_is_never_served(sent: bytes, answers: int, are_last: bool) -> None:
+    with trio.fail_after(HANG_S):
+        async with running_edge(max_body_bytes=1_000) as world:
+            client = await world.connect()
+            await client.send(sent, b"" if are_last else get("/hello", b"Connection: close"))
+            assert (await client.rest()).count(b"HTTP/1.1 ") == answers + (not are_last)
+            assert "/hidden" not in world.handlers.paths
+            assert len(world.handlers.paths) == (1 if are_last else 2)
+
+
+def test_the_shapes_are_many_and_no_two_are_the_same() -> None:
+    shapes = [*AMBIGUOUS.values(), *(framed(CHUNKED, body=body) for body in AMBIGUOUS_BODIES.values())]
+    shapes += [sent for sent, _, _ in ENCLOSED.values()]
+    assert len(set(shapes)) == len(shapes) >= 130
+
+
+async def test_tiny_chunks_are_bounded_in_number_and_do_not_keep_others_waiting() -> None:
+    with trio.fail_after(HANG_S):
+        async with running_edge() as world:
+            client, other = await world.connect(), await world.connect()
+            enough = framed(CHUNKED, body=b"1\r\nx\r\n" * (MOST_CHUNKS - 1) + END)
+            await client.send(enough)
+            assert (await other.ask(get("/hello"))).status == 200
+            assert (await client.answer()).body == b"x" * (MOST_CHUNKS - 1)
+            assert (await client.ask(enough)).status == 200  # counted anew
+            assert (await client.ask(framed(CHUNKED, body=b"1\r\nx\r\n" * MOST_CHUNKS + END))).status == 400
+            await client.ended()
+
+
+async def test_more_fields_than_anybody_needs_are_refused() -> None:
+    with trio.fail_after(HANG_S):
+        async with running_edge() as world:
+            client = await world.connect()
+            fields = [b"X: a"] * (MOST_FIELDS - 2)  # the request line and the host are lines, too
+            assert (await client.ask(get("/hello", *fields))).status == 200
+            assert (await client.ask(get("/hello", *fields, b"X: a"))).status == 431
+            await client.ended()
 
 
 async def test_a_head_of_exactly_the_limit_is_served_and_one_byte_more_is_not() -> None:

@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc.domain.refusals import Detail, Refusal
-from svc.http.body import MAX_BODY_BYTES, decode, decode_object, gunzip, unpack
+from svc.http import body
+from svc.http.body import MAX_BODY_BYTES, MAX_DIGITS, beyond_bounds, decode, decode_object, gunzip, unpack
 from svc.http.schema import IdentifyBody
 from tests.support.jsonl import read_jsonl
 
@@ -87,23 +89,88 @@ def nested(depth: int) -> bytes:
     return b'{"a":' * (depth - 1) + b"{}" + b"}" * (depth - 1)
 
 
-def test_a_body_of_32_levels_passes_and_one_of_33_does_not():
-    assert isinstance(decode_object(nested(31), "signals"), dict)
-    assert issue_of(decode_object(nested(32), "signals")) == ("", "too_deep")
-    assert issue_of(decode_object(b'{"a":' + b"[" * 100_000, "signals")) in (("", "too_deep"), ("", "malformed_json"))
+def test_a_text_of_32_levels_passes_and_one_of_33_does_not():
+    assert beyond_bounds(nested(32)) is None
+    assert issue_of(beyond_bounds(nested(33))) == ("", "too_deep")
+    for opened, closed in ((b"[", b"]"), (b'{"a":', b"}"), (b'[{"a":', b"}]"), (b"[ ", b" ]"), (b'["]",', b"]")):
+        levels = 16 if len(opened) == 6 else 32
+        full = opened * levels + b"1" + closed * levels
+        assert beyond_bounds(full) is None
+        assert issue_of(beyond_bounds(b"[" + full + b"]")) == ("", "too_deep")
 
 
-def test_a_body_of_20000_values_passes_and_one_more_does_not():
-    def signals(count: int) -> bytes:
-        return json.dumps({"a": [0] * (count - 3)}).encode()
+def test_a_text_of_20000_values_passes_and_one_more_does_not():
+    def shapes(count: int) -> Iterator[Any]:
+        """Each of so many values."""
+        yield [0] * (count - 1)
+        yield {f"{number}": 0 for number in range(count - 1)}
+        yield [[]] * (count - 1)
+        yield {"a": [""] * (count - 2)}
+        yield [[0]] * ((count - 1) // 2) + [0] * ((count - 1) % 2)
+        yield [{"a": {}}] * ((count - 1) // 2) + [{}] * ((count - 1) % 2)
 
-    assert isinstance(decode_object(signals(20_000), "signals"), dict)
-    assert issue_of(decode_object(signals(20_001), "signals")) == ("", "out_of_range")
+    for separators in ((",", ":"), (" ,\n", "\t:\r")):
+        for fits, over in zip(shapes(20_000), shapes(20_001), strict=True):
+            assert beyond_bounds(json.dumps(fits, separators=separators).encode()) is None
+            assert issue_of(beyond_bounds(json.dumps(over, separators=separators).encode())) == ("", "out_of_range")
 
 
-def test_brackets_and_commas_inside_strings_count_for_nothing():
-    signals = {"a": "[{," * 20_000}
-    assert decode_object(json.dumps(signals).encode(), "signals") == signals
+def test_a_name_that_comes_twice_counts_twice():
+    assert issue_of(beyond_bounds(b"{" + b",".join([b'"a":1'] * 20_000) + b"}")) == ("", "out_of_range")
+
+
+def test_a_number_of_512_digits_passes_and_one_more_does_not():
+    assert beyond_bounds(b"[" + b"1" * MAX_DIGITS + b',"' + b"1" * 9_999 + b'"]') is None
+    assert issue_of(beyond_bounds(b"[" + b"1" * (MAX_DIGITS + 1) + b"]")) == ("", "out_of_range")
+    assert issue_of(beyond_bounds(b"[0." + b"1" * (MAX_DIGITS + 1) + b"]")) == ("", "out_of_range")
+
+
+@pytest.mark.parametrize("piece", ["[{,", '"[{,', "\\", '\\"[', "1" * 999, "é["])
+def test_what_is_inside_strings_counts_for_nothing(piece: str):
+    signals = {"a": piece * 20_000, "b" + piece * 100: [piece] * 50, "c": ["\\", "[", "\\\\", ","]}
+    for is_ascii in (True, False):
+        text = json.dumps(signals, ensure_ascii=is_ascii).encode()
+        assert beyond_bounds(text) is None
+        assert decode_object(text, "signals") == signals
+
+
+def test_a_text_that_is_no_json_is_left_to_the_decoder():
+    for text in (b"]" * 40 + b"[" * 30 + b"]" * 9, b'["' + b"[" * 600, b"[}{" * 600):
+        assert beyond_bounds(text) is None
+        assert issue_of(decode(text, IdentifyBody)) in (("", "malformed_json"), ("", "too_deep"))
+
+
+json_values: st.SearchStrategy[Any] = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=25,
+)
+
+
+def size_of(value: Any) -> tuple[int, int]:
+    """(number of values, levels)"""
+    members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    sizes = [size_of(member) for member in members]
+    return 1 + sum(count for count, _ in sizes), isinstance(value, dict | list) + max(
+        (deep for _, deep in sizes), default=0
+    )
+
+
+@given(json_values, st.integers(1, 12), st.integers(0, 40), st.sampled_from([None, 1]))
+def test_the_bounds_are_those_of_the_values_themselves(value: Any, times: int, around: int, indent: int | None):
+    value = [value] * times
+    for _ in range(around):
+        value = {"a": value}
+    text = json.dumps(value, indent=indent).encode()
+    count, levels = size_of(value)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(body, "MAX_VALUES", 100)
+        refusal = beyond_bounds(text)
+    assert (refusal is None) == (count <= 100 and levels <= 32)
 
 
 def test_the_parsing_suite_is_judged_as_it_says(shared_data: Path):
@@ -155,17 +222,6 @@ def test_the_limit_is_one_mebibyte_after_decompression():
         over = unpack(pack(body(MAX_BODY_BYTES + 1)), "application/json", encoding)
         assert isinstance(over, Refusal)
         assert over.code == "payload_too_large"
-
-
-json_values: st.SearchStrategy[Any] = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**53), 2**53)
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
-    max_leaves=25,
-)
 
 
 @given(st.dictionaries(st.text(max_size=8), json_values, max_size=6))

@@ -1,31 +1,80 @@
-"""The pipeline under a seed. A seed that ever failed is added to `KEPT` and stays."""
+"""The whole service under faults, by seed: some short runs here, any number of long ones with `make sim SEEDS=n`."""
+
+from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.support.simulation import simulate
+from svc.store.tables import IDEMPOTENCY
+from tests.sim.plan import SHORT, Crash, Identify, Jump, Plan, Register, Shop, make_plan
+from tests.sim.shrink import as_test, shrink
+from tests.sim.simulation import Outcome, simulate
+from tests.sim.test_mutations import losing
 
-KEPT: list[int] = []
-SEEDS = [*KEPT, *range(int(os.environ.get("SEEDS", "12")))]
-
-
-@pytest.mark.slow
-def test_the_same_seed_gives_the_same_run(tmp_path: Path):
-    one = simulate(7, tmp_path / "one")
-    other = simulate(7, tmp_path / "other")
-    assert one == other
-    assert simulate(8, tmp_path / "third") != one
+SEEDS = range(12)
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
-def test_what_was_answered_is_what_was_stored(seed: int, tmp_path: Path):
-    log = simulate(seed, tmp_path)
-    answered = [line for line in log if "identifiable=True, visitor_conf" in line and line[0].isdigit()]
-    stored = [line for line in log if line.startswith("events ")]
-    walked_away = [line for line in log if line.endswith("walked away")]
-    assert len(answered) <= len(stored) <= len(answered) + len(walked_away)
-    assert any("duplicate=True" in line for line in log), "a run without twins shows nothing of them"
-    assert any("rate_limited" in line or "no_credit" in line for line in log)
+def test_nothing_is_lost_doubled_or_shown_to_others_whatever_goes_wrong(seed: int, tmp_path: Path):
+    plan = make_plan(seed, SHORT)
+    outcome = simulate(plan, tmp_path)
+    assert outcome.violations == [], f"python -m tests.sim --scale short --first {seed} --seeds 1 makes it small"
+    assert something_happened(outcome)
+
+
+def something_happened(outcome: Outcome) -> bool:
+    """A run in which nothing happens shows nothing."""
+    return outcome.counts["answered 200"] > 10 and outcome.counts["posts"] > 20 and outcome.counts["lives"] > 1
+
+
+@pytest.mark.slow
+def test_the_same_seed_gives_the_same_trace_also_in_another_process(tmp_path: Path):
+    program = (
+        "import sys; from pathlib import Path; from tests.sim import plan, simulation as run; "
+        "print(run.simulate(plan.make_plan(7, plan.SHORT), Path(sys.argv[1])).trace)"
+    )
+    here = simulate(make_plan(7, SHORT), tmp_path / "here").trace
+    elsewhere = [
+        subprocess.run(
+            [sys.executable, "-c", program, str(tmp_path / seed)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
+        for seed in ("1", "2")
+    ]
+    assert elsewhere == [here, here]
+    assert simulate(make_plan(8, SHORT), tmp_path / "other").trace != here
+
+
+@pytest.mark.slow
+def test_a_failing_plan_is_made_small_and_printed_as_a_test(tmp_path: Path):
+    steps = (
+        Register(at=0, hook=0, org=0),
+        Identify(at=1, org=0, device=1),
+        Jump(at=2, seconds=60),
+        Identify(at=3, org=0, device=2, key=1),
+        Crash(at=4),
+        Identify(at=9, org=0, device=2, key=1),
+    )
+    forgetful = losing(IDEMPOTENCY)
+    plan = Plan(7, (Shop(),), steps)
+    (violation,) = simulate(plan, tmp_path, sabotage=forgetful).violations
+    small = shrink(plan, violation, sabotage=forgetful)
+    assert small.steps == (steps[3], steps[5])
+    namespace: dict[str, Any] = {}
+    imports = "from tests.sim.plan import *\nfrom tests.sim.simulation import simulate\n"
+    exec(imports + as_test(small, violation), namespace)
+    namespace["simulate"] = partial(simulate, sabotage=forgetful)
+    with pytest.raises(AssertionError):
+        namespace["test_TELL_WHAT_WAS_WRONG"](tmp_path / "again")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import sys
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 
@@ -25,5 +27,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
     for name in [name for name in os.environ if name.startswith("SVC_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("SVC_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr(logging, "lastResort", logging.lastResort)  # both are put back after `serve` has set its own
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
     yield runner(capsys, monkeypatch)
     structlog.reset_defaults()  # what `serve` set up writes to a stream that ends with the test

@@ -20,7 +20,12 @@ import trio
 
 from svc.http.route import Route
 from svc.http.routes import ROUTES
+from svc.store.snapshot import Transaction
+from svc.store.transactions.webhook_endpoints import Issued, NewEndpoint, create_endpoint, remove_endpoint
+from svc.store.webhook_views import endpoints_of
+from svc.world import twenty_characters
 from tests.spec.answers import nothing_stored
+from tests.spec.subscriber import URL, Names, Receivers
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
 
 ORGANIZATION = "/management/organizations/{organization_id}"
@@ -42,6 +47,8 @@ REPORT = {"sdk": {"platform": "web"}, "signals": report()}
 DEVELOPER = Access(("management",))
 ADMIN = Access(("management",), "admin")
 ISSUE = {"name": "x", "environment": "staging"}
+WEBHOOK = {"url": URL, "environment": "test", "events": ["webhook.test"], "description": ""}
+AN_EVENT = {"event_id": "019b76da-a800-7000-8000-000000000000"}
 
 ACCESS: dict[tuple[str, str], Access] = {
     ("GET", "/healthz"): Access(),
@@ -70,6 +77,14 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("GET", ORGANIZATION + "/sdk-keys/{key_id}/risk-weights"): DEVELOPER,
     ("PUT", ORGANIZATION + "/sdk-keys/{key_id}/risk-weights/{platform}"): ADMIN._replace(body={}),
     ("DELETE", ORGANIZATION + "/sdk-keys/{key_id}/risk-weights/{platform}"): ADMIN,
+    ("GET", ORGANIZATION + "/webhooks"): DEVELOPER,
+    ("POST", ORGANIZATION + "/webhooks"): DEVELOPER._replace(status=201, body=WEBHOOK),
+    ("PATCH", ORGANIZATION + "/webhooks/{webhook_id}"): DEVELOPER._replace(body={"description": "x"}),
+    ("DELETE", ORGANIZATION + "/webhooks/{webhook_id}"): DEVELOPER._replace(status=204),
+    ("POST", ORGANIZATION + "/webhooks/{webhook_id}/rotate-secret"): DEVELOPER._replace(body={}),
+    ("POST", ORGANIZATION + "/webhooks/{webhook_id}/test"): DEVELOPER._replace(status=202),
+    ("POST", ORGANIZATION + "/webhooks/{webhook_id}/redeliver"): DEVELOPER._replace(status=404, body=AN_EVENT),
+    ("GET", ORGANIZATION + "/webhook-deliveries"): DEVELOPER,
     ("DELETE", ORGANIZATION + "/visitors/{visitor_id}"): ADMIN._replace(status=204),
 }
 
@@ -195,6 +210,7 @@ class Resources:
             "platform": lambda: "web",
             "asset": lambda: "reference.js",
             "visitor_id": lambda: next(visitors),
+            "webhook_id": lambda: webhook(live),
             "request_id": lambda: str(live.world.request_id(live.clock.now_ms)),
         }
         self._organizations = {"own": live.organization.id, "other": live.new_organization().id}
@@ -217,6 +233,23 @@ async def visitor(live: Live, device: int) -> str:
     """The id of a visitor whom the organization knows."""
     _, secret = live.issue("secret")
     return (await live.identify(secret, report(device), origin=None)).json()["visitor_id"]
+
+
+def webhook(live: Live) -> str:
+    """The id of a new endpoint. It takes the place of all but the first, since an organization has ten at most."""
+    number = live.organization.number
+    new = NewEndpoint(id="whk_" + twenty_characters(live.world.entropy), **WEBHOOK)
+
+    def make(transaction: Transaction) -> str:
+        for found in endpoints_of(transaction, number)[1:]:
+            remove_endpoint(transaction, number, found.endpoint.id)
+        issued = create_endpoint(transaction, number, new, b"", live.clock.now_ms)
+        assert isinstance(issued, Issued)
+        return issued.registered.endpoint.id
+
+    (made,) = live.found.store.write_now([make])
+    assert isinstance(made, str)
+    return made
 
 
 class Wire:
@@ -275,7 +308,7 @@ class Wire:
 @pytest.mark.slow
 async def test_every_route_lets_in_whom_it_should_and_nobody_else(tmp_path: Path):
     """One request per cell: route x kind x environment x region x state x role x organization x `Origin`."""
-    async with live_service(tmp_path) as live:
+    async with live_service(tmp_path, transport=Receivers(), resolver=Names()) as live:
         everybody = list(callers(live))
         assert len(everybody) == 3 * 3 * 2 * 3 + 2 * 2 * 3 + 4 * 2 + 3
         matrix, wire = list(cells(everybody)), Wire(live.port)

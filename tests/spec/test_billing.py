@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import getpass
+import os
+import pwd
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import partial
@@ -204,7 +205,7 @@ def test_a_statement_shows_credit_and_changes_of_status_with_who_and_when(run: R
     assert run("org", "billing-status", org, "blocked").status == 0  # it was: nothing changes
     today = datetime.now(UTC)
     told = run("org", "statement", org, "--month", today.strftime("%Y-%m"), "--json").json
-    who = getpass.getuser()
+    who = pwd.getpwuid(os.getuid()).pw_name
     given = [(line["credit_usd"], line["by"]) for line in told["credits"]]
     assert given == [("2.5", f"{who}: invoice 7"), ("-1", who)]
     changes = [tuple(change.values())[1:] for change in told["billing_status_changes"]]

@@ -124,7 +124,7 @@ async def test_serve_answers_until_sigterm_drains_it(tmp_path: Path):
     secret = (await run_beside("key", "issue", created["organization_id"], *options)).json["secret"]
     with socket.create_server(("127.0.0.1", 0)) as free:
         bind = f"127.0.0.1:{free.getsockname()[1]}"
-    command = [*PROGRAM, "serve", "--data", str(tmp_path), "--bind", bind]
+    command = [*PROGRAM, "serve", "--data", str(tmp_path), "--bind", bind, "--metrics-bind", "127.0.0.1:0"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
     served = partial(trio.run_process, command, stderr=subprocess.PIPE, check=False, cwd=ROOT, env=environment)
     with trio.fail_after(60):

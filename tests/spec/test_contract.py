@@ -22,9 +22,11 @@ import trio
 
 from svc.http.openapi import emit
 from svc.http.routes import API
+from tests.spec.automation import Automation
+from tests.spec.subscriber import Names, Receivers
 from tests.support import made_up_requests
 from tests.support.conformity import find
-from tests.support.live import ORIGIN, Live, report
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
 
 CHECKS = (
     "not_a_server_error",
@@ -38,6 +40,8 @@ CHECKS = (
 EXAMPLES = 10
 """Random requests per operation, and of chains as many."""
 LIMIT_S = 120
+SHOP = "shop.example"
+"""The host that the examples of the document name."""
 PROGRAM = shutil.which("schemathesis", path=str(Path(sys.executable).parent)) or "schemathesis"
 
 SETTINGS = """
@@ -52,7 +56,14 @@ managementKey = {{ api_key = "{management}" }}
 
 
 @pytest.mark.slow
-async def test_nothing_made_up_from_the_document_finds_a_fault_or_an_undocumented_answer(live: Live, tmp_path: Path):
+async def test_nothing_made_up_from_the_document_finds_a_fault_or_an_undocumented_answer(tmp_path: Path):
+    names = Names()
+    names.known[SHOP] = (PUBLIC_ADDRESS,)
+    async with live_service(tmp_path / "data", transport=Receivers(), resolver=names) as live:
+        await made_up_requests_find_nothing(live, tmp_path)
+
+
+async def made_up_requests_find_nothing(live: Live, tmp_path: Path) -> None:
     assert made_up_requests.ORIGIN == ORIGIN
     secrets = {kind: live.issue(kind)[1] for kind in ("public", "secret", "management")}
     settings, document, sent = (tmp_path / name for name in ("settings.toml", "openapi.json", "sent.json"))
@@ -78,7 +89,14 @@ async def document_of(live: Live, public: str) -> Any:
     document["components"]["schemas"]["SupplementBody"]["properties"]["token"]["examples"] = [
         identified["deferred_token"]
     ]
-    there = {"request_id": identified["request_id"], "key_id": live.issue()[0].id, "visitor_id": erased["visitor_id"]}
+    endpoint_id, event_id = await an_endpoint(live)
+    document["components"]["schemas"]["RedeliverWebhookBody"]["properties"]["event_id"]["examples"] = [event_id]
+    there = {
+        "request_id": identified["request_id"],
+        "key_id": live.issue()[0].id,
+        "visitor_id": erased["visitor_id"],
+        "webhook_id": endpoint_id,
+    }
     revoked = {"key_id": live.issue()[0].id, "proxy_credential_id": live.issue("proxy")[0].id}
     for path, operations in document["paths"].items():
         for operation in operations.values():
@@ -89,6 +107,14 @@ async def document_of(live: Live, public: str) -> Any:
                 if parameter["in"] == "query":  # a window of the past, and filters that fit nothing
                     del parameter["schema"]["examples"]
     return document
+
+
+async def an_endpoint(live: Live) -> tuple[str, str]:
+    """Its id, and that of an event that it has received."""
+    automation = Automation(live)
+    body = {"url": f"https://{SHOP}/", "environment": "live", "events": [], "description": ""}
+    endpoint_id = (await automation("POST", "/webhooks", body)).json()["endpoint"]["id"]
+    return endpoint_id, (await automation("POST", f"/webhooks/{endpoint_id}/test")).json()["event_id"]
 
 
 def entries(har: Path) -> list[Any]:

@@ -11,6 +11,7 @@ import pytest
 import svc
 from svc.network_data.builtin import BuiltInRanges
 from tests.spec.answers import assert_error, visit
+from tests.spec.subscriber import DOWN, URL, Subscriber, subscribing
 from tests.support.live import Live, live_service
 
 PLACES = ("", "/api/v1")
@@ -35,7 +36,7 @@ async def test_readiness_names_its_checks(live: Live, place: str):
     assert (response.status_code, answer["status"]) == (200, "ready")
     assert set(answer) == {"status", "checks"}
     assert set(answer["checks"]) == {"store", "webhooks", "network_data"}
-    assert answer["checks"]["store"] == "ok"
+    assert (answer["checks"]["store"], answer["checks"]["webhooks"]) == ("ok", "ok")
     assert answer["checks"]["network_data"] in ("ok", "stale")
     assert response.headers["cache-control"] == "no-store"
 
@@ -68,9 +69,55 @@ async def test_old_network_data_is_stale_and_does_not_fail_readiness(tmp_path: P
             assert response.json()["checks"]["network_data"] == expected
 
 
+async def webhooks(hooks: Subscriber) -> str:
+    """The check, on an answer that is ready whatever it says."""
+    response = await hooks.live.client.get("/readyz")
+    assert (response.status_code, response.json()["status"]) == (200, "ready")
+    return response.json()["checks"]["webhooks"]
+
+
+async def test_webhooks_are_behind_while_one_that_could_be_sent_is_a_minute_late(tmp_path: Path):
+    """Decisions 9.1, which says what it never fails; here it is also what it means."""
+    async with subscribing(tmp_path) as hooks:
+        await hooks.create()
+        hooks.receivers.hold(URL)
+        await hooks.happen(3)  # two are on their way, one waits
+        await hooks.wait(seconds=59)
+        assert await webhooks(hooks) == "ok"
+        await hooks.wait(seconds=16)
+        assert await webhooks(hooks) == "behind"
+        await hooks.receivers.release(URL)
+        await hooks.wait(seconds=16)
+        assert await webhooks(hooks) == "ok"
+
+
+@pytest.mark.parametrize("why", ["paused", "failing"])
+async def test_what_waits_for_a_receiver_is_nothing_that_the_service_is_behind_with(tmp_path: Path, why: str):
+    """Decisions 8.4: a paused or failing endpoint's deliveries wait for as long as it takes."""
+    async with subscribing(tmp_path) as hooks:
+        endpoint_id, _ = await hooks.create()
+        hooks.receivers.answer = DOWN
+        if why == "paused":
+            await hooks.happen()
+            await hooks.patch(endpoint_id, paused=True)
+        else:
+            await hooks.happen(5)
+        await hooks.wait(seconds=590)
+        assert await webhooks(hooks) == "ok"
+
+
+async def test_webhooks_are_behind_when_nobody_looks_after_them(tmp_path: Path):
+    """Decisions 9.1: without an outbox at work, nothing is known to be in time."""
+    async with subscribing(tmp_path) as hooks:
+        hooks.live.clock.advance(seconds=61)
+        assert await webhooks(hooks) == "behind"
+        await hooks.wait()
+        assert await webhooks(hooks) == "ok"
+
+
 async def test_a_store_that_cannot_take_writes_is_unavailable_until_one_fits(tmp_path: Path):
     """Interface 7, decisions 9.1: `503` with `status` `unavailable`; identify is `503 service_unavailable`."""
-    async with live_service(tmp_path, map_bytes=512 << 10) as live:
+    async with live_service(tmp_path, map_bytes=1 << 20) as live:
         _, secret = live.issue()
         full = {"noise": os.urandom(300_000).hex()}
         with_key = {"idempotency-key": "a"}

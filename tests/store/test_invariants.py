@@ -2,21 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Generator
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
+from bench.retention import Months
 from svc.domain.history import VisitorHistory
+from svc.domain.matching import EMPTY_BLOCK
 from svc.domain.scoring import default_profile
 from svc.domain.weights import StoredWeights, WeightsChange, changed
 from svc.store.directory import open_directory
 from svc.store.invariants import violations
+from svc.store.repeated import repeated
 from svc.store.snapshot import Transaction
-from svc.store.tables import VISITOR_HISTORY, WEIGHTS
+from svc.store.steps import Steps
+from svc.store.store import Store
+from svc.store.tables import (
+    BALANCES,
+    BLOCKS,
+    DEPARTED,
+    DOCUMENTS,
+    EVENTS,
+    EVENTS_BY_LEVEL,
+    EVENTS_BY_VISITOR,
+    IDEMPOTENCY,
+    LEDGER,
+    ORGANIZATION_IDS,
+    ORGANIZATIONS,
+    VISITOR_COUNTS,
+    VISITOR_HISTORY,
+    VISITOR_IDS,
+    VISITORS,
+    WEIGHTS,
+    Table,
+)  # fmt: skip
 from svc.store.transactions.accounts import create_organization
 from svc.store.transactions.weights import restore_weights, save_weights
 from svc.world import World
+from tests.support.backup import put
 
 STORED = changed(None, default_profile("web"), WeightsChange(threshold=5), "web", 5)
 assert isinstance(STORED, StoredWeights)
@@ -64,3 +92,138 @@ def test_an_organizations_own_weights_break_nothing_and_leave_nothing_behind(tmp
     assert found_in(tmp_path / "saved", save) == []
     assert found_in(tmp_path / "restored", save, restore_twice) == []
     assert seen == [1, 1, 0]
+
+
+class Heard(Steps):
+    def __init__(self) -> None:
+        self.stages: list[list[Any]] = []
+
+    def stage(self, label: str, length: int) -> None:
+        self.stages.append([label, length, 0])
+
+    def step(self, count: int) -> None:
+        self.stages[-1][2] += count
+
+
+@pytest.mark.slow
+def test_progress_is_told_by_rows_that_are_known_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A rule that reads more or fewer tables than it says would leave the bar short, or run past its end."""
+    monkeypatch.setattr("svc.store.snapshot.ROWS_A_STEP", 1)
+    months, heard = Months(tmp_path, visits_an_hour=1), Heard()
+    for _ in range(40):
+        months._visit()
+    with months.found.store.read() as snapshot:
+        assert list(violations(snapshot, heard)) == []
+    months.found.store.close()
+    assert [label for label, *_ in heard.stages] == ["reading every row", "checking the rules"]
+    for _, length, told in heard.stages:
+        assert length == told > 300
+
+
+def test_ids_that_come_again_are_found_in_however_many_runs(tmp_path: Path):
+    chance = random.Random(3)
+    ids = [chance.randbytes(16) for _ in range(500)]
+    again = sorted([ids[3], ids[77], ids[77], ids[499]])
+    mixed = ids + again
+    chance.shuffle(mixed)
+    for ids_a_run in (1, 7, 100, 504, 10_000):
+        assert list(repeated(iter(mixed), ids_a_run)) == again
+    assert list(repeated([])) == []
+
+
+@pytest.fixture(scope="module")
+def traffic(tmp_path_factory: pytest.TempPathFactory) -> Generator[Store]:
+    """A store with some identifications in it. What a test does to it is undone."""
+    months = Months(tmp_path_factory.mktemp("traffic"), visits_an_hour=1, devices=5)
+    for _ in range(20):
+        months._visit()
+    yield months.found.store
+    months.found.store.close()
+
+
+class Undone(Exception):  # noqa: N818  a way out rather than a mistake
+    pass
+
+
+def broken_by(store: Store, job: Callable[[Transaction], object]) -> list[str]:
+    """What is violated after the job."""
+    told: list[str] = []
+
+    def look(transaction: Transaction) -> None:
+        job(transaction)
+        told.extend(violations(transaction))
+        raise Undone
+
+    (outcome,) = store.write_now([look])
+    assert isinstance(outcome, Undone), outcome
+    return told
+
+
+def first(transaction: Transaction, table: Table[Any], place: int = 0) -> tuple[tuple[Any, ...], Any]:
+    return next(islice(transaction.scan(table), place, None))
+
+
+def drop(table: Table[Any]) -> Callable[[Transaction], object]:
+    return lambda txn: txn.delete(table, *first(txn, table)[0])
+
+
+def change(table: Table[Any], **fields: Any) -> Callable[[Transaction], object]:
+    def job(transaction: Transaction) -> None:
+        key, row = first(transaction, table)
+        transaction.put(table, key, msgspec.structs.replace(row, **fields))
+
+    return job
+
+
+def twice(transaction: Transaction) -> None:
+    key, row = first(transaction, IDEMPOTENCY)
+    transaction.put(IDEMPOTENCY, (key[0], b"another digest.."), row)
+
+
+def departed(transaction: Transaction) -> None:
+    (number, visitor_number), _ = first(transaction, VISITORS)
+    transaction.put(DEPARTED, (number, visitor_number), 5)
+
+
+def stray(transaction: Transaction) -> None:
+    key, _ = first(transaction, EVENTS_BY_LEVEL)
+    transaction.put(EVENTS_BY_LEVEL, (*key[:3], key[3] + 1, key[4]), b"")
+
+
+@pytest.mark.parametrize(
+    ("job", "sentence"),
+    [
+        (put(BALANCES, 1, value=5), "organization 1 has a balance of 5 micros, its ledger sums to"),
+        (drop(ORGANIZATION_IDS), "organization 1 is not found by its id org_x"),
+        (change(ORGANIZATIONS, billing_status="active"), "organization 1 is active, its changes of billing status say"),
+        (change(ORGANIZATIONS, billing_status="past_due"), "organization 1 is past_due, its term of payment says"),
+        (change(EVENTS, price_micros=1), "cost 1 and was charged"),
+        (change(EVENTS, visitor_id="0" * 20), "names the visitor 00000000000000000000, who is not known"),
+        (drop(EVENTS), "has no event"),
+        (drop(DOCUMENTS), "has no document"),
+        (change(DOCUMENTS, weights_digest=b"x" * 16), "was scored with weights that are not kept"),
+        (drop(EVENTS_BY_LEVEL), "is not found in events_by_level"),
+        (drop(EVENTS_BY_VISITOR), "is not found in events_by_visitor"),
+        (stray, "events_by_level has request"),
+        (twice, "answers two idempotency keys"),
+        (change(IDEMPOTENCY, request_id=b"x" * 16), "an idempotency key is answered by request"),
+        (drop(VISITORS), "leads to no visitor"),
+        (drop(VISITOR_IDS), "is not found by its id"),
+        (put(VISITOR_COUNTS, 1, value=0), "is beyond the 0 numbers given"),
+        (departed, "is gone and known"),
+        (put(BLOCKS, 1, b"123456789", value=EMPTY_BLOCK.with_posting(999, 1)), "names visitor 999, who is not known"),
+    ],
+)
+def test_what_is_broken_is_named(traffic: Store, job: Callable[[Transaction], object], sentence: str):
+    assert broken_by(traffic, lambda txn: None) == []
+    assert any(sentence in violation for violation in broken_by(traffic, job))
+
+
+def test_an_event_of_production_without_its_line_is_named(traffic: Store):
+    def job(transaction: Transaction) -> None:
+        raw_id = first(transaction, EVENTS)[0][1]
+        transaction.delete(LEDGER, 1, raw_id)
+
+    ledger, unpaid = broken_by(traffic, job)
+    assert "its ledger sums to" in ledger
+    assert "is production traffic and not on the ledger" in unpaid

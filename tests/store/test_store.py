@@ -145,3 +145,33 @@ def test_the_files_of_a_store_are_for_their_owner_only(tmp_path: Path):
     Store.open(tmp_path / "store", inline).close()
     assert (tmp_path / "store").stat().st_mode & 0o077 == 0
     assert (tmp_path / "store" / "data.mdb").stat().st_mode & 0o077 == 0
+
+
+async def test_groups_their_waits_and_their_commits_are_counted(tmp_path: Path, autojump_clock):
+    async def slow(function):
+        await trio.sleep(0.2)
+        return function()
+
+    store = Store.open(tmp_path, slow)
+    async with trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(store.write, [partial(put, number=n, balance=n) for n in (1, 2)])
+    found = store.statistics()
+    assert found.commits_s.total == pytest.approx(0.6)
+    assert found.waits_s.total == pytest.approx(0 + 0.2 + 0.4)
+    assert (sum(found.groups.counts), found.groups.total) == (3, 6)
+    store.close()
+
+
+async def test_a_snapshot_that_is_kept_shows_how_many_commits_old_it_is(tmp_path: Path):
+    store = Store.open(tmp_path, inline)
+    assert store.space().reader_lag == 0
+    with store.read():
+        for number in range(4):
+            await store.write([partial(put, number=number, balance=1)])
+        found = store.space()
+        assert (found.readers, found.reader_lag) == (1, 4)
+    assert store.space().reader_lag == 0
+    assert store.space().rows["balances"] == 4
+    assert store.space().disk_free_bytes > 0
+    store.close()

@@ -82,6 +82,10 @@ def attempt(
     claim = world.read(partial(next_delivery, lane=lane, now_ms=at_ms, in_flight=()))
     assert isinstance(claim, Claim)
     assert key in (None, claim.key)
+    return ended(world, lane, claim, code=code, at_ms=at_ms)
+
+
+def ended(world: OutboxWorld, lane: LaneKey, claim: Claim, *, code: int | None, at_ms: int = EPOCH_MS) -> Logged:
     error = None if code == 200 else "http_status"
     result = Result(claim.delivery.attempts + 1, claim.delivery.due_ms, at_ms, 12, code, error)
     made = Made(world.world.request_id(at_ms), lane, claim.key, claim.endpoint, claim.event, result)
@@ -302,7 +306,21 @@ def test_a_410_ends_the_delivery_and_a_changed_url_or_a_resume_heals(tmp_path: P
             assert status(world, endpoint) == "failing"
             world.change(endpoint, **change)
             assert status(world, endpoint) == "active"
-            assert world.read(lambda snapshot: snapshot.get(ENDPOINT_HEALTH, *endpoint.lane)) is None
+            health = world.read(lambda snapshot: snapshot.get(ENDPOINT_HEALTH, *endpoint.lane))
+            assert health == Health(last_attempt_at_ms=EPOCH_MS), "when it was last tried is still known"
+
+
+def test_an_attempt_at_the_old_url_says_nothing_of_the_new_one(tmp_path: Path):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        endpoint = world.endpoint(number, URL)
+        world.enqueue(number)
+        in_flight = world.read(partial(next_delivery, lane=endpoint.lane, now_ms=EPOCH_MS, in_flight=()))
+        assert isinstance(in_flight, Claim)
+        world.change(endpoint, url="https://new.example/")
+        assert ended(world, endpoint.lane, in_flight, code=410).status == "failed", "that delivery is over"
+        assert status(world, endpoint) == "active"
+        assert world.read(lambda snapshot: snapshot.get(ENDPOINT_HEALTH, *endpoint.lane)) == Health()
 
 
 def test_counters_are_the_sum_of_a_day_and_older_minutes_are_forgotten(tmp_path: Path):
@@ -555,7 +573,7 @@ PINNED: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("value", "body"), PINNED, ids=[type(value).__name__ for value, _ in PINNED])
 def test_the_bytes_of_the_outbox_are_pinned(value: Any, body: str):
     record = Record(type(value))
-    assert record.encode(value)[4:].hex() == body
+    assert record.encode(value).hex() == body
     assert record.decode(record.encode(value)) == value
 
 

@@ -18,11 +18,13 @@ from svc.config import Config
 from svc.domain.credentials import Key
 from svc.domain.records import Event, Organization
 from svc.domain.webhooks.transport_types import Transport
+from svc.http.edge import addresses
 from svc.service import Service, listen
 from svc.store import views
 from svc.store.directory import Opened, open_directory
 from svc.store.tables import KEYS, META, STATISTICS, TABLES
 from svc.store.transactions import accounts, keys
+from svc.webhook_transport.resolver import Resolver
 from svc.world import RunSync, World
 from tests.support import conformity
 from tests.support.worlds import EPOCH_MS, SettableClock, settable_world
@@ -35,6 +37,7 @@ class Live:
     """One running service and what a test wants to know of it."""
 
     def __init__(self, found: Opened, world: World, clock: SettableClock, service: Service, port: int) -> None:
+        self.metrics_url = ""
         self.found = found
         self.world = world
         self.clock = clock
@@ -149,12 +152,15 @@ async def live_service(
     map_bytes: int = 64 << 20,
     now_ms: int = EPOCH_MS,
     transport: Transport | None = None,
+    resolver: Resolver | None = None,
+    metrics: bool = False,
     **settings: Any,
 ) -> AsyncGenerator[Live, None]:
     """Serve from a data directory; drained, and every invariant checked, at the end.
 
     `run_sync` takes the place of real threads, such as `HeldThreads()`; `map_bytes` is the room in the store, `now_ms`
-    the time at the start; `transport` takes the place of the network for webhooks.
+    the time at the start; `transport` and `resolver` take the place of the network for webhooks.
+    With `metrics` they are served too, at `metrics_url`, and the loop is watched, which never rests.
     """
     from svc.store.invariants import violations
 
@@ -167,9 +173,12 @@ async def live_service(
     shutdown = trio.Event()
     try:
         async with trio.open_nursery() as nursery:
-            service = Service(config, world, found, transport=transport)
-            edge = await nursery.start(service.run, await listen("127.0.0.1:0"), shutdown)
+            service = Service(config, world, found, transport=transport, resolver=resolver)
+            at = await listen("127.0.0.1:0") if metrics else None
+            run = partial(service.run, metrics=at)
+            edge = await nursery.start(run, await listen("127.0.0.1:0"), shutdown)
             live = Live(found, world, clock, service, edge.addresses[0][1])
+            live.metrics_url = f"http://127.0.0.1:{addresses(at)[0][1]}/metrics" if at else ""
             async with live.client:
                 yield live
             shutdown.set()

@@ -7,11 +7,18 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 PROGRAM = [sys.executable, "-c", "import svc.cli; svc.cli.main()"]
-ENVIRONMENT = {**os.environ, "SVC_TRUSTED_PROXIES": "127.0.0.1/32", "SVC_DRAIN_LIMIT_S": "3"}
+ENVIRONMENT = {
+    **os.environ,
+    "SVC_TRUSTED_PROXIES": "127.0.0.1/32",
+    "SVC_DRAIN_LIMIT_S": "3",
+    "SVC_METRICS_BIND": "127.0.0.1:0",  # servers of other tests run at the same time
+}
 
 
 def run(*arguments: str, status: int = 0, **settings: str) -> subprocess.CompletedProcess[str]:
@@ -36,15 +43,21 @@ def run_json(*arguments: str, **settings: str) -> Any:
 class Served:
     """A running server. `port` is where it listens; its log is kept."""
 
-    def __init__(self, directory: Path, **settings: str) -> None:
+    def __init__(self, directory: Path, *, program: Sequence[str] = PROGRAM, **settings: str) -> None:
         self.log: list[str] = []
         self._process = subprocess.Popen(
-            [*PROGRAM, "serve", "--data", str(directory), "--bind", "127.0.0.1:0"],
+            [*program, "serve", "--data", str(directory), "--bind", "127.0.0.1:0"],
             stderr=subprocess.PIPE,
             text=True,
             env={**ENVIRONMENT, **settings},
         )
         self.port = self._wait_until_serving()
+        self._reader = threading.Thread(target=self._read_on, daemon=True)
+        self._reader.start()  # a log that nobody reads stops the server when the pipe is full
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     def kill(self) -> None:
         """As a power cut would: no warning, no clean-up."""
@@ -57,9 +70,15 @@ class Served:
         return self._end()
 
     def _end(self) -> int:
-        _, rest = self._process.communicate(timeout=30)
-        self.log.extend(rest.splitlines())
-        return self._process.returncode
+        status = self._process.wait(timeout=30)
+        self._reader.join()
+        assert self._process.stderr is not None
+        self._process.stderr.close()
+        return status
+
+    def _read_on(self) -> None:
+        assert self._process.stderr is not None
+        self.log.extend(self._process.stderr)
 
     def _wait_until_serving(self) -> int:
         assert self._process.stderr is not None

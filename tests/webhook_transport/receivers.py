@@ -63,6 +63,8 @@ class Dialled(httpcore.TrioBackend):
         self.dials: list[str] = []
         self.read = 0
         """Bytes of answers, after TLS."""
+        self.writes = 0
+        """Pieces in which requests were written, before TLS."""
         self._port = leading_to
 
     async def connect_tcp(self, host: str, port: int, *arguments: Any, **named: Any) -> httpcore.AsyncNetworkStream:
@@ -76,7 +78,6 @@ class _Read(httpcore.AsyncNetworkStream):
     def __init__(self, backend: Dialled, stream: httpcore.AsyncNetworkStream) -> None:
         self._backend = backend
         self._stream = stream
-        self.write = stream.write
         self.aclose = stream.aclose
         self.get_extra_info = stream.get_extra_info
 
@@ -84,6 +85,10 @@ class _Read(httpcore.AsyncNetworkStream):
         data = await self._stream.read(*arguments, **named)
         self._backend.read += len(data)
         return data
+
+    async def write(self, *arguments: Any, **named: Any) -> None:
+        self._backend.writes += 1
+        await self._stream.write(*arguments, **named)
 
     async def start_tls(self, *arguments: Any, **named: Any) -> httpcore.AsyncNetworkStream:
         return _Read(self._backend, await self._stream.start_tls(*arguments, **named))

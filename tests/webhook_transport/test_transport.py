@@ -11,6 +11,7 @@ import pytest
 import trio
 import trio.testing
 
+from svc.domain.webhooks.lanes import ENDPOINT_SLOTS
 from svc.domain.webhooks.transport_types import Attempted
 from svc.webhook_transport import connections
 from svc.webhook_transport.connections import MAX_BODY_BYTES
@@ -233,27 +234,45 @@ async def test_a_connection_is_kept_for_the_next_delivery_to_the_same_url(author
     assert len(backend.dials) == hears.connections == 2  # one for each URL
 
 
-async def test_at_most_two_connections_are_kept_for_one_url(authority: Authority):
+async def answered_at_once(authority: Authority, count: int) -> tuple[int, int]:
+    """Twice so many deliveries that are answered together: (arrived, dials)."""
     backend, arrived = Dialled(), []
 
-    async def answers_four_at_once(stream: trio.abc.Stream) -> None:
+    async def answers_all_at_once(stream: trio.abc.Stream) -> None:
         while (request := await read_request(stream)) is not None:
             arrived.append(request)
-            awaited = 4 if len(arrived) <= 4 else 8
+            awaited = count if len(arrived) <= count else 2 * count
             while len(arrived) < awaited:  # noqa: ASYNC110  only until the others were read, on this same loop
                 await trio.sleep(0.001)
             await stream.send_all(OK)
 
     async with (
-        receiver(answers_four_at_once, authority.server(NAME)) as port,
+        receiver(answers_all_at_once, authority.server(NAME)) as port,
         sending(authority, Names(), backend) as sender,
     ):
         for _ in range(2):
             async with trio.open_nursery() as nursery:
-                for _ in range(4):
+                for _ in range(count):
                     nursery.start_soon(post, sender, url(port))
-    assert len(arrived) == 8
-    assert len(backend.dials) == 6
+    return len(arrived), len(backend.dials)
+
+
+async def test_as_many_connections_are_kept_for_one_url_as_it_has_deliveries_in_flight_and_no_more(
+    authority: Authority,
+):
+    assert await answered_at_once(authority, ENDPOINT_SLOTS) == (2 * ENDPOINT_SLOTS, ENDPOINT_SLOTS)
+    assert await answered_at_once(authority, ENDPOINT_SLOTS + 3) == (2 * ENDPOINT_SLOTS + 6, ENDPOINT_SLOTS + 6)
+
+
+async def test_headers_and_body_leave_in_one_piece(authority: Authority):
+    backend = Dialled()
+    async with (
+        receiver(Answering(OK), authority.server(NAME)) as port,
+        sending(authority, Names(), backend) as sender,
+    ):
+        for _ in range(3):
+            assert (await post(sender, url(port), b"x" * 4000)).error is None
+    assert backend.writes == 3
 
 
 async def test_a_connection_is_not_kept_past_its_time(authority: Authority, monkeypatch: pytest.MonkeyPatch):

@@ -69,6 +69,9 @@ class Lane(msgspec.Struct, Generic[H], kw_only=True, eq=False):
     probes: int = 0
     """Failed probes of this outage."""
     probe_at_ms: int = 0
+    crowded: bool = False
+    """A crowd was found waiting in this outage. It is counted anew after the next attempt, and not with each event that
+    joins it."""
     due_ms: int | None = None
     """Nothing is due before; `None` = nothing waits."""
     queued: bool = False
@@ -221,7 +224,7 @@ def learn(lane: Lane[H], result: Result, now_ms: int, *, failing: bool) -> None:
     `failing` is what the store says of the endpoint after the attempt.
     """
     lane.window = lane.window.after(result, healed=result.error is None and lane.failing)
-    lane.failing = failing
+    lane.failing, lane.crowded = failing, False
     if failing:
         lane.probe_at_ms = now_ms + min(PROBE_MS << min(lane.probes, 16), LONGEST_PROBE_MS)
         lane.probes += 1

@@ -38,7 +38,7 @@ WEBHOOK_ENVIRONMENTS: tuple[WebhookEnvironment, ...] = ("live", "test")
 EndpointStatus = Literal["active", "paused", "failing"]
 DeliveryState = Literal["pending", "retrying", "delivered", "failed"]
 AttemptStatus = Literal["delivered", "retrying", "failed"]
-AttemptError = TransportError | Literal["paused", "removed"]
+AttemptError = Literal[TransportError, "paused", "removed"]
 
 DeliveryKind = Literal["auto", "test", "redelivery"]
 DELIVERY_KINDS: tuple[DeliveryKind, ...] = ("auto", "test", "redelivery")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hmac
+from functools import lru_cache
 from uuid import UUID
 
 from svc.domain.webhooks.records import Endpoint, WebhookEvent
@@ -25,6 +26,7 @@ def secrets_key(pepper: bytes) -> bytes:
     return hmac.digest(pepper, b"svc webhook secrets 1", "sha256")
 
 
+@lru_cache(maxsize=1024)
 def signing_secret(key: bytes, endpoint_id: str, generation: int) -> str:
     """`svc_whsec_` and 43 base62 characters. `key` comes from `secrets_key`."""
     number = int.from_bytes(hmac.digest(key, f"{endpoint_id}\n{generation}".encode(), "sha256"))

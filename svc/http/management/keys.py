@@ -187,4 +187,4 @@ async def _issue(
 async def _revoke(services: Services, call: Call, kinds: Sequence[KeyKind], key_id: str) -> Key | Refusal:
     number = caller_of(call).organization.number
     job = partial(keys.revoke_key_of, number=number, kinds=kinds, key_id=key_id, now_ms=call.at_ms)
-    return await change(services, call, job)
+    return await change(services, call, job, into_reserve=True)

@@ -17,7 +17,8 @@ async def erase(services: Services, call: Call) -> Outcome:
     """
     number, visitor_id = caller_of(call).organization.number, call.path["visitor_id"]
     begin = partial(erase_visitor, number=number, visitor_id=visitor_id, now_ms=call.at_ms)
-    ended = await change(services, call, begin)
+    ended = await change(services, call, begin, into_reserve=True)
     while ended is False:
-        ended = await change(services, call, partial(go_on_erasing, number=number, raw_id=visitor_id.encode()))
+        go_on = partial(go_on_erasing, number=number, raw_id=visitor_id.encode())
+        ended = await change(services, call, go_on, into_reserve=True)
     return Outcome(ended) if isinstance(ended, Refusal) else Outcome(None, status=204)

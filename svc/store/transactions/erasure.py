@@ -10,8 +10,9 @@ no event, document, deferred report, index row, record, id or history of it, nor
 nor a webhook on its way that tells of it.
 
 What stays is not of the person: ledger lines (when and how much, by request id), idempotency digests with the request
-id that they were answered with (for a day), sums of which one visitor's share cannot be told, and, where a list of
-look-alikes still names the visitor's number, that number, which leads nowhere, until the sweeper comes by.
+id that they were answered with (for a day), the audit record that names the visitor's id as erased (docs/audit.md),
+sums of which one visitor's share cannot be told, and, where a list of look-alikes still names the visitor's number,
+that number, which leads nowhere, until the sweeper comes by.
 """
 
 from __future__ import annotations

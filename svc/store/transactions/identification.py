@@ -21,6 +21,7 @@ from svc.domain.billing import LedgerEntry, refused_for_money
 from svc.domain.detection import visitor_kind
 from svc.domain.identification import Assessment, Duplicate, Identified, Refused
 from svc.domain.matching import EMPTY_BLOCK, Block, BlockKey, Lesson, Recognition, Statistics, Visitor, recognise
+from svc.domain.matching.decision import Outcome
 from svc.domain.model import Level, Observation
 from svc.domain.records import (
     IDEMPOTENCY_MS,
@@ -60,6 +61,8 @@ class Recorded(NamedTuple):
     lesson: Lesson | None
     lanes: tuple[LaneKey, ...] = ()
     """Webhook endpoints to which something is due now."""
+    linkage: Outcome | None = None
+    """How the visitor was found, or why not; `None` where nothing was recorded."""
 
 
 def identify(transaction: Transaction, assessment: Assessment, statistics: Statistics) -> Recorded:
@@ -105,7 +108,7 @@ def identify(transaction: Transaction, assessment: Assessment, statistics: Stati
         score=result,
         balance_micros=balance,
     )
-    return Recorded(identified, recognition.lesson, lanes)
+    return Recorded(identified, recognition.lesson, lanes, recognition.outcome)
 
 
 class Applied(NamedTuple):

@@ -11,7 +11,7 @@ from svc.domain.credentials import Key, KeyKind
 from svc.domain.refusals import Refusal, invalid
 from svc.store.snapshot import Transaction
 from svc.store.tables import KEY_IDS, KEYS, ORGANIZATION_KEYS
-from svc.store.views import find_key_of, find_sdk_key
+from svc.store.views import find_key_of, find_sdk_key, keys_of
 
 LAST_USED_STEP_MS = 60_000
 """`last_used_at` is written at most this often per key (decisions 2.3)."""
@@ -36,6 +36,14 @@ def revoke_key(transaction: Transaction, key_id: str, now_ms: int) -> Key | Lite
     revoked = msgspec.structs.replace(key, revoked_at_ms=now_ms)
     transaction.put(KEYS, (digest,), revoked)
     return revoked
+
+
+def revoke_all_keys(transaction: Transaction, number: int, now_ms: int) -> int:
+    """Every key of an organization that is not revoked yet; how many there were."""
+    active = [key for key in keys_of(transaction, number) if key.status == "active"]
+    for key in active:
+        revoke_key(transaction, key.id, now_ms)
+    return len(active)
 
 
 def revoke_key_of(

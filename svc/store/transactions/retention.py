@@ -8,6 +8,7 @@
     attestation challenge                                               its 5 minutes and the 5 before
     idempotency key                                                     24 hours (decisions 3.2), deleted within 6 more
     visitor unseen, without events                                      `visitor_retention_days`
+    audit record                                                        400 days
 
 Ledger, settlements and changes of billing status are for ever; a set of weights is kept once, however often it scored.
 
@@ -25,6 +26,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from svc.domain.attestation.challenge import period
+from svc.domain.audit import AUDIT_MS
 from svc.domain.history import DAY_S, REPLAY_MEMORY_S
 from svc.domain.ids import DAY_MS, first_id
 from svc.domain.matching import Block, Visitor
@@ -36,6 +38,7 @@ from svc.store.tables import (
     ATTEMPT_COUNTS,
     ATTEMPTS,
     ATTEMPTS_BY_ENVIRONMENT,
+    AUDIT,
     BLOCKS,
     CHALLENGES,
     DEPARTED,
@@ -84,6 +87,7 @@ BY_AGE: tuple[tuple[Table[Any], _Bound, int], ...] = (
     (ADDRESS_HISTORY, lambda now_ms: _last(now_ms // 1000 // DAY_S), ROWS_A_STEP),
     (SENDINGS, lambda now_ms: _last(now_ms // 1000 // REPLAY_MEMORY_S), ROWS_A_STEP),
     (CHALLENGES, lambda now_ms: _last(period(now_ms)), ROWS_A_STEP),
+    (AUDIT, lambda now_ms: first_id(now_ms - AUDIT_MS), ROWS_A_STEP),
 )
 """Tables whose keys are organization, then age: what is below the bound of now is over; so much goes in one step."""
 

@@ -23,6 +23,7 @@ from svc.domain.webhooks.records import (
     DeliveryKind,
     Endpoint,
     EventType,
+    Health,
     LaneKey,
     WebhookEnvironment,
 )
@@ -40,7 +41,7 @@ from svc.store.tables import (
 )
 from svc.store.transactions.webhooks import open_delivery
 from svc.store.views import organization as find_organization
-from svc.store.webhook_views import Registered, endpoints_of, find_endpoint
+from svc.store.webhook_views import Registered, endpoints_of, find_endpoint, health
 
 MAX_OVERLAP_HOURS = 168
 
@@ -83,7 +84,7 @@ def create_endpoint(
     transaction: Transaction, number: int, new: NewEndpoint, secrets_key: bytes, now_ms: int
 ) -> Issued | Refusal:
     """A new, active endpoint of the organization; at most ten. `secrets_key` as in `signature.secrets_key`."""
-    refusal = _faulty(new.events, new.environment)
+    refusal = faulty_events(new.events, new.environment)
     if refusal is not None:
         return refusal
     if len(endpoints_of(transaction, number)) >= MAX_ENDPOINTS:
@@ -114,7 +115,7 @@ def change_endpoint(
     endpoint = found.endpoint
     events = endpoint.events if change.events is None else change.events
     environment = change.environment or endpoint.environment
-    refusal = _faulty(events, environment)
+    refusal = faulty_events(events, environment)
     if refusal is not None:
         return refusal
     triggers: list[EndpointTrigger] = []
@@ -126,7 +127,8 @@ def change_endpoint(
     for trigger in triggers:
         status = ENDPOINT_TRANSITIONS[status][trigger]
     if {"url_changed", "resumed"} & set(triggers):
-        transaction.delete(ENDPOINT_HEALTH, *found.lane)
+        last_ms = health(transaction, found.lane).last_attempt_at_ms
+        transaction.put(ENDPOINT_HEALTH, found.lane, Health(last_attempt_at_ms=last_ms))
     changed = msgspec.structs.replace(
         endpoint,
         url=endpoint.url if change.url is None else change.url,
@@ -200,6 +202,13 @@ def queue_redelivery(
     return free if isinstance(free, Refusal) else _queue(transaction, found.lane, event_id, "redelivery", now_ms)
 
 
+def faulty_events(events: Sequence[str], environment: WebhookEnvironment) -> Refusal | None:
+    """Why an endpoint of this environment cannot subscribe to these types, if it cannot (interface 6)."""
+    if not set(events) <= set(EVENT_TYPES):
+        return invalid("events", "unknown_event_type")
+    return invalid("events", "requires_live") if environment != "live" and LIVE_ONLY & set(events) else None
+
+
 def _not_busy(transaction: Transaction, number: int, endpoint_id: str) -> Registered | Refusal:
     found = find_endpoint(transaction, number, endpoint_id)
     if found is None:
@@ -214,12 +223,6 @@ def _queue(transaction: Transaction, lane: LaneKey, event_id: UUID, kind: Delive
     transaction.put(MANUAL, lane, event_id.bytes + bytes([key.place]))
     open_delivery(transaction, lane, key, now_ms)
     return Queued(lane, event_id)
-
-
-def _faulty(events: Sequence[str], environment: WebhookEnvironment) -> Refusal | None:
-    if not set(events) <= set(EVENT_TYPES):
-        return invalid("events", "unknown_event_type")
-    return invalid("events", "requires_live") if environment != "live" and LIVE_ONLY & set(events) else None
 
 
 def _read_events(events: Sequence[str]) -> tuple[EventType, ...]:

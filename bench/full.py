@@ -1,0 +1,253 @@
+"""A full map and a full disk, again and again: what is refused, what is still answered, and how it ends.
+
+A real `svc serve` is filled until nothing more fits, down to the smallest write. Then it has to be up and not ready, to
+answer what it has, to erase and to revoke; after that it has to be ready and to take visits again by itself. In one
+round it is killed and started again while it is full; in another the disk is filled by somebody else and freed again.
+What was acknowledged is looked for at the end, and every invariant checked.
+
+    python -m bench.full [--map-mib 4] [--rounds 3]
+    python -m bench.full --tmpfs-mib 64 [--rounds 3]        a disk of its own; needs the right to mount
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+from uuid import UUID
+
+import httpx
+import trio
+
+from svc.store.invariants import violations
+from svc.store.reading import read_only
+from svc.store.tables import EVENTS, LEDGER, VISITOR_IDS
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, USER_AGENT, report
+from tests.support.process import Served, run_json
+
+CLIENTS = 6
+VISITS_TO_FULL = 300
+"""About so many fill the place: each report has random bytes accordingly."""
+REFUSALS = 12
+"""So many in a row, and nothing more fits."""
+GIB = 1 << 30
+
+
+class Outcome(NamedTuple):
+    """What the rounds came to."""
+
+    answers: Counter[str]
+    """`identify 200`, `challenge 503`, `erase 204` and so on."""
+    wrong: list[str]
+    """A sentence for whatever was not as it has to be."""
+
+
+class Full:
+    """A service in a small place."""
+
+    def __init__(self, data: Path, *, size: int, map_bytes: int | None = None, ballast: Path | None = None) -> None:
+        """`size` is that of the map or the disk, in bytes; `ballast` a file on the same disk, to take what is left."""
+        self._data = data
+        self._noise_bytes = min(size // VISITS_TO_FULL, 200_000)
+        self._ballast = ballast
+        self._settings = {"SVC_METRICS_BIND": ""}
+        if map_bytes is not None:
+            self._settings["SVC_MAP_GIB"] = str(map_bytes / GIB)
+        self._answers: Counter[str] = Counter()
+        self._wrong: list[str] = []
+        self._told: dict[str, str] = {}
+        """Request id of what was answered with 200 -> visitor id."""
+        self._erased: set[str] = set()
+        self._sent = 0
+        self._chance = random.Random(1)
+
+    def run(self, rounds: int) -> Outcome:
+        self._organization = run_json(
+            *("org", "create", "shop", "--credit-usd", "1000", "--rate-limit", "0", "--data", str(self._data)),
+            **self._settings,
+        )["organization_id"]
+        self._public = self._key("--kind", "public", "--environment", "production", "--origin", ORIGIN)
+        self._secret = self._key("--kind", "secret", "--environment", "production")
+        self._management = self._key("--kind", "management")
+        server = Served(self._data, **self._settings)
+        try:
+            for number in range(rounds):
+                spare = run_json(*self._issue("--kind", "proxy", "--environment", "production"), **self._settings)
+                trio.run(self._fill, server.port)
+                if number == 1:
+                    server.kill()
+                    server = Served(self._data, **self._settings)
+                trio.run(self._empty, server.port, spare["key"]["id"])
+            if self._ballast is not None:
+                trio.run(self._crowd_out, server.port)
+        finally:
+            status = server.terminate()
+        self._expect(status == 0, f"the server ended with {status}")
+        self._expect(not any('"error"' in line for line in server.log), "the log has errors")
+        self._compare()
+        return Outcome(self._answers, self._wrong)
+
+    def _issue(self, *arguments: str) -> tuple[str, ...]:
+        return ("key", "issue", self._organization, *arguments, "--data", str(self._data))
+
+    def _key(self, *arguments: str) -> str:
+        return run_json(*self._issue(*arguments), **self._settings)["secret"]
+
+    def _expect(self, holds: bool, sentence: str) -> None:
+        if not holds:
+            self._wrong.append(sentence)
+
+    def _client(self, port: int) -> httpx.AsyncClient:
+        return httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}/api/v1", timeout=30)
+
+    async def _fill(self, port: int) -> None:
+        """Until nothing fits, first with visits and then with the least that can be written."""
+        async with self._client(port) as client:
+            await self._until_refused("identify", client)
+            await self._until_refused("challenge", client)
+            await self._expect_full(client)
+
+    async def _until_refused(self, what: str, client: httpx.AsyncClient) -> None:
+        refused = 0
+
+        async def send() -> None:
+            nonlocal refused
+            while refused < REFUSALS:
+                status = await (self._identify(client) if what == "identify" else self._challenge(client))
+                self._expect(status in (200, 503), f"{what} was answered with {status}")
+                refused = refused + 1 if status == 503 else 0
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(CLIENTS if what == "identify" else 1):
+                nursery.start_soon(send)
+
+    async def _identify(self, client: httpx.AsyncClient) -> int:
+        self._sent += 1
+        sent = self._sent
+        headers = {
+            "x-api-key": self._public,
+            "origin": ORIGIN,
+            "user-agent": USER_AGENT,
+            "x-forwarded-for": PUBLIC_ADDRESS,
+            "idempotency-key": str(sent),
+        }
+        signals = report(sent, noise=self._chance.randbytes(self._noise_bytes).hex())
+        response = await client.post("/identify", json={"sdk": {}, "signals": signals}, headers=headers)
+        if response.status_code == 200:
+            answer = response.json()
+            self._told[answer["request_id"]] = answer["visitor_id"]
+        return self._count("identify", response)
+
+    async def _challenge(self, client: httpx.AsyncClient) -> int:
+        headers = {"x-api-key": self._public, "x-svc-sdk-platform": "web", "origin": ORIGIN}
+        return self._count("challenge", await client.post("/attestation/challenge", headers=headers))
+
+    def _count(self, what: str, response: httpx.Response) -> int:
+        self._answers[f"{what} {response.status_code}"] += 1
+        return response.status_code
+
+    async def _expect_full(self, client: httpx.AsyncClient) -> None:
+        ready, up = await client.get("/readyz"), await client.get("/healthz")
+        self._expect(ready.status_code == 503, f"full, and ready: {ready.text}")
+        self._expect(ready.json()["checks"]["store"] == "full", f"full, and says {ready.text}")
+        self._expect(up.status_code == 200, f"full, and healthz says {up.status_code}")
+        kept = [request_id for request_id, visitor_id in self._told.items() if visitor_id not in self._erased]
+        for request_id in self._chance.sample(kept, min(20, len(kept))):
+            response = await client.get(f"/events/{request_id}", headers={"x-api-key": self._secret})
+            self._expect(self._count("read", response) == 200, f"full, and an event reads as {response.status_code}")
+
+    async def _empty(self, port: int, spare_key: str) -> None:
+        """Whoever has to go can go; then there is room."""
+        async with self._client(port) as client:
+            await self._expect_full(client)
+            path = f"/management/organizations/{self._organization}"
+            headers = {"x-api-key": self._management}
+            revoked = await client.post(f"{path}/proxy-credentials/{spare_key}/revoke", headers=headers)
+            self._expect(self._count("revoke", revoked) == 200, f"full, and a key is not revoked: {revoked.text}")
+            kept = sorted(set(self._told.values()) - self._erased)
+            for visitor_id in self._chance.sample(kept, len(kept) * 2 // 3):
+                response = await client.delete(f"{path}/visitors/{visitor_id}", headers=headers)
+                if self._count("erase", response) == 204:
+                    self._erased.add(visitor_id)
+                else:
+                    self._wrong.append(f"full, and a visitor is not erased: {response.text}")
+            await self._expect_healed(client)
+
+    async def _expect_healed(self, client: httpx.AsyncClient) -> None:
+        ready = [await self._identify(client) for _ in range(5)]
+        self._expect(ready == [200] * 5, f"there is room again, and visits are answered with {ready}")
+        response = await client.get("/readyz")
+        self._expect(response.status_code == 200, f"there is room again, and readyz says {response.text}")
+
+    async def _crowd_out(self, port: int) -> None:
+        """Somebody else takes the rest of the disk, and gives it back."""
+        assert self._ballast is not None
+        async with self._client(port) as client:
+            with self._ballast.open("wb") as file, suppress(OSError):
+                while True:
+                    file.write(bytes(1 << 16))
+                    file.flush()
+            await self._until_refused("identify", client)
+            await self._expect_full(client)
+            self._ballast.unlink()
+            await self._expect_healed(client)
+
+    def _compare(self) -> None:
+        with read_only(self._data / "store", live=True) as store, store.read() as snapshot:
+            self._wrong.extend(list(violations(snapshot))[:5])
+            for request_id, visitor_id in self._told.items():
+                raw_id, is_erased = UUID(request_id).bytes, visitor_id in self._erased
+                self._expect(snapshot.has(LEDGER, 1, raw_id), f"request {request_id} is not on the ledger")
+                self._expect(snapshot.has(EVENTS, 1, raw_id) != is_erased, f"request {request_id} is lost or back")
+                known = snapshot.has(VISITOR_IDS, 1, visitor_id.encode())
+                self._expect(known != is_erased, f"visitor {visitor_id} is lost or back")
+            stored = snapshot.count(LEDGER) - 1
+        self._expect(stored >= len(self._told), f"{len(self._told)} answered, {stored} on the ledger")
+
+
+@contextmanager
+def small_disk(size_mib: int) -> Generator[Path]:
+    """A disk of this size, in memory. Raises `PermissionError` where mounting is not allowed."""
+    with TemporaryDirectory(prefix="svc-bench-") as directory:
+        mount = ["mount", "-t", "tmpfs", "-o", f"size={size_mib}m", "none", directory]
+        if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+            raise PermissionError("needs the right to mount a file system in memory")
+        try:
+            yield Path(directory)
+        finally:
+            subprocess.run(["umount", directory], check=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--map-mib", type=float, default=4)
+    parser.add_argument("--tmpfs-mib", type=int)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    if options.tmpfs_mib is None:
+        with TemporaryDirectory(prefix="svc-bench-") as directory:
+            size = int(options.map_mib * (1 << 20))
+            outcome = Full(Path(directory) / "data", size=size, map_bytes=size).run(options.rounds)
+    else:
+        with small_disk(options.tmpfs_mib) as disk:
+            size = options.tmpfs_mib << 20
+            outcome = Full(disk / "data", size=size, ballast=disk / "ballast").run(options.rounds)
+    for what, count in sorted(outcome.answers.items()):
+        print(f"{count:7}  {what}")
+    print(f"{len(outcome.wrong)} wrong")
+    for sentence in outcome.wrong[:20]:
+        print(sentence[:300])
+    if outcome.wrong:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,264 @@
+"""What a store grows by: bytes for an identification, a visitor, a delivery, by table, and the disk that months take.
+
+One virtual day of one organization through the real transactions: reports of some 2 kB from devices that come back and
+are updated now and then, each with an `Idempotency-Key`; some with a deferred report; one webhook endpoint that is told
+of every identification and answers. Bytes are whole pages, as the store's file has them.
+
+    python -m bench.growth [--identifications 10000] [--new 0.1] [--seed 1]
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import lmdb
+import msgspec
+import trio
+
+from bench.reports import device_report
+from bench.retention import EPOCH_MS, Everywhere
+from svc.domain.identification import Submission, assess, deflate
+from svc.domain.ids import DAY_MS
+from svc.domain.matching import Statistics
+from svc.domain.model import RequestFacts
+from svc.domain.records import DeferredReport
+from svc.domain.webhooks.records import LaneKey
+from svc.domain.webhooks.schedule import Result
+from svc.store import tables
+from svc.store.directory import Opened, open_directory
+from svc.store.snapshot import Transaction
+from svc.store.store import MAX_TABLES
+from svc.store.transactions.accounts import add_credit, create_organization
+from svc.store.transactions.identification import Recorded, identify
+from svc.store.transactions.supplement import supplement
+from svc.store.transactions.webhook_endpoints import NewEndpoint, create_endpoint
+from svc.store.transactions.webhooks import Made, log_attempt
+from svc.store.webhook_views import Nothing, next_delivery
+from svc.world import World, twenty_characters
+
+BATCH = 64
+DEFERRED_SHARE = 0.05
+UPDATED_SHARE = 0.1
+"""Of the visits of a known device: those after an update of its browser."""
+MONTH_DAYS = 30
+GIB = 1 << 30
+
+
+class Part(NamedTuple):
+    """Tables that grow by the same thing and are kept for as long."""
+
+    name: str
+    tables: tuple[tables.Table[Any], ...]
+    per: str
+    """`identification`, `visitor`, `delivery` or `deferred report`."""
+    days: float
+    """How long a row is kept, at most; 0 = for ever."""
+
+
+PARTS = (
+    Part("event", (tables.EVENTS,), "identification", 30),
+    Part("archived report", (tables.DOCUMENTS,), "identification", 30),
+    Part("index of events", (tables.EVENTS_BY_LEVEL, tables.EVENTS_BY_VISITOR), "identification", 30),
+    Part("replay memory", (tables.SENDINGS,), "identification", 60),
+    Part("idempotency key", (tables.IDEMPOTENCY,), "identification", 1.25),
+    Part("history", (tables.VISITOR_HISTORY, tables.ADDRESS_HISTORY), "identification", 2),
+    Part("ledger", (tables.LEDGER,), "identification", 0),
+    Part("webhook event", (tables.WEBHOOK_EVENTS,), "delivery", 30),
+    Part(
+        "delivery and attempt",
+        (tables.DELIVERIES, tables.ATTEMPTS, tables.ATTEMPTS_BY_ENVIRONMENT, tables.ATTEMPT_COUNTS),
+        "delivery",
+        30,
+    ),
+    Part("deferred report", (tables.DEFERRED_REPORTS,), "deferred report", 30),
+    Part("visitor", (tables.VISITORS, tables.VISITOR_IDS), "visitor", 365),
+    Part("blocks of matching", (tables.BLOCKS,), "visitor", 365),
+)
+
+
+class Growth:
+    """One organization's day."""
+
+    def __init__(self, directory: Path, new_share: float, seed: int) -> None:
+        self._chance = random.Random(seed)
+        self._world = World(lambda: EPOCH_MS, self._chance.randbytes, trio.to_thread.run_sync)
+        self._statistics = Statistics()
+        self._new_share = new_share
+        self._versions: list[int] = []
+        """Of the browser of each device so far."""
+        self.counts = {"identification": 0, "visitor": 0, "delivery": 0, "deferred report": 0}
+        self.found: Opened = open_directory(
+            directory, self._world.run_sync, self._world.entropy, durable=False, map_bytes=16 * GIB
+        )
+        self._do(_prepare)
+
+    def live(self, count: int) -> None:
+        """So many identifications over the day, and everything that follows from each."""
+        visits = (self._submission(EPOCH_MS + number * DAY_MS // count) for number in range(count))
+        while batch := list(islice(visits, BATCH)):
+            self._identify(batch)
+            self._deliver(batch[-1].at_ms)
+        with self.found.store.read() as snapshot:
+            self.counts["visitor"] = snapshot.count(tables.VISITORS)
+
+    def _identify(self, batch: list[Submission]) -> None:
+        jobs = [
+            partial(identify, assessment=assess(submission, Everywhere()), statistics=self._statistics)
+            for submission in batch
+        ]
+        followed: list[Callable[[Transaction], Any]] = []
+        for submission, recorded in zip(batch, self.found.store.write_now(jobs), strict=True):
+            assert isinstance(recorded, Recorded), recorded
+            if recorded.lesson is not None:
+                self._statistics.learn(recorded.lesson)
+            self.counts["identification"] += 1
+            if self._chance.random() < DEFERRED_SHARE:
+                report = self._deferred(submission.at_ms)
+                followed.append(partial(supplement, number=1, request_id=submission.request_id, report=report))
+        outcomes = self.found.store.write_now(followed)
+        assert not any(isinstance(outcome, Exception) for outcome in outcomes), outcomes
+        self.counts["deferred report"] += len(followed)
+
+    def _deliver(self, now_ms: int) -> None:
+        """Every delivery that is due arrives, as the outbox writes it down."""
+        lane = LaneKey(1, 1)
+
+        def deliver(transaction: Transaction) -> int:
+            made = 0
+            while not isinstance(claim := next_delivery(transaction, lane, now_ms, ()), Nothing):
+                result = Result(1, claim.delivery.due_ms, now_ms, 20, 200, None)
+                attempt_id = self._world.request_id(now_ms)
+                log_attempt(transaction, Made(attempt_id, lane, claim.key, claim.endpoint, claim.event, result))
+                made += 1
+            return made
+
+        self.counts["delivery"] += self._do(deliver)
+
+    def _do(self, job: Callable[[Transaction], Any]) -> Any:
+        (outcome,) = self.found.store.write_now([job])
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def _submission(self, at_ms: int) -> Submission:
+        number = self._device()
+        signals = {**device_report(number), "client_token": f"{number:032x}", "nonce": self._chance.randbytes(8).hex()}
+        signals["userAgent"] = signals["userAgent"].replace("137", str(self._versions[number]))
+        return Submission(
+            request_id=self._world.request_id(at_ms),
+            spare_visitor_id=twenty_characters(self._world.entropy),
+            at_ms=at_ms,
+            organization=1,
+            key_id="key_x",
+            touched_key=None,
+            environment="production",
+            sdk_platform="web",
+            sdk_version="1.0",
+            origin="https://shop.example",
+            tag=f"order {self._chance.getrandbits(32)}",
+            idempotency=self._chance.randbytes(16),
+            facts=RequestFacts(ip=f"81.{number % 200}.{number // 200 % 250}.{number % 250}"),
+            signals=signals,
+            signals_json=msgspec.json.encode(signals),
+        )
+
+    def _device(self) -> int:
+        if not self._versions or self._chance.random() < self._new_share:
+            self._versions.append(137)
+            return len(self._versions) - 1
+        number = self._chance.randrange(len(self._versions))
+        self._versions[number] += self._chance.random() < UPDATED_SHARE
+        return number
+
+    def _deferred(self, at_ms: int) -> DeferredReport:
+        return DeferredReport(
+            signals=deflate(self._chance.randbytes(300)),
+            sdk_platform="web",
+            sdk_version="1.0",
+            digest=self._chance.randbytes(16),
+            received_at_ms=at_ms,
+        )
+
+
+def _prepare(transaction: Transaction) -> None:
+    create_organization(transaction, organization_id="org_x", name="x", now_ms=EPOCH_MS, rate_limit_per_s=0)
+    add_credit(transaction, 1, entry_id=UUID(int=0), micros=10**12, now_ms=EPOCH_MS, note="")
+    new = NewEndpoint(
+        id="whk_x",
+        url="https://shop.example/",
+        description="",
+        environment="live",
+        events=("identification.completed",),
+    )
+    create_endpoint(transaction, 1, new, b"", EPOCH_MS)
+
+
+def table_bytes(directory: Path) -> dict[str, int]:
+    """Table -> its pages, in bytes."""
+    environment = lmdb.open(str(directory / "store"), readonly=True, max_dbs=MAX_TABLES, lock=False)
+    with environment, environment.begin() as transaction:
+        told: dict[str, int] = {}
+        for table in tables.TABLES:
+            stat = transaction.stat(environment.open_db(table.name.encode(), transaction, create=False))
+            told[table.name] = stat["psize"] * (stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"])
+    return told
+
+
+def each(part: Part, sizes: dict[str, int], counts: dict[str, int]) -> float:
+    """Bytes of a part for one of what it grows by."""
+    return sum(sizes[table.name] for table in part.tables) / counts[part.per]
+
+
+def disk_gib(monthly: float, sizes: dict[str, int], counts: dict[str, int], months: int = 12) -> float:
+    """After so many months of the same traffic: a store in which everything is kept for as long as it may be."""
+    total = 0.0
+    for part in PARTS:
+        kept = min(part.days or months * MONTH_DAYS, months * MONTH_DAYS) / MONTH_DAYS
+        total += monthly * counts[part.per] / counts["identification"] * kept * each(part, sizes, counts)
+    return total / GIB
+
+
+def lines(sizes: dict[str, int], counts: dict[str, int]) -> Iterator[str]:
+    yield f"{'':22}{'bytes':>8}   for one"
+    for part in PARTS:
+        kept = f"{part.days:g} days" if part.days else "for ever"
+        yield f"{part.name:22}{each(part, sizes, counts):8.0f}   {part.per}, {kept}"
+    named = {table.name for part in PARTS for table in part.tables}
+    yield f"{'everything else':22}{sum(size for name, size in sizes.items() if name not in named):8}   in all"
+    for monthly in (1e6, 10e6, 50e6):
+        webhooks = sum(each(part, sizes, counts) for part in PARTS if part.per == "delivery") * monthly / GIB
+        yield (
+            f"{monthly / 1e6:3.0f} M a month: {disk_gib(monthly, sizes, counts):7.1f} GiB after a year, "
+            f"{webhooks:.1f} of it webhooks; {disk_gib(monthly, sizes, counts, months=1):.1f} after a month"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--identifications", type=int, default=10_000)
+    parser.add_argument("--new", type=float, default=0.1, help="share of the visits that are a device's first")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    with TemporaryDirectory(prefix="svc-bench-") as name:
+        growth = Growth(Path(name), options.new, options.seed)
+        growth.live(options.identifications)
+        used = growth.found.store.statistics().used_bytes
+        growth.found.store.close()
+        sizes = table_bytes(Path(name))
+    print(f"{growth.counts}; {used / 1e6:.1f} MB used, {sum(sizes.values()) / 1e6:.1f} MB in tables")
+    status = Path("/proc/self/status").read_text()
+    anonymous_kib = int(status.partition("RssAnon:")[2].split()[0])
+    print(f"memory of this process, without the file's pages: {anonymous_kib / 1024:.0f} MiB\n")
+    print("\n".join(lines(sizes, growth.counts)))
+
+
+if __name__ == "__main__":
+    main()

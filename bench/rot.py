@@ -1,0 +1,208 @@
+"""Bit rot: bits of a store's file turned over, and every row that was in it read again by the real code.
+
+Each state is a copy of one store with some bits turned over, opened in a process of its own beside the intact one.
+Every row is asked for by its key, every table is walked, pages of events are listed, and `svc check`'s rules are held
+against it. A row that reads as something else, or as nothing, is a wrong answer unless an error says so.
+
+    python -m bench.rot [--states 2000] [--seed 1] [--days 2]
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import random
+import shutil
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import structlog
+import trio
+
+from bench.apart import Apart
+from bench.retention import EPOCH_MS, Months
+from svc.cli.keys import issue_key
+from svc.domain.ids import DAY_MS
+from svc.domain.listing import LEVELS, Listing
+from svc.store import events
+from svc.store.directory import Opened, open_directory
+from svc.store.invariants import violations
+from svc.store.snapshot import Snapshot
+from svc.store.tables import EVENTS_BY_VISITOR, TABLES
+from svc.store.transactions.webhook_endpoints import NewEndpoint, create_endpoint
+from svc.world import World
+
+PAGE = 4096
+META_BYTES = 152
+"""Of each of the first two pages: header, sizes, roots, the number of the commit."""
+MAP_BYTES = 1 << 28
+
+
+class Found(NamedTuple):
+    """What one damaged store came to."""
+
+    wrong: list[str]
+    """Rows that read as something else or as nothing, and lists that are not what they were."""
+    errors: list[str]
+    """What reading them raised."""
+    told: list[str]
+    """What the rules of `svc check` say."""
+
+
+class Outcome(NamedTuple):
+    """What many came to."""
+
+    ways: Counter[str]
+    untold: list[str]
+    """Wrong answers of which nothing says a word."""
+    wrong: list[str]
+    """Wrong answers that `svc check` finds, and a read does not."""
+
+
+def make(directory: Path, days: int, visits_an_hour: int = 4) -> Path:
+    """A store with something in every large table; its file."""
+    months = Months(directory, visits_an_hour=visits_an_hour, devices=60)
+    world = World.real()
+    for kind in ("management", "public", "secret"):
+        environment = None if kind == "management" else "production"
+        issue_key(
+            months.found, world, organization=1, kind=kind, name=kind, environment=environment, region="us",
+            role="admin" if kind == "management" else None,
+            platforms=("web",) if kind == "public" else (),
+            allowed_origins=("https://shop.example",) if kind == "public" else (),
+        )  # fmt: skip
+    new = NewEndpoint(
+        id="whk_" + "A" * 20,
+        url="https://127.0.0.1/hook",
+        description="",
+        environment="live",
+        events=("identification.completed",),
+    )
+    months.found.store.write_now([partial(create_endpoint, number=1, new=new, secrets_key=b"k" * 32, now_ms=EPOCH_MS)])
+    trio.run(partial(months.run, days))
+    months.found.store.close()
+    return directory / "store" / "data.mdb"
+
+
+def turned(intact: bytes, chance: random.Random) -> bytes:
+    """The file with one bit turned over, or eight; one time in ten in what says where everything else is."""
+    image = bytearray(intact)
+    in_meta = chance.random() < 0.1
+    for _ in range(chance.choice((1, 1, 1, 8))):
+        place = chance.choice((0, PAGE)) + chance.randrange(META_BYTES) if in_meta else chance.randrange(len(image))
+        image[place] ^= 1 << chance.randrange(8)
+    return bytes(image)
+
+
+def judge(intact: Path, count: int, seed: int, scratch: Path) -> Outcome:
+    """Read so many damaged copies of the file of a data directory."""
+    chance = random.Random(seed)
+    file = (intact / "store" / "data.mdb").read_bytes()
+    outcome = Outcome(Counter(), [], [])
+    with Apart("bench.rot") as apart:
+        for number in range(count):
+            with TemporaryDirectory(dir=scratch) as name:
+                (Path(name) / "store").mkdir()
+                shutil.copy(intact / "pepper", name)
+                (Path(name) / "store" / "data.mdb").write_bytes(turned(file, chance))
+                end = apart.call("examine", str(intact), name)
+            if end.how == "refused":
+                outcome.ways["refused"] += 1
+            elif end.how != "returned":
+                outcome.ways[end.how] += 1
+            else:
+                _count(outcome, number, Found(*end.value))
+    return outcome
+
+
+def _count(outcome: Outcome, number: int, found: Found) -> None:
+    if found.wrong and not found.errors and not found.told:
+        outcome.ways["wrong, untold"] += 1
+        outcome.untold.append(f"state {number}: {found.wrong}")
+    elif found.wrong:
+        outcome.ways["wrong, told by the check" if found.told else "wrong, told by another read"] += 1
+        outcome.wrong.append(f"state {number}: {found.wrong} | {found.errors} | {found.told}")
+    elif found.errors:
+        outcome.ways["error instead of an answer"] += 1
+    elif found.told:
+        outcome.ways["told by the check"] += 1
+    else:
+        outcome.ways["harmless"] += 1
+
+
+def examine(intact: str, damaged: str) -> tuple[list[str], list[str], list[str]]:
+    """A `Found` of one damaged data directory, whose intact one is beside it."""
+    found = _open(intact)
+    rotten = _open(damaged)
+    wrong: list[str] = []
+    errors: list[str] = []
+    with found.store.read() as before, rotten.store.read() as after:
+        for name, ask in questions(before):
+            answer = ask(before)
+            try:
+                read = ask(after)
+            except Exception as error:  # noqa: BLE001  whatever it says, it is no answer
+                errors.append(f"{name}: {type(error).__name__}: {error}")
+            else:
+                if read != answer:
+                    wrong.append(f"{name}: {str(read)[:60]} instead of {str(answer)[:60]}")
+        try:
+            told = list(islice(violations(after), 3))
+        except Exception as error:  # noqa: BLE001  a traceback is a bad way to tell, but it tells
+            told = [f"{type(error).__name__}: {error}"]
+    return wrong[:3], errors[:3], told
+
+
+def questions(snapshot: Snapshot) -> Iterator[tuple[str, Callable[[Snapshot], Any]]]:
+    """Everything that can be asked: each row by its key, each table from end to end, pages of events."""
+    for table in TABLES:
+        for key, _ in snapshot.scan(table):
+            yield f"{table.name} {key}", lambda state, table=table, key=key: state.get(table, *key)
+        yield f"all of {table.name}", lambda state, table=table: list(state.scan(table))
+        yield f"how many {table.name}", lambda state, table=table: state.count(table)
+    visitors = {key[2].decode() for key, _ in snapshot.scan(EVENTS_BY_VISITOR)}
+    for visitor_id in (None, *sorted(visitors)[:10]):
+        for level in (None, *LEVELS):
+            listing = Listing(
+                EPOCH_MS, EPOCH_MS + 90 * DAY_MS, visitor_id=visitor_id, level=level, offset=20, limit=100
+            )
+            yield f"{listing}", lambda state, listing=listing: events.page(state, 1, "production", listing)
+
+
+def _open(directory: str) -> Opened:
+    world = World.real()
+    return open_directory(
+        Path(directory), world.run_sync, world.entropy, create=False, durable=False, map_bytes=MAP_BYTES
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--states", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--days", type=int, default=2)
+    options = parser.parse_args()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+    with TemporaryDirectory(prefix="svc-bench-") as directory:
+        intact = Path(directory) / "intact"
+        size = make(intact, options.days).stat().st_size
+        began = time.perf_counter()
+        outcome = judge(intact, options.states, options.seed, Path(directory))
+    print(f"{options.states} copies of {size / 1e6:.1f} MB, {time.perf_counter() - began:.0f} s")
+    for way, count in outcome.ways.most_common():
+        print(f"{count:7}  {way}")
+    for sentence in [*outcome.untold[:20], *outcome.wrong[:10]]:
+        print(sentence[:600])
+    if outcome.untold:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,379 @@
+"""Webhooks from commit to receiver: a real service over a durable store, and real TLS to receivers in another process.
+
+    python -m bench.webhooks [--quick] [--only latency|throughput|black-holes|hostile|a-million] [--rows 1000000]
+
+The first byte of a delivery is taken when it has come through the receiver's TLS; the commit, when it is on the disk.
+Times are of one machine on which service, receivers and load share the cores: compare them within one run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
+from contextlib import asynccontextmanager, contextmanager, redirect_stderr
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import structlog
+import trio
+
+from bench.far_side import HOSTILE, Arrival, FarSide, far_side
+from bench.identify import _prepare
+from bench.outbox import EVENT, Bench, anonymous_mib
+from svc.cli.logs import set_up_logging
+from svc.config import Config
+from svc.domain.webhooks.envelope import identification_event_id
+from svc.domain.webhooks.lanes import ORGANIZATION_SLOTS
+from svc.domain.webhooks.transport_types import Transport
+from svc.service import Service, listen
+from svc.store.directory import Opened, open_directory
+from svc.store.snapshot import Transaction
+from svc.store.tables import ATTEMPTS, DELIVERIES
+from svc.store.transactions.webhook_endpoints import (
+    EndpointChange,
+    Issued,
+    NewEndpoint,
+    change_endpoint,
+    create_endpoint,
+)
+from svc.store.webhook_views import Registered
+from svc.webhook_transport.connections import tls_context
+from svc.webhook_transport.resolver import SystemResolver
+from svc.webhook_transport.transport import DEADLINE_S, WebhookTransport
+from svc.world import World
+from tests.support.process import Served
+
+COMPLETED = "identification.completed"
+LOOPBACK = ("127.0.0.0/8",)
+SPELLS = 3
+"""Of hostile receivers, to tell memory that grows from memory that is used once."""
+
+
+class Row(NamedTuple):
+    """One line of the table."""
+
+    what: str
+    figure: str
+    aim: str = ""
+
+
+class Scale(NamedTuple):
+    """How much of everything: the whole, or enough to see that it works."""
+
+    seconds: float
+    """Of each load."""
+    per_s: tuple[float, ...]
+    """Identifications a second to ten endpoints."""
+    deliveries: int
+    deadline_s: float
+    """Of an attempt at a hostile receiver."""
+    turns: int
+    """With black holes and without."""
+    rows: int
+
+
+WHOLE = Scale(20, (25, 50, 100, 200), 10_000, DEADLINE_S, 10, 1_000_000)
+QUICK = Scale(1, (20,), 200, 1, 1, 2_000)
+
+
+class Running:
+    """A service that serves, and when what it has committed was on the disk."""
+
+    def __init__(self, found: Opened, port: int) -> None:
+        self.found = found
+        self.port = port
+        self.committed: dict[str, float] = {}
+        """Id of the event of an identification -> monotonic seconds."""
+        self._write_now = found.store.write_now
+        found.store.write_now = self._noting  # pyright: ignore[reportAttributeAccessIssue]  to see what it commits
+
+    def _noting(self, jobs: Sequence[Callable[[Transaction], Any]], **how: Any) -> list[Any]:
+        outcomes = self._write_now(jobs, **how)
+        at = time.monotonic()
+        for job in jobs:
+            assessment = job.keywords.get("assessment") if isinstance(job, partial) else None
+            if assessment is not None:
+                request_id = assessment.submission.request_id
+                self.committed[str(identification_event_id(COMPLETED, request_id))] = at
+        return outcomes
+
+    def pause(self, places: Iterable[int], *, paused: bool) -> None:
+        """Those of the endpoints that `subscribe` has made."""
+        for place in places:
+            change = partial(
+                change_endpoint, number=1, endpoint_id=f"whk_{place}", change=EndpointChange(paused=paused)
+            )
+            (changed,) = self._write_now([change])
+            assert isinstance(changed, Registered)
+
+    def delays_ms(self, arrivals: Sequence[Arrival]) -> list[float]:
+        """Commit to first byte of those deliveries that have arrived, sorted."""
+        return sorted((arrival.at - self.committed[arrival.event_id]) * 1000 for arrival in arrivals)
+
+
+@asynccontextmanager
+async def serving(directory: Path, far: FarSide, transport: Transport | None = None) -> AsyncGenerator[Running]:
+    """The service of this data directory in this process, which may send to the far side."""
+    config = Config(
+        trusted_proxies=("127.0.0.1/32",), webhook_allow_networks=LOOPBACK, webhook_ca_file=str(far.ca_file)
+    )
+    world = World.real()
+    found = open_directory(directory, world.run_sync, world.entropy)
+    shutdown = trio.Event()
+    try:
+        async with trio.open_nursery() as nursery:
+            service = Service(config, world, found, transport=transport)
+            edge = await nursery.start(service.run, await listen("127.0.0.1:0"), shutdown)
+            yield Running(found, edge.addresses[0][1])
+            shutdown.set()
+    finally:
+        found.store.close()
+
+
+def subscribe(directory: Path, urls: Sequence[str]) -> None:
+    """Endpoints of the first organization for identifications, one for each URL."""
+    world = World.real()
+    found = open_directory(directory, world.run_sync, world.entropy)
+    for place, url in enumerate(urls):
+        new = NewEndpoint(id=f"whk_{place}", url=url, description="", environment="live", events=(COMPLETED,))
+        (issued,) = found.store.write_now(
+            [partial(create_endpoint, number=1, new=new, secrets_key=b"", now_ms=world.now_ms())]
+        )
+        assert isinstance(issued, Issued)
+    found.store.close()
+
+
+def share(sorted_times: Sequence[float], part: float) -> float:
+    return sorted_times[min(len(sorted_times) - 1, int(len(sorted_times) * part))] if sorted_times else float("nan")
+
+
+async def latency(directory: Path, scale: Scale) -> AsyncGenerator[Row]:
+    """Commit to first byte at ten endpoints under a steady load."""
+    for per_s in scale.per_s:
+        home = _home(directory, f"latency-{per_s:g}")
+        api_key = await trio.to_thread.run_sync(_prepare, str(home))
+        async with far_side(home, ["healthy"] * 10) as far:
+            subscribe(home, far.urls)
+            async with serving(home, far) as service:
+                await _warm_up(far, service, api_key)
+                cpu = time.process_time()
+                loaded = await far.load(service.port, api_key, per_s=per_s, seconds=scale.seconds)
+                ended = await far.arrived(10 * loaded.answered, 60)
+                cpu = time.process_time() - cpu
+                arrivals = await far.arrivals()
+                delays = service.delays_ms(arrivals)
+        missing = 10 * (loaded.answered - loaded.refused) - len(arrivals)
+        lag = "" if ended is None else f", the last {delays[-1]:,.0f} ms"
+        yield Row(
+            f"{per_s:g} identifications/s to ten endpoints",
+            f"p50 {share(delays, 0.5):.1f} ms, p99 {share(delays, 0.99):,.1f} ms{lag}; {missing} missing, "
+            f"{loaded.late} late, CPU {cpu / scale.seconds:.0%} of a core",
+        )
+
+
+async def throughput(directory: Path, scale: Scale) -> AsyncGenerator[Row]:
+    """What waits, sent as fast as it goes over kept connections."""
+    for endpoints in (1, 10):
+        home = _home(directory, f"throughput-{endpoints}")
+        async with far_side(home, ["healthy"] * endpoints) as far:
+            _fill(home, far.urls, scale.deliveries)
+            began, cpu = time.monotonic(), time.process_time()
+            async with serving(home, far):
+                ended = await far.arrived(scale.deliveries, 120)
+                cpu = time.process_time() - cpu
+        assert ended is not None, "not all have arrived within two minutes"
+        yield Row(
+            f"{scale.deliveries:,} deliveries over kept connections, endpoints: {endpoints}",
+            f"{scale.deliveries / (ended - began):,.0f}/s, {1e6 * cpu / scale.deliveries:,.0f} us of CPU each",
+        )
+
+
+async def black_holes(directory: Path, scale: Scale) -> AsyncGenerator[Row]:
+    """R6: what a healthy endpoint sees of nine that swallow everything for ten seconds.
+
+    In turn, in one service: the nine are paused and resumed, so that what else the machine does falls on both.
+    """
+    home = _home(directory, "holes")
+    api_key = await trio.to_thread.run_sync(_prepare, str(home))
+    async with far_side(home, ["healthy", *["never answers", "stalls TLS", "never accepts"] * 3]) as far:
+        subscribe(home, far.urls)
+        async with serving(home, far) as service:
+            service.pause(range(1, 10), paused=True)
+            await _warm_up(far, service, api_key, healthy=1)
+            delays: dict[bool, list[float]] = {False: [], True: []}
+            for turn in range(2 * scale.turns):
+                beside = turn % 2 == 1
+                service.pause(range(1, 10), paused=not beside)
+                loaded = await far.load(service.port, api_key, per_s=20, seconds=scale.seconds / 4)
+                ended = await far.arrived(loaded.answered, 60)
+                assert ended is not None, "the healthy endpoint was starved"
+                delays[beside] += service.delays_ms(await far.arrivals())
+    for beside, times in delays.items():
+        times.sort()
+        yield Row(
+            f"one healthy endpoint and {9 * beside} black holes, 20 identifications/s",
+            f"p50 {share(times, 0.5):.1f} ms, p99 {share(times, 0.99):.1f} ms of {len(times):,}",
+        )
+    p50, p99 = (share(delays[True], part) / share(delays[False], part) for part in (0.5, 0.99))
+    yield Row("nine black holes beside none", f"p50 x {p50:.2f}, p99 x {p99:.2f}", "p99 <= 2 x")
+
+
+async def hostile(directory: Path, scale: Scale) -> AsyncGenerator[Row]:
+    """R7: every attempt ends, and leaves no memory behind. The receivers are in another process: what grows is ours."""
+    plays = [*HOSTILE, "stalls TLS", "never accepts"]
+    home = _home(directory, "hostile")
+    api_key = await trio.to_thread.run_sync(_prepare, str(home))
+    async with far_side(home, plays) as far:
+        subscribe(home, far.urls)
+        networks, world = Config(webhook_allow_networks=LOOPBACK).webhook_networks(), World.real()
+        sender = WebhookTransport(
+            SystemResolver(), networks, tls_context(far.ca_file), world.now_ms, deadline_s=scale.deadline_s
+        )
+        async with serving(home, far, sender) as service:
+            await far.load(service.port, api_key, per_s=1, seconds=1)
+            with trio.move_on_after(2 * DEADLINE_S):
+                await _attempted(service.found, len(plays))
+            memory = [anonymous_mib()]
+            for _ in range(SPELLS):
+                await far.load(service.port, api_key, per_s=4, seconds=min(scale.seconds, 4))
+                await trio.sleep(3 * scale.deadline_s)
+                memory.append(anonymous_mib())
+            with service.found.store.read() as snapshot:
+                attempts = [attempt for _, attempt in snapshot.scan(ATTEMPTS)]
+        await sender.aclose()
+    for place, play in enumerate(plays):
+        own = [attempt for attempt in attempts if attempt.endpoint == place + 1]
+        longest = max(attempt.duration_ms for attempt in own) / 1000
+        said = ", ".join(sorted({str(attempt.error) for attempt in own}))
+        yield Row(play, f"{len(own)} attempts: {said}; the longest {longest:.2f} s", f"<= {scale.deadline_s + 0.5:g} s")
+    spells = ", ".join(f"{mib:.1f}" for mib in memory)
+    yield Row("memory before, and after each of three spells", f"{spells} MiB", "flat")
+
+
+async def a_million(directory: Path, scale: Scale) -> AsyncGenerator[Row]:
+    """A whole `svc serve` on a store in which deliveries wait: when it is ready, when it sends, what it holds."""
+    for rows in (10, scale.rows):
+        home = _home(directory, f"rows-{rows}")
+        async with far_side(home, ["healthy"] * 10) as far:
+            await trio.to_thread.run_sync(_fill, home, far.urls, rows)
+            settings = {
+                "SVC_WEBHOOK_ALLOW_NETWORKS": ",".join(LOOPBACK),
+                "SVC_WEBHOOK_CA_FILE": str(far.ca_file),
+            }
+            began = time.monotonic()
+            server = await trio.to_thread.run_sync(partial(Served, home, **settings))
+            try:
+                ready = time.monotonic()
+                first = await far.arrived(1, 60)
+                assert first is not None, "nothing has arrived within a minute"
+                await trio.sleep(min(10, scale.seconds))
+                sent = len(await far.arrivals())
+                anonymous, resident = _memory_mib(server.pid)
+            finally:
+                await trio.to_thread.run_sync(server.kill)
+        rate = f", then {sent / min(10, scale.seconds):,.0f}/s" if sent >= ORGANIZATION_SLOTS else ""
+        yield Row(
+            f"svc serve on {rows:,} due rows",
+            f"serving after {ready - began:.2f} s, first delivery after {first - began:.2f} s{rate}; "
+            f"{anonymous:.0f} MiB ({resident:.0f} MiB with mapped pages of the store)",
+        )
+
+
+def _home(directory: Path, name: str) -> Path:
+    home = directory / name
+    home.mkdir()
+    return home
+
+
+def _fill(home: Path, urls: Sequence[str], deliveries: int) -> None:
+    """So many due deliveries, shared by these endpoints."""
+    bench = Bench(str(home))
+    for place, url in enumerate(urls):
+        new = NewEndpoint(id=f"whk_{place}", url=url, description="", environment="live", events=(EVENT,))
+        issued = bench.do(partial(create_endpoint, number=1, new=new, secrets_key=b"", now_ms=0))
+        bench.fill(issued.registered.lane, deliveries // len(urls))
+    with bench.found.store.read() as snapshot:
+        assert snapshot.count(DELIVERIES) == deliveries
+    bench.found.store.close()
+
+
+async def _warm_up(far: FarSide, service: Running, api_key: str, healthy: int = 10) -> None:
+    """Connections are made, patterns are read: what only the first requests pay."""
+    loaded = await far.load(service.port, api_key, per_s=20, seconds=1)
+    await far.arrived(healthy * loaded.answered, 30)
+    await far.arrivals()
+
+
+async def _attempted(found: Opened, number: int) -> None:
+    """Until so many attempts are in the log."""
+    while True:
+        with found.store.read() as snapshot:
+            if snapshot.count(ATTEMPTS) >= number:
+                return
+        await trio.sleep(0.05)
+
+
+def _memory_mib(pid: int) -> tuple[float, float]:
+    """(without pages of files, whole)."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    anonymous, resident = (int(status.partition(f"{name}:")[2].split()[0]) for name in ("RssAnon", "VmRSS"))
+    return anonymous / 1024, resident / 1024
+
+
+MEASURES = {
+    "latency": latency,
+    "throughput": throughput,
+    "black-holes": black_holes,
+    "hostile": hostile,
+    "a-million": a_million,
+}
+
+
+async def measure(names: Sequence[str], scale: Scale) -> list[Row]:
+    """Print each row when it is known; all of them."""
+    rows: list[Row] = []
+    for name in names:
+        about, _, _ = (MEASURES[name].__doc__ or "").partition("\n")
+        print(f"\n{name}: {about}", flush=True)
+        with tempfile.TemporaryDirectory(prefix="svc-bench-") as directory:
+            async for row in MEASURES[name](Path(directory), scale):
+                rows.append(row)
+                print(f"  {row.what:<58}  {row.figure}{f'   (aim: {row.aim})' if row.aim else ''}", flush=True)
+    return rows
+
+
+@contextmanager
+def unread_log() -> Generator[None]:
+    """The service logs as it does everywhere, and nobody reads it."""
+    before = sys.excepthook, logging.lastResort
+    with Path(os.devnull).open("w") as nowhere:
+        with redirect_stderr(nowhere):
+            set_up_logging(Config())
+        sys.excepthook, logging.lastResort = before
+        try:
+            yield
+        finally:
+            structlog.reset_defaults()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="a little of everything, to see that it works")
+    parser.add_argument("--only", action="append", choices=MEASURES, help="one of them; may be given more than once")
+    parser.add_argument("--rows", type=int, help="due rows of `a-million`")
+    options = parser.parse_args()
+    scale = QUICK if options.quick else WHOLE
+    if options.rows:
+        scale = scale._replace(rows=options.rows)
+    with unread_log():
+        trio.run(measure, options.only or list(MEASURES), scale)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+"""The loop watch: how late the event loop is.
+
+Owns the count of how late it woke. Hears and says nothing. While it sleeps the loop serves everybody else; what makes
+it wake late has held everybody up.
+"""
+
+from __future__ import annotations
+
+import trio
+
+from svc.domain.histogram import WAIT_S, Histogram, HistogramStatistics
+
+INTERVAL_S = 0.1
+
+
+class LoopWatch:
+    def __init__(self) -> None:
+        self._late_s = Histogram(WAIT_S)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            due = trio.current_time() + INTERVAL_S
+            await trio.sleep_until(due)
+            self._late_s.observe(trio.current_time() - due)
+
+    def statistics(self) -> HistogramStatistics:
+        """Seconds between when it was to wake and when it did."""
+        return self._late_s.statistics()

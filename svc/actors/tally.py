@@ -1,0 +1,68 @@
+"""What identifications came to, counted once they are on disk. Owned by the visitor index; nothing here is stored."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+
+from svc.domain.identification import Duplicate, Identified
+from svc.domain.matching.decision import Outcome
+from svc.store.transactions.identification import Recorded
+
+BANDS = ((100, "100"), (95, "95-99"), (90, "90-94"), (85, "85-89"), (0, "0"))
+"""Where confidences begin, and what they are counted as."""
+NOT_SCORED = "none"
+
+
+class IdentificationStatistics(msgspec.Struct, frozen=True):
+    """Since the start. Refused ones are not in it."""
+
+    matched: dict[tuple[Outcome, str], int]
+    """By how the visitor was found or why it was not, and by band of confidence."""
+    levels: dict[str, int]
+    """By suspect level; `NOT_SCORED` without one."""
+    signals: dict[str, int]
+    """Triggers, by signal: those with a weight in force."""
+    networks: dict[tuple[str, str], int]
+    """By state of the network facts, and the reason where there are none."""
+    duplicates: int
+    """Answered from an earlier one with the same `Idempotency-Key`."""
+
+
+class Tally:
+    def __init__(self) -> None:
+        self._matched: Counter[tuple[Outcome, str]] = Counter()
+        self._levels: Counter[str] = Counter()
+        self._signals: Counter[str] = Counter()
+        self._networks: Counter[tuple[str, str]] = Counter()
+        self._duplicates = 0
+
+    def note(self, recorded: Recorded) -> None:
+        outcome = recorded.outcome
+        if isinstance(outcome, Duplicate):
+            self._duplicates += 1
+        if not isinstance(outcome, Identified):
+            return
+        assert recorded.linkage is not None
+        self._matched[recorded.linkage, band(outcome.visitor_confidence)] += 1
+        self._networks[outcome.network.state, outcome.network.reason or ""] += 1
+        if outcome.score is None:
+            self._levels[NOT_SCORED] += 1
+            return
+        self._levels[outcome.score.level] += 1
+        for trigger in outcome.score.triggers:
+            self._signals[trigger.signal] += 1
+
+    def statistics(self) -> IdentificationStatistics:
+        return IdentificationStatistics(
+            matched=dict(self._matched),
+            levels=dict(self._levels),
+            signals=dict(self._signals),
+            networks=dict(self._networks),
+            duplicates=self._duplicates,
+        )
+
+
+def band(confidence: int) -> str:
+    return next(name for start, name in BANDS if confidence >= start)

@@ -1,0 +1,253 @@
+"""`svc backup` and `svc restore`: snapshots, following the operation log, and a data directory made of both again."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+import structlog
+import trio
+
+import svc
+from svc.cli.logs import set_up_logging
+from svc.cli.output import Moment, Refused, data_option, json_option, opened, settings, show
+from svc.cli.progress import progress
+from svc.config import Config
+from svc.domain.operations import TIMELINE_BYTES
+from svc.domain.timestamps import timestamp
+from svc.store import operations
+from svc.store.backup import files, snapshots
+from svc.store.backup.follower import DEFAULT_LIMIT_BYTES, INTERVAL_S, Follower, NotResumed, begin, resume
+from svc.store.backup.restore import Restored
+from svc.store.backup.restore import restore as restore_store
+from svc.store.backup.snapshots import Snapshot
+from svc.store.directory import Unusable
+from svc.store.reading import read_only
+from svc.store.steps import QUIET, Steps
+from svc.store.store import DEFAULT_MAP_BYTES
+from svc.world import World
+
+log = structlog.get_logger()
+
+
+@click.command()
+@click.argument("folder", metavar="DEST", required=False, type=click.Path(file_okay=False, path_type=Path))
+@click.option("--keep", type=click.IntRange(1), metavar="N", help="Remove all but the newest N snapshots afterwards.")
+@click.option("--with-pepper", is_flag=True, help="Put the pepper in: whoever has it and the snapshot can forge keys.")
+@click.option("--follow", is_flag=True, help="Go on copying every commit within a second, until SIGTERM.")
+@click.option("--unfollow", is_flag=True, help="Have the store keep nothing any more for one who followed.")
+@click.option(
+    "--limit-mib",
+    type=click.IntRange(1),
+    default=DEFAULT_LIMIT_BYTES >> 20,
+    show_default=True,
+    metavar="N",
+    help="With --follow: what the store may keep for a follower that is away.",
+)
+@data_option
+@json_option
+def backup(
+    folder: Path | None,
+    keep: int | None,
+    with_pepper: bool,
+    follow: bool,
+    unfollow: bool,
+    limit_mib: int,
+    directory: Path,
+    as_json: bool,
+) -> None:
+    """Make a verified snapshot in the folder DEST, also while the service runs.
+
+    With --follow it is carried on: whatever is committed lies in DEST within a second, for `svc restore --to`.
+    """
+    if unfollow:
+        if folder is not None or follow or keep or with_pepper:
+            raise click.UsageError("--unfollow stands alone")
+        _unfollow(directory, as_json=as_json)
+        return
+    if folder is None:
+        raise click.UsageError("name the folder DEST")
+    if follow and (keep or as_json):
+        raise click.UsageError("--follow goes without --keep and --json; run `svc backup DEST --keep N` beside it")
+    if folder.resolve().is_relative_to(directory.resolve()):
+        raise Refused(f"{folder} is inside the data directory: what takes that away would take both")
+    config = settings()
+    if follow:
+        _follow(directory, folder, config, limit_mib << 20, with_pepper=with_pepper)
+        return
+    with progress() as steps:
+        taken = _take(directory, folder, config, steps, with_pepper=with_pepper)
+    removed = [] if keep is None else _prune(directory, folder, keep)
+    _show_snapshot(taken, removed, as_json=as_json)
+
+
+def _take(directory: Path, folder: Path, config: Config, steps: Steps, *, with_pepper: bool) -> Snapshot:
+    pepper = _pepper_path(config) or directory / "pepper"
+    if with_pepper and not pepper.is_file():
+        raise Refused(f"the pepper {pepper} is not there")
+    return snapshots.take(
+        directory,
+        folder,
+        program=svc.__version__,
+        now_ms=World.real().now_ms,
+        pepper=pepper if with_pepper else None,
+        steps=steps,
+    )
+
+
+def _prune(directory: Path, folder: Path, keep: int) -> list[Path]:
+    with read_only(directory / "store", live=True) as store, store.read() as snapshot:
+        position = operations.position(snapshot)
+    return snapshots.prune(folder, keep, None if position is None else position.timeline)
+
+
+def _show_snapshot(taken: Snapshot, removed: list[Path], *, as_json: bool) -> None:
+    manifest = taken.manifest
+    shown: dict[str, Any] = {
+        "snapshot": str(taken.path),
+        "taken_at": timestamp(manifest.taken_at_ms),
+        "bytes": manifest.bytes,
+        "rows": sum(manifest.rows.values()),
+        "pepper": "included" if manifest.pepper else "left out",
+        "followed": manifest.timeline is not None,
+        "removed": [path.name for path in removed],
+    }
+    show(shown, as_json=as_json)
+    if not manifest.pepper and not as_json:
+        click.echo("\nkeep a copy of the pepper elsewhere: without it no key verifies after a restore")
+
+
+def _follow(directory: Path, folder: Path, config: Config, limit_bytes: int, *, with_pepper: bool) -> None:
+    set_up_logging(config)
+    files.make_folder(folder)
+    if not (directory / "store" / "data.mdb").is_file():
+        raise Unusable(f"{directory} holds no data of this service")
+    with files.exclusive(directory / "follower.lock", f"{directory} is being followed by another process"):
+        while True:
+            because = _begin_anew_where_needed(directory, folder, limit_bytes)
+            if because is not None:
+                log.warning("following begins anew, with a new snapshot", because=because, folder=str(folder))
+                taken = _take(directory, folder, config, QUIET, with_pepper=with_pepper)
+                log.info("snapshot taken", snapshot=str(taken.path), bytes=taken.manifest.bytes)
+            if not _copy(directory, folder, begun=because is not None):
+                return
+            log.error("the operation log is gone: what is committed now is in no backup until the next snapshot")
+
+
+def _begin_anew_where_needed(directory: Path, folder: Path, limit_bytes: int) -> str | None:
+    """Why following had to begin anew; `None` = it goes on where it was."""
+    with opened(directory) as found:
+        resumed = resume(found.store, folder)
+        if not isinstance(resumed, NotResumed):
+            resumed.writer.close()
+            found.store.change_log(partial(operations.allow, limit_bytes=limit_bytes))
+            return None
+        world = World.real()
+        begin(found.store, folder, world.entropy(TIMELINE_BYTES), world.now_ms(), limit_bytes)
+    return resumed.because
+
+
+def _copy(directory: Path, folder: Path, *, begun: bool) -> bool:
+    """Copy until a signal, `False`, or until this timeline has ended, `True`."""
+    with opened(directory) as found:
+        resumed = resume(found.store, folder)
+        if isinstance(resumed, NotResumed):
+            if begun:
+                raise Refused(f"{resumed.because}; if the snapshot took too long for it, raise --limit-mib")
+            return True
+        log.info("following", folder=str(folder), copied=resumed.writer.copied)
+        follower = Follower(found.store, resumed.writer)
+        try:
+            ended = trio.run(_copy_until_signalled, follower)
+            follower.close()
+        except OSError as error:
+            raise Refused(f"cannot write to {folder}: {error.strerror}; the store keeps what is not copied") from error
+        log.info("followed", batches=follower.batches, bytes=follower.bytes)
+    return ended
+
+
+async def _copy_until_signalled(follower: Follower) -> bool:
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        while follower.step():
+            if await _is_signalled(signals):
+                return not follower.step()
+        return True
+
+
+async def _is_signalled(signals: AsyncIterator[int]) -> bool:
+    """Whether a signal comes before it is time to look again."""
+    with trio.move_on_after(INTERVAL_S):
+        await anext(signals)
+        return True
+    return False
+
+
+def _unfollow(directory: Path, *, as_json: bool) -> None:
+    with opened(directory) as found:
+        with found.store.read() as snapshot:
+            following = operations.follower(snapshot)
+        if following is None:
+            raise Refused("nobody follows this store")
+        found.store.change_log(operations.end)
+    show({"unfollowed": following.destination, "since": timestamp(following.since_ms)}, as_json=as_json)
+
+
+@click.command()
+@click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
+@click.option("--to", "to_ms", type=Moment(), metavar="T", help="To what the store was at that time; RFC 3339.")
+@data_option
+@json_option
+def restore(source: Path, to_ms: int | None, directory: Path, as_json: bool) -> None:
+    """Make a data directory from the backups in SRC, a folder that `svc backup` wrote to.
+
+    \b
+    SRC may also be one snapshot of it: that is restored as it was taken, or with --to carried on.
+    The directory must not be there or be empty; it appears when everything is verified.
+    """  # noqa: D301  click reads \b as "leave these lines as they are"
+    config, world = settings(), World.real()
+    if not source.is_dir():
+        raise Refused(f"{source} is no folder of backups")
+    with progress() as steps:
+        restored = restore_store(
+            source,
+            directory,
+            to_ms=to_ms,
+            run_sync=world.run_sync,
+            map_bytes=int(config.map_gib * (DEFAULT_MAP_BYTES // 64)),
+            pepper_file=_pepper_path(config),
+            steps=steps,
+        )
+    _show_restored(restored, directory, config, as_json=as_json)
+
+
+def _show_restored(restored: Restored, directory: Path, config: Config, *, as_json: bool) -> None:
+    torn = restored.torn
+    shown: dict[str, Any] = {
+        "data": str(directory),
+        "snapshot": str(restored.snapshot.path),
+        "restored_to": timestamp(restored.at_ms),
+        "commits_after_snapshot": restored.batches,
+        "torn": None if torn is None else f"{torn.path} at byte {torn.end}",
+        "pepper": restored.pepper,
+    }
+    show(shown, as_json=as_json)
+    if torn is not None:
+        click.echo(
+            f"\n{torn.path} ends in {torn.bytes} bytes of a record that was never finished; they were left out",
+            err=True,
+        )
+    if restored.pepper == "missing":
+        place = _pepper_path(config) or directory / "pepper"
+        click.echo(
+            f"\nthe pepper is not there: until the one of the old machine is at {place} (mode 0600) the service does "
+            "not start, since no key would verify",
+            err=True,
+        )
+
+
+def _pepper_path(config: Config) -> Path | None:
+    return None if config.pepper_file is None else Path(config.pepper_file)

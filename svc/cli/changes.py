@@ -1,0 +1,96 @@
+"""How commands change a store: one transaction, with its record in the audit log (docs/audit.md)."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import socket
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+import click
+
+from svc.domain.audit import Actor, AuditRecord, asked
+from svc.store.directory import Opened
+from svc.store.snapshot import Transaction
+from svc.store.transactions.audit import audited
+from svc.world import World
+
+T = TypeVar("T")
+
+
+class Change(NamedTuple):
+    """What a command has changed, for the audit log."""
+
+    organization: int
+    """Its number."""
+    subject: str
+    """The id of the key, endpoint, visitor or organization."""
+    asked: Mapping[str, Any] = {}
+    """As of `domain.audit.asked`."""
+
+
+def commit(found: Opened, world: World, job: Callable[[Transaction], T], change: Callable[[T], Change | None]) -> T:
+    """One administrative change and its record, on disk when this returns; `change` says what the outcome is.
+
+    A job that finds that it may not raises `Refused`: then nothing is changed, and nothing recorded. Nor is where
+    `change` answers `None`, which says that there was nothing to do.
+    """
+    at_ms = world.now_ms()
+
+    def record(outcome: T) -> AuditRecord | None:
+        made = change(outcome)
+        if made is None:
+            return None
+        return AuditRecord(
+            at_ms=at_ms,
+            actor=operator(),
+            action=_command(),
+            organization=made.organization,
+            subject=made.subject,
+            change=asked(made.asked),
+        )
+
+    return go_on(found, audited(job, world.request_id(at_ms), record))
+
+
+def go_on(found: Opened, job: Callable[[Transaction], T]) -> T:
+    """A further step of a change that has its record; on disk when this returns."""
+    (outcome,) = found.store.write_now([job], into_reserve=True)
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
+
+
+def operator() -> Actor:
+    """Who runs this program: as the system knows it, not the environment, which anybody may set.
+
+    Only sudo's word for who ran it is taken from there, beside the user that it runs as.
+    """
+    return Actor(
+        kind="command_line",
+        id=_user(os.getuid()),
+        name=os.environ.get("SUDO_USER", "").encode("utf-8", "replace").decode() or None,
+        role=None,
+        place=f"{socket.gethostname()} {_terminal()}",
+    )
+
+
+def _user(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:  # containers run as users that have no name
+        return f"uid {uid}"
+
+
+def _terminal() -> str:
+    try:
+        return os.ttyname(0)
+    except OSError:
+        return f"process {os.getpid()}"
+
+
+def _command() -> str:
+    """The command without its arguments; outside of any, the program."""
+    context = click.get_current_context(silent=True)
+    return "svc" if context is None else context.command_path

@@ -1,0 +1,279 @@
+"""`svc inspect`: what lies in a store, row by row, on a running service or in a snapshot. Nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from functools import wraps
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+from uuid import UUID
+
+import click
+import msgspec
+from click.core import ParameterSource
+
+from svc.cli.output import Refused, json_option, readable, show, show_table
+from svc.domain.ids import is_visitor_id
+from svc.domain.timestamps import timestamp
+from svc.store.backup import snapshots
+from svc.store.inspection import Row, find_organization, of_request, of_visitor
+from svc.store.inspection import rows as rows_of
+from svc.store.naming import by_organization, read_key, read_prefix
+from svc.store.reading import ReadOnlyStore, read_only
+from svc.store.showing import shown
+from svc.store.tables import TABLES, Table
+
+F = TypeVar("F", bound=Callable[..., Any])
+BY_NAME = {table.name: table for table in TABLES}
+
+
+def source_options(command: F) -> F:
+    """`--data DIR` or `--snapshot PATH`; the command is given `source`, a context with the open store."""
+
+    @click.option(
+        "--data",
+        "directory",
+        type=click.Path(file_okay=False, path_type=Path),
+        envvar="SVC_DATA",
+        show_envvar=True,
+        help="The data directory, also while a service runs on it.",
+    )
+    @click.option(
+        "--snapshot", type=click.Path(path_type=Path), metavar="PATH", help="A snapshot of svc backup instead."
+    )
+    @click.pass_context
+    @wraps(command)
+    def given(context: click.Context, directory: Path | None, snapshot: Path | None, **rest: Any) -> Any:
+        if snapshot is None and directory is None:
+            raise click.UsageError("name the data directory with --data or SVC_DATA, or a --snapshot")
+        if snapshot is not None and context.get_parameter_source("directory") is ParameterSource.COMMANDLINE:
+            raise click.UsageError("name --snapshot or --data, not both")
+        opened = _snapshot(snapshot) if snapshot is not None else read_only(_store_of(directory), live=True)
+        with opened as store:
+            return command(store=store, **rest)
+
+    return given  # pyright: ignore[reportReturnType]  click calls it with the options above
+
+
+def row_options(command: F) -> F:
+    for option in (
+        click.option(
+            "--payload", is_flag=True, help="With reports, webhook bodies, tags and addresses: personal data."
+        ),
+        click.option("--json", "as_json", is_flag=True, help="One JSON object a line instead of text."),
+    ):
+        command = option(command)
+    return command
+
+
+def _store_of(directory: Path | None) -> Path:
+    assert directory is not None
+    return directory / "store"
+
+
+@contextmanager
+def _snapshot(path: Path) -> Generator[ReadOnlyStore]:
+    """A snapshot's folder, or a bare `data.mdb`. Where a lock file lies beside it, somebody may be writing."""
+    file = path / "data.mdb" if path.is_dir() else path
+    with read_only(file, live=file.with_name("lock.mdb").exists()) as store:
+        yield store
+
+
+@click.group()
+def inspect() -> None:
+    """Look into a store, on a running service or in a snapshot. Nothing is written.
+
+    Rows are shown as they lie there: damaged ones with their keys, digests of keys cut short, and what devices sent
+    only with --payload.
+    """
+
+
+@inspect.command()
+@click.option("--growth", "older", type=click.Path(path_type=Path), metavar="PATH", help="Compare with this snapshot.")
+@source_options
+@json_option
+def tables(older: Path | None, store: ReadOnlyStore, as_json: bool) -> None:
+    """Rows and bytes of every table, the file, and the part of it that is free.
+
+    A snapshot has no free or half empty pages: compare bytes between two snapshots, rows between any two stores.
+    """
+    size, sizes = store.size(), _sizes(store)
+    summary: dict[str, Any] = {
+        "commit": size.commit,
+        "file_bytes": size.pages * size.page_bytes,
+        "free_bytes": size.free_pages * size.page_bytes,
+        "map_bytes": size.map_bytes,
+        "page_bytes": size.page_bytes,
+    }
+    columns: tuple[str, ...] = ("table", "rows", "pages", "bytes", "bytes_per_row")
+    if older is not None:
+        with _snapshot(older) as before:
+            earlier = _sizes(before)
+        for name, row in sizes.items():
+            row |= {f"{what}_growth": row[what] - earlier[name][what] for what in ("rows", "bytes")}
+        summary["growth_since"] = _taken_at(older)
+        columns += ("rows_growth", "bytes_growth")
+    listed = [{**row, "pages": row["bytes"] // size.page_bytes} for row in sizes.values()]
+    if as_json:
+        show({**summary, "tables": listed}, as_json=True)
+        return
+    show(summary, as_json=False)
+    click.echo()
+    show_table(listed, columns, "tables", as_json=False)
+
+
+def _sizes(store: ReadOnlyStore) -> dict[str, dict[str, Any]]:
+    """Of one state; `bytes` are those of whole pages."""
+    sizes: dict[str, dict[str, Any]] = {}
+    with store.read() as snapshot:
+        for table in TABLES:
+            count, taken = snapshot.count(table), snapshot.size(table)
+            per_row = round(taken / count) if count else None
+            sizes[table.name] = {"table": table.name, "rows": count, "bytes": taken, "bytes_per_row": per_row}
+    return sizes
+
+
+def _taken_at(path: Path) -> str | None:
+    if not path.is_dir() or not snapshots.is_snapshot(path):
+        return None
+    return timestamp(snapshots.read(path).manifest.taken_at_ms)
+
+
+@inspect.command()
+@source_options
+@json_option
+def readers(store: ReadOnlyStore, as_json: bool) -> None:
+    """Who else has the store open to read, and how many commits ago each one's view is.
+
+    Pages that were freed since the oldest view cannot be used again. A process that has ended loses its place within
+    a minute while the service runs.
+    """
+    commit = store.size().commit
+    found = [
+        {
+            "process": reader.process,
+            "thread": reader.thread,
+            "commit": reader.commit,
+            "behind": None if reader.commit is None else max(0, commit - reader.commit),
+        }
+        for reader in store.readers()
+    ]
+    show_table(found, ("process", "thread", "commit", "behind"), "readers", as_json=as_json)
+
+
+@inspect.command()
+@click.argument("table")
+@click.option("--org", "organization", metavar="ORG", help="Of one organization: its id or its number.")
+@click.option("--key", "parts", multiple=True, metavar="PART", help="A part of the key, once for each, in their order.")
+@click.option("--prefix", metavar="P", help="How keys begin: bytes in hexadecimal digits, or text where a key is text.")
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, metavar="N", help="At most so many.")
+@row_options
+@source_options
+def rows(
+    table: str,
+    organization: str | None,
+    parts: tuple[str, ...],
+    prefix: str | None,
+    limit: int,
+    store: ReadOnlyStore,
+    payload: bool,
+    as_json: bool,
+) -> None:
+    """Rows of a table in the order of their keys.
+
+    Parts of keys are written as they are shown: --org ORG --key 2026-01-05
+    """
+    found = BY_NAME.get(table)
+    if found is None:
+        raise Refused(f"there is no table {table!r}; there are {', '.join(BY_NAME)}")
+    try:
+        stem = _stem(store, found, organization, parts, prefix)
+    except ValueError as error:
+        raise Refused(str(error)) from error
+    all_rows = rows_of(store, found, stem)
+    _print(islice(all_rows, limit), payload=payload, as_json=as_json, more=all_rows)
+
+
+def _stem(
+    store: ReadOnlyStore, table: Table[Any], organization: str | None, parts: tuple[str, ...], prefix: str | None
+) -> bytes:
+    if prefix is not None:
+        if organization is not None or parts:
+            raise click.UsageError("--prefix goes without --org and --key")
+        return read_prefix(table, prefix)
+    if organization is None:
+        return read_key(table, parts)
+    if not by_organization(table):
+        raise Refused(f"the rows of {table.name} are not kept by organization")
+    return read_key(table, (str(_number(store, organization)), *parts))
+
+
+@inspect.command()
+@click.argument("request_id", type=click.UUID)
+@row_options
+@source_options
+def request(request_id: UUID, store: ReadOnlyStore, payload: bool, as_json: bool) -> None:
+    """Everything that is kept of a request, in the order of time.
+
+    Its event, report, charge and idempotency key, its webhook events with deliveries and attempts, its audit record.
+    Reads idempotency keys and attempts from then on: a while, in a large store.
+    """
+    found = of_request(store, request_id)
+    if not found:
+        raise Refused(f"nothing is kept of the request {request_id}")
+    _print(found, payload=payload, as_json=as_json)
+
+
+@inspect.command()
+@click.argument("organization", metavar="ORG")
+@click.argument("visitor_id", metavar="VISITOR")
+@row_options
+@source_options
+def visitor(organization: str, visitor_id: str, store: ReadOnlyStore, payload: bool, as_json: bool) -> None:
+    """What is kept of a visitor: its record, its history, and each of its events.
+
+    ORG is the id of an organization, or its number.
+    """
+    number = _number(store, organization)
+    found = of_visitor(store, number, visitor_id) if is_visitor_id(visitor_id) else iter(())
+    if not _print(found, payload=payload, as_json=as_json):
+        raise Refused(f"nothing is kept of a visitor {visitor_id!r} of this organization")
+
+
+def _number(store: ReadOnlyStore, organization: str) -> int:
+    number = find_organization(store, organization)
+    if number is None:
+        raise Refused(f"there is no organization {organization!r}; `svc inspect rows organizations` shows them")
+    return number
+
+
+def _print(found: Iterable[Row], *, payload: bool, as_json: bool, more: Iterable[Row] = ()) -> int:
+    """Each row as soon as it is read; how many there were. Refuses at the end where some are damaged."""
+    count = damaged = 0
+    for count, row in enumerate(found, start=1):
+        damaged += row.problem is not None
+        words = shown(row, payload=payload)
+        click.echo(msgspec.json.encode(words).decode() if as_json else _text(words, is_first=count == 1))
+    if any(True for _ in more):
+        click.echo("There are more: raise --limit, or name more of the key.", err=True)
+    if damaged:
+        raise Refused(f"{damaged} damaged rows; `svc check` finds all, and a restore from a backup mends them")
+    return count
+
+
+def _text(words: dict[str, Any], *, is_first: bool) -> str:
+    """The table and the key in one line, the fields of the value below it."""
+    key = words.get("key", {"key bytes": words.get("key_bytes"), "damaged": words.get("damaged")})
+    fields: dict[str, Any] = words.get("value", {})
+    head = f"{words['table']}  " + "  ".join(
+        f"{name} {readable(None if part == '' else part)}" for name, part in key.items()
+    )
+    width = max(map(len, fields), default=0)
+    lines = [f"  {name:<{width}}  {_field(value)}" for name, value in fields.items()]
+    return "\n".join([head if is_first else f"\n{head}", *lines])
+
+
+def _field(value: Any) -> str:
+    return readable(msgspec.json.encode(value).decode() if isinstance(value, dict | list) and value else value)

@@ -1,0 +1,161 @@
+"""Where log lines go, and what may be in them.
+
+One line per entry on standard error: JSON, or text for a person. Two things hold for every line, whoever wrote it. What
+has the form of a key or a signing secret is taken out. And nobody waits for the log: a thread writes it, so that a
+reader that stops reading, or a slow disk, costs lines, which are counted, and never holds up the loop.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import logging
+import os
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, TextIO, cast
+
+import msgspec
+import structlog
+
+from svc.config import Config
+from svc.domain.redaction import redact
+
+log = structlog.get_logger()
+
+_FAST = msgspec.json.Encoder(enc_hook=repr)
+_LENIENT = json.JSONEncoder(default=repr, skipkeys=True)
+MOST_WAITING = 4096
+"""Lines that may wait to be written: some seconds of a busy service."""
+GATHER_S = 0.01
+"""How long lines gather for one write."""
+FLUSH_S = 1.0
+"""At the end of the process, for what waits to be written."""
+
+
+def set_up_logging(config: Config) -> None:
+    """For this process: structlog, what libraries log, and the exception that ends it."""
+    chain = _chain(config.log_format)
+    lines = Lines(sys.stderr, lambda lost: _line(chain, "log lines lost: they were not read in time", lines=lost))
+    atexit.register(lines.close)
+    structlog.configure(
+        processors=chain,
+        logger_factory=structlog.WriteLoggerFactory(cast("TextIO", lines)),
+        cache_logger_on_first_use=True,
+    )
+    logging.lastResort = _Forward(logging.WARNING)
+    sys.excepthook = _tell_the_end
+
+
+def _chain(log_format: str) -> list[structlog.typing.Processor]:
+    chain: list[structlog.typing.Processor] = [
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    if log_format == "json":
+        chain += [structlog.processors.format_exc_info, _as_json]
+    else:
+        # The other formatters show local variables, among which keys are.
+        plain = structlog.dev.plain_traceback
+        chain.append(structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain))
+    return [*chain, _redacted]
+
+
+def _as_json(_: Any, __: str, fields: structlog.typing.EventDict) -> str:
+    try:
+        return _FAST.encode(fields).decode()
+    except (TypeError, UnicodeEncodeError):  # half a surrogate pair, or a key that is no text
+        return _LENIENT.encode(fields)
+
+
+def _redacted(_: Any, __: str, line: Any) -> str:
+    """Last, on the whole line: nothing is nested any more, and nothing comes after."""
+    return redact(line)
+
+
+def _line(chain: list[structlog.typing.Processor], event: str, **fields: object) -> str:
+    line: Any = {"event": event, **fields}
+    for process in chain:
+        line = process(None, "warning", line)
+    return line + "\n"
+
+
+class Lines:
+    """A stream that takes whole lines at once and writes them a moment later.
+
+    `lost_line` makes the line that says how many found no place. One thread at a time may write, as structlog sees to.
+    """
+
+    def __init__(self, stream: TextIO, lost_line: Callable[[int], str], most_waiting: int = MOST_WAITING) -> None:
+        self._stream = stream
+        self._lost_line = lost_line
+        self._most_waiting = most_waiting
+        self._waiting: deque[str] = deque()
+        self._lost = 0
+        self._told = 0
+        """How many of the lost ones were told of; the thread's, as `_lost` is the writer's."""
+        self._something, self._closing = threading.Event(), threading.Event()
+        self._thread: threading.Thread | None = None
+        try:
+            self._descriptor = stream.fileno()
+        except OSError:  # not a file, such as what stands in for one in a test
+            return
+        self._thread = threading.Thread(target=self._write_on, name="log", daemon=True)
+        self._thread.start()
+
+    def write(self, line: str) -> int:
+        if self._thread is None:
+            self._stream.write(line)
+        elif len(self._waiting) < self._most_waiting:
+            self._waiting.append(line)
+            if not self._something.is_set():
+                self._something.set()
+        else:
+            self._lost += 1
+        return len(line)
+
+    def flush(self) -> None:
+        """The thread does it."""
+
+    def close(self) -> None:
+        """Write what waits, if its reader lets it."""
+        self._closing.set()
+        self._something.set()
+        if self._thread is not None:
+            self._thread.join(FLUSH_S)
+
+    def _write_on(self) -> None:
+        while not self._closing.is_set():
+            self._something.wait()
+            self._closing.wait(GATHER_S)
+            self._something.clear()  # before they are taken: what comes later sets it anew
+            self._write_all()
+        self._write_all()
+
+    def _write_all(self) -> None:
+        """What waits now, and how many found no place behind it."""
+        taken = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        lost = self._lost - self._told
+        if lost:
+            taken.append(self._lost_line(lost))
+        data = "".join(taken).encode(errors="backslashreplace")
+        try:
+            while data:
+                data = data[os.write(self._descriptor, data) :]
+        except OSError:  # the reader has gone, or the disk is full
+            return
+        self._told += lost
+
+
+class _Forward(logging.Handler):
+    """What libraries say through `logging`, as lines like all others."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        log.log(record.levelno, record.getMessage(), logger=record.name, exc_info=record.exc_info)
+
+
+def _tell_the_end(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+    log.critical("the process ends", exc_info=(kind, error, traceback))

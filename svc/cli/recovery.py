@@ -1,0 +1,81 @@
+"""`svc webhook recover`: what an outage of a receiver has failed is sent after all."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+
+import click
+
+from svc.cli.changes import Change, commit, go_on
+from svc.cli.output import Moment, Refused, data_option, json_option, opened, show
+from svc.domain.ids import first_id, made_at_ms
+from svc.domain.timestamps import timestamp
+from svc.store.directory import Opened
+from svc.store.transactions.webhook_recovery import recover_deliveries
+from svc.store.webhook_views import Registered, endpoint_anywhere, failed_in
+from svc.world import World
+
+ROWS_A_STEP = 128
+"""Rows of the log that one step reads, so that one commit holds the service up for some milliseconds at most."""
+
+
+@click.command()
+@click.argument("endpoint_id", metavar="ENDPOINT")
+@click.option(
+    "--since", "since_ms", type=Moment(), required=True, metavar="T", help="Deliveries that failed since then."
+)
+@click.option("--until", "until_ms", type=Moment(), metavar="T", help="And before then; now, when not given.")
+@data_option
+@json_option
+def recover(endpoint_id: str, since_ms: int, until_ms: int | None, directory: Path, as_json: bool) -> None:
+    """Queue every delivery to an endpoint again that ended `failed`, and has not arrived since.
+
+    \b
+    Events keep their ids and bytes, and have all nine attempts before them once more. A running
+    service begins within 15 seconds. Whoever runs this twice queues nothing twice.
+    Times are RFC 3339: 2026-01-05T10:00:00Z
+    """  # noqa: D301  click reads \b as "leave these lines as they are"
+    world = World.real()
+    now_ms = world.now_ms()
+    if since_ms >= now_ms:
+        raise click.UsageError(f"--since is in the future; it is {timestamp(now_ms)} now")
+    window = range(max(since_ms, 0), now_ms if until_ms is None else min(until_ms, now_ms))
+    if not window:
+        raise click.UsageError("--until is not after --since")
+    with opened(directory) as found:
+        with found.store.read() as snapshot:
+            registered = endpoint_anywhere(snapshot, endpoint_id)
+        if registered is None:
+            raise Refused(f"there is no webhook endpoint {endpoint_id!r}")
+        recovered = _recover(found, world, registered, window, now_ms)
+    shown = {"endpoint_id": endpoint_id, "url": registered.endpoint.url, "status": registered.endpoint.status}
+    times = {"since": timestamp(window.start), "until": timestamp(window.stop)}
+    show({**shown, **times, "recovered": recovered}, as_json=as_json)
+    if recovered and registered.endpoint.status == "paused" and not as_json:
+        click.echo("the endpoint is paused: they are sent when it is resumed")
+
+
+def _recover(found: Opened, world: World, registered: Registered, window: range, now_ms: int) -> int:
+    """Step by step, with a progress bar on a terminal by the share of the window."""
+    recovered, place, start = 0, window.start, first_id(window.start)
+    asked = {"since": timestamp(window.start), "until": timestamp(window.stop)}
+    change = Change(registered.lane.organization, registered.endpoint.id, asked)
+
+    def recorded(count: int) -> Change | None:
+        """With the first step that recovers anything."""
+        return change if count else None
+
+    with click.progressbar(length=now_ms - place, label="recovering", file=sys.stderr) as bar:
+        while start is not None:
+            with found.store.read() as snapshot:
+                failed = failed_in(snapshot, registered.lane, window, start, ROWS_A_STEP)
+            if failed.event_ids:
+                job = partial(recover_deliveries, lane=registered.lane, event_ids=failed.event_ids, now_ms=now_ms)
+                recovered += go_on(found, job) if recovered else commit(found, world, job, recorded)
+            start = failed.resume
+            reached = now_ms if start is None else min(made_at_ms(start), now_ms)
+            bar.update(reached - place)
+            place = reached
+    return recovered

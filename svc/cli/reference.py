@@ -1,0 +1,203 @@
+"""`svc reference`: every setting, every command and every route, as the pages of the documentation.
+
+What may live here: pages that are written from what the program itself is made of, so that none can differ from it. The
+words stand elsewhere: below each setting of `Config`, in the help of each command, in `svc.http.reference`. Whoever
+changes one writes its page anew with `svc reference NAME > docs/NAME.md`.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import click
+import msgspec
+from msgspec import inspect as types
+
+from svc.config import PREFIX, Config
+from svc.domain.refusals import CATALOGUE
+from svc.http.reference import OPERATIONS, TAGS
+from svc.http.route import EVERY_ROUTE, Route
+from svc.http.routes import API, ROUTES
+
+UNITS = {"s": "seconds", "days": "days", "gib": "GiB"}
+"""Last word of a setting's name -> the unit of its value."""
+
+
+def configuration(_: click.Command) -> str:
+    """The page of settings, from `Config`."""
+    told = _docstrings(Config)
+    rows = [
+        [
+            f"`{name}`",
+            _kind(field.type),
+            UNITS.get(name.rpartition("_")[2], ""),
+            "not set" if field.default is None else f"`{msgspec.json.encode(field.default).decode()}`",
+            _cell(told.get(name, "")),
+        ]
+        for name, field in ((field.name, field) for field in _fields(Config))
+    ]
+    return _CONFIGURATION + _table(["setting", "value", "unit", "default", "what it does"], rows)
+
+
+def commands(program: click.Command) -> str:
+    """The page of commands, from what `--help` shows."""
+    return "\n".join([_COMMANDS, *_sections(program, click.Context(program, info_name="svc"))]).rstrip("\n") + "\n"
+
+
+def api(_: click.Command) -> str:
+    """The page of routes, from the table that serves them."""
+    parts = [_API]
+    for tag, words in TAGS.items():
+        parts += [f"## {tag}", words]
+        parts += [_operation(route) for route in API if OPERATIONS[route.operation_id].tag == tag]
+    plain = [f"- `{route.method} {path}`" for route in ROUTES if route not in API for path in _paths(route)]
+    parts += ["## Documents", "Open to all.", "\n".join(plain)]
+    errors = [[f"`{code}`", str(status), _cell(says)] for code, (status, says) in CATALOGUE.items()]
+    parts += ["## Errors", _EVERY_ROUTE, _table(["code", "status", "what to do"], errors).rstrip("\n")]
+    return "\n\n".join(parts) + "\n"
+
+
+PAGES: dict[str, Callable[[click.Command], str]] = {"configuration": configuration, "commands": commands, "api": api}
+
+
+@click.command()
+@click.argument("page", type=click.Choice(tuple(PAGES)))
+@click.pass_context
+def reference(context: click.Context, page: str) -> None:
+    """Print a page of the reference, as Markdown: every setting, every command, or every route."""
+    click.echo(PAGES[page](context.find_root().command), nl=False)
+
+
+def _table(columns: list[str], rows: list[list[str]]) -> str:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _fields(struct: type[msgspec.Struct]) -> tuple[types.Field, ...]:
+    described = types.type_info(struct)
+    assert isinstance(described, types.StructType)
+    return described.fields
+
+
+def _docstrings(of: type) -> dict[str, str]:
+    """Attribute -> the string that stands below it, which Python itself throws away."""
+    (body,) = ast.parse(textwrap.dedent(inspect.getsource(of))).body
+    assert isinstance(body, ast.ClassDef)
+    told: dict[str, str] = {}
+    for statement, below in zip(body.body, body.body[1:], strict=False):
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            match below:
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    told[statement.target.id] = text
+                case _:
+                    pass
+    return told
+
+
+def _kind(of: types.Type) -> str:
+    """What may be written there."""
+    match of:
+        case types.UnionType(types=members):
+            words = " or ".join(_kind(member) for member in members if not isinstance(member, types.NoneType))
+        case types.LiteralType(values=values):
+            words = ", ".join(f"`{value}`" for value in values)
+        case types.VarTupleType(item_type=item):
+            words = f"list of {_kind(item)}"
+        case types.BoolType():
+            words = "`true`, `false`"
+        case types.IntType(ge=least):
+            words = "whole number" if least is None else f"whole number from {least}"
+        case types.FloatType(gt=above):
+            words = "number" if above is None else f"number above {above:g}"
+        case types.StrType(pattern=pattern):
+            words = "text" if pattern is None else f"text like `{_cell(pattern)}`"
+        case _:
+            raise TypeError(f"a setting of a kind that has no words yet: {of}")
+    return words
+
+
+def _sections(command: click.Command, context: click.Context) -> Iterator[str]:
+    """The command and all below it, in the order in which help lists them."""
+    if context.parent is not None:
+        yield f"## {context.command_path}\n"
+        yield inspect.cleandoc(command.help or "").replace("\b\n", "") + "\n"
+    if isinstance(command, click.Group):
+        for name, below in sorted(command.commands.items()):
+            yield from _sections(below, click.Context(below, info_name=name, parent=context))
+        return
+    pieces = [piece for piece in command.collect_usage_pieces(context) if piece != "[OPTIONS]"]
+    yield f"    {' '.join([context.command_path, *pieces])}\n"
+    records = [param.get_help_record(context) for param in command.params if isinstance(param, click.Option)]
+    rows = [[f"`{record[0]}`", _cell(record[1])] for record in records if record is not None]
+    if rows:
+        yield _table(["option", ""], rows)
+
+
+def _paths(route: Route) -> list[str]:
+    return [under + route.path for under in route.under]
+
+
+def _operation(route: Route) -> str:
+    words = OPERATIONS[route.operation_id]
+    kinds = f"Key: {' or '.join(route.kinds)}" if route.kinds else "No key"
+    role = f", in the role `{route.role}`" if route.role else ""
+    statuses = ", ".join(dict.fromkeys(str(status) for status in (route.status, *(s for s, _ in route.other_answers))))
+    own = [code for code in route.errors if code not in EVERY_ROUTE]
+    refused = f" Refused with {', '.join(f'`{code}`' for code in own)}." if own else ""
+    fill = partial(textwrap.fill, width=120, break_on_hyphens=False)
+    heads = [f"### {' · '.join(f'`{route.method} {path}`' for path in _paths(route))}", ""]
+    told = fill(f"**{words.summary}** (`{route.operation_id}`). {words.description}".rstrip())
+    facts = fill(f"{kinds}{role}. Answers {statuses}.{refused}")
+    return "\n".join([*heads, told, "", facts])
+
+
+_CONFIGURATION = f"""\
+# Configuration
+
+This page is written by `svc reference configuration` from the settings themselves.
+
+A setting stands in a TOML file, which `svc serve --config FILE` or `SVC_CONFIG` names, or in a variable of the
+environment: `region` is `{PREFIX}REGION`. Variables go before the file. Lists are `["a", "b"]` in the file and `a,b` in
+a variable. An unknown name, and a value that cannot be, is refused at the start with one line that says which.
+`svc serve --print-config` shows what is in force.
+
+Two variables are no settings: `SVC_DATA` names the data directory, `SVC_CONFIG` the file. Administrative commands have
+no `--config`, and read the file that `SVC_CONFIG` names. Give them the settings that the service has: with another
+region the keys that they issue are refused, with another pepper they do not start, and with a larger `map_gib` they may
+let the store grow beyond what the running service can read.
+
+"""
+
+_COMMANDS = """\
+# Commands
+
+This page is written by `svc reference commands` from the help of each command.
+
+Output is for people, and with `--json` one object for programs. The exit status is 0 when it is done, 1 when it is
+refused with one line that says why, 2 for a mistake in the command itself. Commands that take `--data` work on the data
+directory also while the service runs, which sees the change at its next request. `svc --version` says which version
+this is, `--help` behind any command what stands here.
+"""
+
+_API = """\
+# Routes
+
+This page is written by `svc reference api` from the table that serves them. Fields of requests and answers stand in the
+OpenAPI document ([openapi.json](openapi.json), `GET /api/v1/openapi.json`), and on the page `/docs` of a running
+service, where they can be tried.
+
+Keys go into `x-api-key`. Webhooks, which the service sends, have [a page of their own](webhooks.md); so has `/metrics`,
+which stands at [another address](metrics.md)."""
+
+_EVERY_ROUTE = f"""\
+Every answer that is an error has the body `{{"error": {{"code", "message", "status", "details"?}}, "request_id"}}`. Any
+route may answer {", ".join(f"`{code}`" for code in EVERY_ROUTE)}; the others stand with their routes, but for
+`not_found` and `method_not_allowed` where there is no route."""

@@ -1,0 +1,65 @@
+"""Which connections give way when there is no room for another.
+
+What may live here: the rule, as a function of who waits and since when.
+
+A connection may be closed while it waits for its client: between two requests, before the first, in the middle of one
+that does not arrive, or with an answer that is not taken. One that this service works for is never closed. Whoever has
+the most connections waiting loses first, so that one address cannot crowd out the others; within a crowd, whoever has
+waited longest. No kind of waiting is better than another: a rank that spared one would be the one to attack with. Among
+connections that wait the same way an honest client is the younger one, since it goes on by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heapify, heapreplace
+from ipaddress import IPv6Address, ip_address
+from typing import NamedTuple
+
+REQUEST_GRACE_S = 0.25
+"""How long a request that has begun is left alone: a round trip, in which an honest one arrives."""
+HOSTS_OF_A_CROWD = 64
+"""Bits of an IPv6 address: one client has all the rest for itself (RFC 6177)."""
+
+
+class Waiting(NamedTuple):
+    """A connection that waits for its client."""
+
+    crowd: str
+    """`crowd_of` its address."""
+    since_s: float
+    """When it began to."""
+    is_in_request: bool
+    """A part of a request has arrived, or a part of its answer has been sent."""
+
+
+def crowd_of(host: str) -> str:
+    """Addresses that one client can have at will count as one. Behind a proxy everybody is one crowd."""
+    try:
+        address = ip_address(host)
+    except ValueError:  # a socket without an address, such as a Unix one
+        return host
+    if not isinstance(address, IPv6Address):
+        return host
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return f"{int(address) >> HOSTS_OF_A_CROWD:x}"
+
+
+def who_gives_way(waiting: Sequence[Waiting], count: int, now_s: float) -> list[int]:
+    """Positions in `waiting` of those to close, `count` or as many as may be; first to go, first in the list."""
+    crowds: dict[str, list[int]] = {}
+    for position in sorted(range(len(waiting)), key=lambda position: -waiting[position].since_s):
+        one = waiting[position]
+        if not one.is_in_request or now_s - one.since_s >= REQUEST_GRACE_S:
+            crowds.setdefault(one.crowd, []).append(position)
+    # By size, then by who has waited longest; each crowd ends with that one.
+    heap = [(-len(crowd), waiting[crowd[-1]].since_s, crowd[-1], crowd) for crowd in crowds.values()]
+    heapify(heap)
+    leaving: list[int] = []
+    while len(leaving) < count and heap and heap[0][3]:
+        crowd = heap[0][3]
+        leaving.append(crowd.pop())
+        oldest = crowd[-1] if crowd else -1
+        heapreplace(heap, (-len(crowd), waiting[oldest].since_s, oldest, crowd))
+    return leaving

@@ -1,0 +1,191 @@
+"""Webhook endpoints of an organization, and what became of its deliveries (interface 2.9, 2.10 and 4.4, decisions 8).
+
+A URL is judged before the transaction, since its host has to be looked up; every attempt judges it again. The outbox is
+told of a change after its commit. Counts and times of attempts are of the moment of the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+import trio
+from msgspec import UNSET
+
+from svc.domain.ids import first_id
+from svc.domain.refusals import Refusal, invalid
+from svc.domain.webhooks.cursor import read_cursor, write_cursor
+from svc.domain.webhooks.records import HISTORY_MS
+from svc.http.change import caller_of, change, noted
+from svc.http.endpoint import Call, Outcome, Services
+from svc.http.management.webhook_schema import (
+    CreateWebhookBody,
+    IssuedWebhookBody,
+    ListWebhookDeliveriesQuery,
+    QueuedDeliveryBody,
+    RedeliverWebhookBody,
+    RotateWebhookSecretBody,
+    UpdateWebhookBody,
+    WebhookBody,
+    WebhookDeliveriesBody,
+    WebhooksBody,
+    delivery_row,
+    webhook_row,
+)
+from svc.store.transactions import webhook_endpoints as endpoints
+from svc.store.transactions.webhook_endpoints import EndpointChange, Issued, NewEndpoint, Queued
+from svc.store.webhook_views import Registered, attempts_in_a_day, attempts_page, endpoints_of, find_endpoint, health
+from svc.world import twenty_characters
+
+T = TypeVar("T")
+
+_NEVER_CACHED = {"Cache-Control": "no-store"}
+_NEWEST = b"\xff" * 16
+"""Above every attempt id."""
+
+
+async def list_webhooks(services: Services, call: Call) -> Outcome:
+    """`GET .../webhooks`: newest first."""
+    caller = await noted(services, call)
+    with services.store.read() as snapshot:
+        found = endpoints_of(snapshot, caller.organization.number)
+    rows: list[WebhookBody] = []
+    for registered in reversed(found):
+        rows.append(_row(services, call, registered))
+        await trio.lowlevel.checkpoint()  # a busy endpoint's day is 1,441 rows to add up: some milliseconds
+    return Outcome(WebhooksBody(tuple(rows)))
+
+
+async def create_webhook(services: Services, call: Call) -> Outcome:
+    """`POST .../webhooks`: the endpoint, active, and its signing secret this once."""
+    body: CreateWebhookBody = call.body
+    refusal = endpoints.faulty_events(body.events, body.environment) or await _faulty_url(services, body.url)
+    if refusal is not None:
+        return Outcome(refusal)
+    new = NewEndpoint(
+        id="whk_" + twenty_characters(services.world.entropy),
+        url=body.url,
+        description=body.description,
+        environment=body.environment,
+        events=body.events,
+    )
+    secrets_key = services.webhooks.secrets_key
+    job = partial(endpoints.create_endpoint, new=new, secrets_key=secrets_key, now_ms=call.at_ms)
+    issued = await _change(services, call, job)
+    return Outcome(issued) if isinstance(issued, Refusal) else _issued(services, call, issued, 201)
+
+
+async def update_webhook(services: Services, call: Call) -> Outcome:
+    """`PATCH .../webhooks/{webhook_id}`: only what is named changes."""
+    body: UpdateWebhookBody = call.body
+    named: dict[str, Any] = {
+        field: value for field in body.__struct_fields__ if (value := getattr(body, field)) is not UNSET
+    }
+    # without an environment in the body, whether the one it has suffices is known in the transaction
+    refusal = endpoints.faulty_events(named.get("events", ()), named.get("environment", "live"))
+    if refusal is None and _is_another_url(services, call, named.get("url")):
+        refusal = await _faulty_url(services, named["url"])
+    if refusal is not None:
+        return Outcome(refusal)
+    job = partial(endpoints.change_endpoint, endpoint_id=call.path["webhook_id"], change=EndpointChange(**named))
+    changed = await _change(services, call, job)
+    if isinstance(changed, Refusal):
+        return Outcome(changed)
+    services.webhooks.outbox.nudge((changed.lane,))  # what waited for a resume, or for a URL that answers
+    return Outcome(_row(services, call, changed))
+
+
+async def delete_webhook(services: Services, call: Call) -> Outcome:
+    """`DELETE .../webhooks/{webhook_id}`: deliveries stop at once, those in flight are cut off."""
+    job = partial(endpoints.remove_endpoint, endpoint_id=call.path["webhook_id"])
+    removed = await _change(services, call, job, into_reserve=True)
+    if isinstance(removed, Refusal):
+        return Outcome(removed)
+    services.webhooks.outbox.removed(removed)
+    return Outcome(None, status=204)
+
+
+async def rotate_secret(services: Services, call: Call) -> Outcome:
+    """`POST .../webhooks/{webhook_id}/rotate-secret`: the new secret this once."""
+    body: RotateWebhookSecretBody = call.body
+    job = partial(
+        endpoints.rotate_secret,
+        endpoint_id=call.path["webhook_id"],
+        overlap_hours=body.previous_secret_valid_hours,
+        secrets_key=services.webhooks.secrets_key,
+        now_ms=call.at_ms,
+    )
+    issued = await _change(services, call, job)
+    return Outcome(issued) if isinstance(issued, Refusal) else _issued(services, call, issued, 200)
+
+
+async def send_test(services: Services, call: Call) -> Outcome:
+    """`POST .../webhooks/{webhook_id}/test`: one signed `webhook.test`, on its way when this is answered."""
+    event_id = services.world.request_id(call.at_ms)
+    return await _queue(services, call, partial(endpoints.queue_test, event_id=event_id))
+
+
+async def redeliver_webhook(services: Services, call: Call) -> Outcome:
+    """`POST .../webhooks/{webhook_id}/redeliver`: the same event once more, with the same id."""
+    body: RedeliverWebhookBody = call.body
+    return await _queue(services, call, partial(endpoints.queue_redelivery, event_id=body.event_id))
+
+
+async def list_deliveries(services: Services, call: Call) -> Outcome:
+    """`GET .../webhook-deliveries`: a page of attempts of the last 30 days, newest first."""
+    query: ListWebhookDeliveriesQuery = call.query
+    number, key = caller_of(call).organization.number, services.webhooks.cursors_key
+    before = _NEWEST if query.cursor is UNSET else read_cursor(key, number, query.cursor)
+    if before is None:
+        return Outcome(invalid("cursor", "invalid_cursor", "query"))
+    await noted(services, call)
+    environment = None if query.environment == "all" else query.environment
+    since = first_id(call.at_ms - HISTORY_MS)
+    with services.store.read() as snapshot:
+        found = attempts_page(snapshot, number, environment, since=since, before=before, limit=query.limit + 1)
+    shown = found[: query.limit]
+    next_cursor = write_cursor(key, number, shown[-1][0]) if len(found) > query.limit else UNSET
+    return Outcome(WebhookDeliveriesBody(tuple(delivery_row(*row) for row in shown), next_cursor))
+
+
+def _is_another_url(services: Services, call: Call, url: str | None) -> bool:
+    """Whether this URL is to be judged: not when it is the one that the endpoint has."""
+    if url is None:
+        return False
+    with services.store.read() as snapshot:
+        found = find_endpoint(snapshot, caller_of(call).organization.number, call.path["webhook_id"])
+    return found is None or found.endpoint.url != url
+
+
+async def _faulty_url(services: Services, url: str) -> Refusal | None:
+    issue = await services.webhooks.check_target(url)
+    return None if issue is None else invalid("url", issue)
+
+
+async def _change(
+    services: Services, call: Call, job: Callable[..., T | Refusal], *, into_reserve: bool = False
+) -> T | Refusal:
+    """The job with the number of the caller's organization."""
+    number = caller_of(call).organization.number
+    return await change(services, call, partial(job, number=number), into_reserve=into_reserve)
+
+
+async def _queue(services: Services, call: Call, job: Callable[..., Queued | Refusal]) -> Outcome:
+    queued = await _change(services, call, partial(job, endpoint_id=call.path["webhook_id"], now_ms=call.at_ms))
+    if isinstance(queued, Refusal):
+        return Outcome(queued)
+    services.webhooks.outbox.nudge((queued.lane,))
+    return Outcome(QueuedDeliveryBody(str(queued.event_id)), status=202)
+
+
+def _issued(services: Services, call: Call, issued: Issued, status: int) -> Outcome:
+    body = IssuedWebhookBody(_row(services, call, issued.registered), issued.secret)
+    return Outcome(body, status=status, headers=_NEVER_CACHED)
+
+
+def _row(services: Services, call: Call, registered: Registered) -> WebhookBody:
+    with services.store.read() as snapshot:
+        day = attempts_in_a_day(snapshot, registered.lane, call.at_ms)
+        last_ms = health(snapshot, registered.lane).last_attempt_at_ms
+    return webhook_row(registered, day, last_ms, call.at_ms)

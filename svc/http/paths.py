@@ -1,0 +1,84 @@
+"""Which place a path leads to, and which methods it takes there: the table of routes, arranged for finding."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from svc.http.route import Route
+from svc.http.routes import ROUTES
+
+
+class Place(msgspec.Struct, frozen=True):
+    """One path as it is served."""
+
+    routes: dict[str, Route]
+    """By method."""
+    from_browsers: bool
+    """CORS is answered here."""
+    allow: str
+    """Every method that the path takes, as the `Allow` header says it (RFC 9110, 10.2.1)."""
+
+
+class Found(NamedTuple):
+    """A place, and what its path's variable segments are."""
+
+    place: Place
+    path: dict[str, str]
+
+
+class Paths:
+    """Finds the place that a path leads to: those without variable segments at once, the others by their segments."""
+
+    def __init__(self, routes: tuple[Route, ...] = ROUTES) -> None:
+        self._fixed: dict[str, Found] = {}
+        self._variable: dict[int, list[tuple[tuple[str, ...], Place]]] = {}
+        for path, place in _by_path(routes).items():
+            if "{" in path:
+                segments = tuple(path.split("/"))
+                self._variable.setdefault(len(segments), []).append((segments, place))
+            else:
+                self._fixed[path] = Found(place, {})
+
+    def find(self, path: str) -> Found | None:
+        """`None` where nothing is."""
+        found = self._fixed.get(path)
+        if found is not None:
+            return found
+        parts = path.split("/")
+        for segments, place in self._variable.get(len(parts), ()):
+            variables = _matched(segments, parts)
+            if variables is not None:
+                return Found(place, variables)
+        return None
+
+
+def _matched(segments: tuple[str, ...], parts: list[str]) -> dict[str, str] | None:
+    variables: dict[str, str] = {}
+    for segment, part in zip(segments, parts, strict=True):
+        if segment[:1] == "{":
+            if not part:
+                return None
+            variables[segment[1:-1]] = part
+        elif segment != part:
+            return None
+    return variables
+
+
+def _by_path(routes: tuple[Route, ...]) -> dict[str, Place]:
+    table: dict[str, dict[str, Route]] = {}
+    for route in routes:
+        for beginning in route.under:
+            table.setdefault(beginning + route.path, {})[route.method] = route
+    return {path: _place(found) for path, found in table.items()}
+
+
+def _place(routes: dict[str, Route]) -> Place:
+    from_browsers = any(route.from_browsers for route in routes.values())
+    taken: list[str] = [*routes]
+    if "GET" in routes:
+        taken.append("HEAD")
+    if from_browsers:
+        taken.append("OPTIONS")
+    return Place(routes, from_browsers, ", ".join(sorted(taken)))

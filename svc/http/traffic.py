@@ -1,0 +1,120 @@
+"""Traffic: what requests came to, counted by route, and one log line for each.
+
+What may live here: counting and telling. Labels are bounded: routes by operation id, never by path; and nothing of a
+request goes into its line but ids, what was decided, and how long it took.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Literal, NamedTuple
+from uuid import UUID
+
+import msgspec
+import structlog
+import trio
+
+from svc.domain.histogram import REQUEST_S, Histogram, HistogramStatistics
+from svc.domain.refusals import Refusal
+from svc.http.authentication import Caller
+
+log = structlog.get_logger()
+
+UNKNOWN = "unknown"
+"""In the place of an operation id: no route takes this path with this method."""
+PREFLIGHT = "preflight"
+"""In the place of an operation id: answered for any route that browsers may ask."""
+GONE = "gone"
+"""In the place of a status: nobody waited for the answer."""
+
+Logged = Literal["all", "refused", "none"]
+"""Which requests have a line: `refused` are those that were not answered 2xx."""
+
+
+class Passing(msgspec.Struct, kw_only=True):
+    """One request on its way to its answer, and what is known of it by now."""
+
+    request_id: UUID
+    at_ms: int
+    """When it arrived; the only reading of the clock."""
+    began_at: float = msgspec.field(default_factory=trio.current_time)
+    operation_id: str = UNKNOWN
+    caller: Caller | None = None
+    refusal: Refusal | None = None
+
+
+class Finished(NamedTuple):
+    """A kind of end that requests come to."""
+
+    operation_id: str
+    status: str
+    code: str
+    """Of the refusal; empty without one."""
+
+
+class TrafficStatistics(msgspec.Struct, frozen=True):
+    in_flight: int
+    """Requests that have begun and have no answer yet."""
+    requests: dict[Finished, int]
+    """Since the start. What the edge refuses by itself never gets here."""
+    requests_s: dict[str, HistogramStatistics]
+    """From the head of a request until its answer is ready, by operation id."""
+
+
+class Traffic:
+    """All requests of one service."""
+
+    def __init__(self, logged: Logged = "all") -> None:
+        self._logged = logged
+        self._in_flight = 0
+        self._requests: Counter[Finished] = Counter()
+        self._requests_s: dict[str, Histogram] = {}
+
+    def began(self, request_id: UUID, at_ms: int) -> Passing:
+        """To be ended in any case."""
+        self._in_flight += 1
+        return Passing(request_id=request_id, at_ms=at_ms)
+
+    def ended(self, passing: Passing, status: int | None) -> None:
+        """It was answered, or with `None` its client went away first."""
+        self._in_flight -= 1
+        seconds = trio.current_time() - passing.began_at
+        operation_id = passing.operation_id
+        code = "" if passing.refusal is None else passing.refusal.code
+        self._requests[Finished(operation_id, GONE if status is None else str(status), code)] += 1
+        histogram = self._requests_s.get(operation_id)
+        if histogram is None:
+            histogram = self._requests_s[operation_id] = Histogram(REQUEST_S)
+        histogram.observe(seconds)
+        if self._logged == "all" or (self._logged == "refused" and (status is None or status >= 300)):
+            _tell(passing, status, seconds)
+
+    def statistics(self) -> TrafficStatistics:
+        return TrafficStatistics(
+            in_flight=self._in_flight,
+            requests=dict(self._requests),
+            requests_s={name: histogram.statistics() for name, histogram in self._requests_s.items()},
+        )
+
+
+def _tell(passing: Passing, status: int | None, seconds: float) -> None:
+    fields: dict[str, Any] = {"request_id": str(passing.request_id), "operation": passing.operation_id}
+    if status is not None:
+        fields["status"] = status
+    fields["duration_ms"] = round(1000 * seconds, 1)
+    caller, refusal = passing.caller, passing.refusal
+    if caller is not None:
+        fields["organization"] = caller.organization.id
+        fields["key_id"] = caller.key.id
+    if refusal is not None:
+        fields["code"] = refusal.code
+        if refusal.key is not None:
+            fields["key_id"] = refusal.key.id
+        if refusal.reason:
+            fields["reason"] = refusal.reason
+    if status is None:
+        log.info("request abandoned", **fields)
+    elif status >= 500:
+        log.warning("request", **fields)
+    else:
+        log.info("request", **fields)

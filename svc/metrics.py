@@ -1,0 +1,347 @@
+"""Metrics: every one as a typed constant, and how each is read from what the parts of the service count anyway.
+
+Nothing is pushed here. Mailboxes, store, outbox and the others keep plain numbers and give them out as records; a
+scrape asks them all. So a request pays for a few additions and for nothing of Prometheus, and two services in one
+process have nothing in common. Labels are bounded by the program itself: operation ids, codes, signals, tables; never
+an organization, a visitor, a key, an address or a path.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import accumulate
+from typing import Literal, NamedTuple, TypeVar
+
+import trio
+from prometheus_client import ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.exposition import generate_latest
+from prometheus_client.metrics_core import Metric as Family
+from prometheus_client.registry import Collector
+
+import svc
+from svc.actors.loop_watch import LoopWatch
+from svc.actors.mailbox import MailboxStatistics
+from svc.actors.outbox import Outbox, OutboxStatistics
+from svc.actors.pipeline import Pipeline
+from svc.actors.retention import Progress, RetentionStatistics
+from svc.actors.tally import IdentificationStatistics
+from svc.domain.histogram import HistogramStatistics
+from svc.domain.webhooks.records import EndpointStatus, LaneKey
+from svc.http.edge import EdgeStatistics
+from svc.http.traffic import Traffic, TrafficStatistics
+from svc.store.store import Store, StoreSpace, StoreStatistics
+from svc.store.webhook_census import standings
+from svc.world import World
+
+T = TypeVar("T", bound=str)
+V = TypeVar("V")
+
+
+class Metric(NamedTuple):
+    """One metric as Prometheus sees it; counters are exposed with `_total` behind the name."""
+
+    name: str
+    kind: Literal["counter", "gauge", "histogram"]
+    help: str
+    labels: tuple[str, ...] = ()
+
+
+REQUESTS = Metric(
+    "svc_requests",
+    "counter",
+    "Requests by operation id, status (`gone` = the client went away first) and code of the refusal, if any.",
+    ("route", "status", "code"),
+)
+REQUEST_SECONDS = Metric(
+    "svc_request_seconds", "histogram", "From the head of a request until its answer was ready.", ("route",)
+)
+IN_FLIGHT = Metric("svc_requests_in_flight", "gauge", "Requests that have no answer yet.")
+MALFORMED = Metric("svc_requests_malformed", "counter", "Requests that the edge itself refused as no HTTP it speaks.")
+CONNECTIONS = Metric("svc_connections_open", "gauge", "Client connections, idle ones included.")
+ACCEPTED = Metric("svc_connections_accepted", "counter", "Client connections taken in.")
+TURNED_AWAY = Metric("svc_connections_refused", "counter", "Client connections closed at once: `max_connections`.")
+CLOSED = Metric(
+    "svc_connections_closed",
+    "counter",
+    "Client connections that the service closed: `idle`, `reading` (a request did not arrive in time), `writing` (an "
+    "answer was not taken in time).",
+    ("reason",),
+)
+
+WAITING = Metric("svc_mailbox_waiting", "gauge", "Messages in a stage's mailbox.", ("mailbox",))
+CAPACITY = Metric("svc_mailbox_capacity", "gauge", "Messages that it holds.", ("mailbox",))
+TAKEN_IN = Metric("svc_mailbox_accepted", "counter", "Messages that it took.", ("mailbox",))
+OVERLOADED = Metric(
+    "svc_mailbox_refused",
+    "counter",
+    "Messages for which it had no room: each is a 503 at the front door.",
+    ("mailbox",),
+)
+BATCHES = Metric("svc_mailbox_batches", "counter", "Times that its reader took what was there.", ("mailbox",))
+MAILBOX_SECONDS = Metric(
+    "svc_mailbox_wait_seconds", "histogram", "From when a message was handed over until it was read.", ("mailbox",)
+)
+
+IDENTIFICATIONS = Metric(
+    "svc_identifications",
+    "counter",
+    "Identifications on disk, by how the visitor was found or why not, and by confidence.",
+    ("match", "confidence"),
+)
+DUPLICATES = Metric("svc_duplicates", "counter", "Answered from an earlier one with the same Idempotency-Key.")
+LEVELS = Metric("svc_suspect_levels", "counter", "Identifications by suspect level; `none` = not scored.", ("level",))
+SIGNALS = Metric("svc_signals", "counter", "Triggers by signal: those that had a weight.", ("signal",))
+LOOKUPS = Metric(
+    "svc_network_lookups", "counter", "Identifications by state of the network facts and reason.", ("state", "reason")
+)
+NETWORK_DATA = Metric("svc_network_data", "gauge", "1 for the state that the network data are in.", ("state",))
+
+COMMITS = Metric("svc_store_commits", "counter", "Commits of the store.")
+JOBS = Metric("svc_store_jobs", "counter", "Changes in those commits.")
+COMMIT_SECONDS = Metric("svc_store_commit_seconds", "histogram", "From its turn until a group was on disk.")
+STORE_WAIT_SECONDS = Metric("svc_store_wait_seconds", "histogram", "Until it was a group's turn to be written.")
+GROUP_JOBS = Metric("svc_store_group_jobs", "histogram", "Changes in one group.")
+FULL = Metric("svc_store_full", "gauge", "1 while the last write found the map or the disk full.")
+USED_BYTES = Metric("svc_store_used_bytes", "gauge", "Size of the store's file.")
+MAP_BYTES = Metric("svc_store_map_bytes", "gauge", "Size that it may grow to: `map_gib`.")
+DISK_FREE_BYTES = Metric("svc_store_disk_free_bytes", "gauge", "Left on the disk of the data directory.")
+READERS = Metric("svc_store_readers", "gauge", "Reader slots taken, of 126, by all processes.")
+READER_LAG = Metric(
+    "svc_store_reader_lag_commits",
+    "gauge",
+    "Commits since the oldest snapshot that is still read; makes the file grow.",
+)
+ROWS = Metric("svc_store_rows", "gauge", "Rows by table.", ("table",))
+
+OPEN_DELIVERIES = Metric("svc_webhook_deliveries_open", "gauge", "Deliveries that wait for their next attempt.")
+OLDEST_DUE_SECONDS = Metric(
+    "svc_webhook_oldest_due_seconds",
+    "gauge",
+    "How long the oldest due delivery has waited, by what its endpoint is sent to as; 0 = none is due.",
+    ("status",),
+)
+ENDPOINTS = Metric("svc_webhook_endpoints", "gauge", "Webhook endpoints by status.", ("status",))
+SENDING = Metric("svc_webhook_attempts_in_flight", "gauge", "Attempts that have not ended.")
+LANES = Metric("svc_webhook_lanes", "gauge", "Endpoints with work, or of which something was learned.")
+ATTEMPTS = Metric(
+    "svc_webhook_attempts",
+    "counter",
+    "Attempts: `delivered`, `retrying` (another follows), `failed` (none follows).",
+    ("result",),
+)
+ATTEMPT_ERRORS = Metric("svc_webhook_attempt_errors", "counter", "Attempts that failed, by why.", ("error",))
+ATTEMPT_SECONDS = Metric("svc_webhook_attempt_seconds", "histogram", "How long attempts took.")
+
+DELETED = Metric("svc_retention_deleted", "counter", "Rows that retention deleted, by table.", ("table",))
+STEPS_FAILED = Metric("svc_retention_failures", "counter", "Steps of retention that changed nothing.", ("duty",))
+SWEPT_AT = Metric(
+    "svc_retention_swept_timestamp_seconds",
+    "gauge",
+    "When retention had last looked at everything; before that, when the service was started.",
+)
+RESTARTS = Metric("svc_actor_restarts", "counter", "Restarts of actors beside the pipeline.", ("actor",))
+LOOP_LATE_SECONDS = Metric("svc_loop_late_seconds", "histogram", "How late a sleep of 100 ms ended.")
+BUILD = Metric("svc_build_info", "gauge", "Always 1.", ("version",))
+
+METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Metric))
+"""All of them, in this order. `process_*` of prometheus-client comes beside them."""
+
+Value = float | HistogramStatistics
+Figures = Iterator[tuple[Metric, Iterable[tuple[tuple[str, ...], Value]]]]
+"""Metrics with their values by labels."""
+
+ENDPOINT_STATUSES: tuple[EndpointStatus, ...] = ("active", "paused", "failing")
+NETWORK_STATES = ("ok", "missing", "stale")
+ENDPOINTS_A_STEP = 64
+"""Endpoints looked at without a pause: about half a millisecond."""
+
+
+class Sources(NamedTuple):
+    """What a scrape asks."""
+
+    world: World
+    store: Store
+    traffic: Traffic
+    edge: Callable[[], EdgeStatistics | None]
+    """`None` while it has not started."""
+    pipeline: Pipeline
+    outbox: Outbox
+    network_data: Callable[[], str]
+    """`ok`, `missing` or `stale`, now."""
+    retention: Progress
+    restarts: Counter[str]
+    loop: LoopWatch
+
+
+class Census(NamedTuple):
+    """Webhook endpoints, counted."""
+
+    endpoints: Counter[EndpointStatus]
+    oldest_due_ms: dict[EndpointStatus, int]
+    """By what they are sent to as; absent where nothing is due."""
+
+
+class Metrics:
+    """The metrics of one service."""
+
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+        self._process = ProcessCollector(registry=None)
+
+    async def expose(self) -> bytes:
+        """All values now, in Prometheus' text format 0.0.4; written metric by metric, with others served in between."""
+        census = await take_census(self._sources.store, self._sources.world.now_ms())
+        written: list[bytes] = []
+        for family in self._families(census):
+            written.append(generate_latest(_Alone(family)))
+            await trio.lowlevel.checkpoint()
+        return b"".join(written)
+
+    def _families(self, census: Census) -> Iterator[Family]:
+        for metric, values in self._figures(census):
+            yield _family(metric, values)
+        yield from self._process.collect()
+
+    def _figures(self, census: Census) -> Figures:
+        sources = self._sources
+        now_ms = sources.world.now_ms()
+        yield from _traffic(sources.traffic.statistics())
+        edge = sources.edge()
+        if edge is not None:
+            yield from _edge(edge)
+        yield from _mailboxes(sources.pipeline.statistics())
+        yield from _identifications(sources.pipeline.tally.statistics())
+        state = sources.network_data()
+        yield NETWORK_DATA, [((name,), float(name == state)) for name in NETWORK_STATES]
+        space = sources.store.space()
+        yield from _store(sources.store.statistics(), space)
+        yield from _webhooks(sources.outbox.statistics(), space, census, now_ms)
+        yield from _retention(sources.retention.statistics())
+        yield RESTARTS, _by(sources.restarts)
+        yield LOOP_LATE_SECONDS, _one(sources.loop.statistics())
+        yield BUILD, [((svc.__version__,), 1)]
+
+
+class _Alone(Collector):
+    """One metric, as prometheus-client wants what it writes."""
+
+    def __init__(self, family: Family) -> None:
+        self._family = family
+
+    def collect(self) -> Iterable[Family]:
+        return (self._family,)
+
+
+async def take_census(store: Store, now_ms: int) -> Census:
+    """Looks at every endpoint, some at a time, with others served in between."""
+    census, after = Census(Counter(), {}), LaneKey(0, 0)
+    while True:
+        with store.read() as snapshot:
+            found = standings(snapshot, after, ENDPOINTS_A_STEP, now_ms)
+        for standing in found:
+            census.endpoints[standing.status] += 1
+            if standing.due_ms is not None:
+                oldest = census.oldest_due_ms.get(standing.sent_to_as, standing.due_ms)
+                census.oldest_due_ms[standing.sent_to_as] = min(oldest, standing.due_ms)
+        if len(found) < ENDPOINTS_A_STEP:
+            return census
+        after = found[-1].lane
+        await trio.lowlevel.checkpoint()
+
+
+def _traffic(traffic: TrafficStatistics) -> Figures:
+    yield REQUESTS, traffic.requests.items()
+    yield REQUEST_SECONDS, _by(traffic.requests_s)
+    yield IN_FLIGHT, _one(traffic.in_flight)
+
+
+def _edge(edge: EdgeStatistics) -> Figures:
+    yield MALFORMED, _one(edge.requests_malformed)
+    yield CONNECTIONS, _one(edge.connections_open)
+    yield ACCEPTED, _one(edge.connections_accepted)
+    yield TURNED_AWAY, _one(edge.connections_refused)
+    closed = {
+        "idle": edge.connections_closed_idle,
+        "reading": edge.connections_cut_reading,
+        "writing": edge.connections_cut_writing,
+    }
+    yield CLOSED, _by(closed)
+
+
+def _mailboxes(mailboxes: dict[str, MailboxStatistics]) -> Figures:
+    yield WAITING, [((name,), box.waiting) for name, box in mailboxes.items()]
+    yield CAPACITY, [((name,), box.capacity) for name, box in mailboxes.items()]
+    yield TAKEN_IN, [((name,), box.accepted) for name, box in mailboxes.items()]
+    yield OVERLOADED, [((name,), box.refused) for name, box in mailboxes.items()]
+    yield BATCHES, [((name,), box.batches) for name, box in mailboxes.items()]
+    yield MAILBOX_SECONDS, [((name,), box.waits_s) for name, box in mailboxes.items()]
+
+
+def _identifications(tally: IdentificationStatistics) -> Figures:
+    yield IDENTIFICATIONS, tally.matched.items()
+    yield DUPLICATES, _one(tally.duplicates)
+    yield LEVELS, _by(tally.levels)
+    yield SIGNALS, _by(tally.signals)
+    yield LOOKUPS, tally.networks.items()
+
+
+def _store(store: StoreStatistics, space: StoreSpace) -> Figures:
+    yield COMMITS, _one(store.commits)
+    yield JOBS, _one(store.jobs)
+    yield COMMIT_SECONDS, _one(store.commits_s)
+    yield STORE_WAIT_SECONDS, _one(store.waits_s)
+    yield GROUP_JOBS, _one(store.groups)
+    yield FULL, _one(store.full)
+    yield USED_BYTES, _one(store.used_bytes)
+    yield MAP_BYTES, _one(store.map_bytes)
+    yield DISK_FREE_BYTES, _one(space.disk_free_bytes)
+    yield READERS, _one(space.readers)
+    yield READER_LAG, _one(space.reader_lag)
+    yield ROWS, _by(space.rows)
+
+
+def _webhooks(outbox: OutboxStatistics, space: StoreSpace, census: Census, now_ms: int) -> Figures:
+    yield OPEN_DELIVERIES, _one(space.rows["webhook_due"])
+    due_ms = census.oldest_due_ms
+    late = [((status,), max(0, now_ms - due_ms.get(status, now_ms)) / 1000) for status in ENDPOINT_STATUSES]
+    yield OLDEST_DUE_SECONDS, late
+    yield ENDPOINTS, [((status,), census.endpoints[status]) for status in ENDPOINT_STATUSES]
+    yield SENDING, _one(outbox.in_flight)
+    yield LANES, _one(outbox.lanes)
+    yield ATTEMPTS, _by(outbox.attempts)
+    yield ATTEMPT_ERRORS, _by(outbox.errors)
+    yield ATTEMPT_SECONDS, _one(outbox.attempts_s)
+
+
+def _retention(retention: RetentionStatistics) -> Figures:
+    yield DELETED, _by(retention.deleted)
+    yield STEPS_FAILED, _by(retention.failed)
+    yield SWEPT_AT, _one(retention.swept_at_ms / 1000)
+
+
+def _one(value: Value) -> list[tuple[tuple[str, ...], Value]]:
+    return [((), value)]
+
+
+def _by(values: Mapping[T, V]) -> list[tuple[tuple[T], V]]:
+    """By one label."""
+    return [((name,), value) for name, value in values.items()]
+
+
+def _family(metric: Metric, values: Iterable[tuple[tuple[str, ...], Value]]) -> Family:
+    if metric.kind == "histogram":
+        histogram = HistogramMetricFamily(metric.name, metric.help, labels=metric.labels)
+        for labels, value in values:
+            assert isinstance(value, HistogramStatistics)
+            bounds = [*(repr(float(bound)) for bound in value.bounds), "+Inf"]
+            buckets = list(zip(bounds, accumulate(value.counts), strict=True))
+            histogram.add_metric(labels, buckets, value.total)
+        return histogram
+    make = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
+    family = make(metric.name, metric.help, labels=metric.labels)
+    for labels, value in values:
+        assert not isinstance(value, HistogramStatistics)
+        family.add_metric(labels, value)
+    return family

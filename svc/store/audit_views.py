@@ -1,0 +1,62 @@
+"""The audit log as it is read. Queries over a snapshot; they change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import merge
+from itertools import islice
+from operator import itemgetter
+from typing import NamedTuple
+from uuid import UUID
+
+from svc.domain.audit import AuditRecord
+from svc.domain.ids import first_id
+from svc.store.snapshot import Snapshot
+from svc.store.tables import AUDIT, ORGANIZATIONS
+
+BEYOND_MS = (1 << 48) - 1
+"""Later than any record: what 48 bits of an id can say."""
+
+
+class Sought(NamedTuple):
+    """Which records are shown. Their times are those of their ids."""
+
+    organization: int | None = None
+    """`None` = any."""
+    since_ms: int = 0
+    """Inclusive."""
+    until_ms: int = BEYOND_MS
+    """Exclusive."""
+    action: str | None = None
+    """`None` = any."""
+    actor: str | None = None
+    """An id or a name; `None` = any."""
+
+
+class Found(NamedTuple):
+    id: UUID
+    record: AuditRecord
+
+
+def newest(snapshot: Snapshot, sought: Sought, limit: int) -> list[Found]:
+    """At most `limit` records, newest first.
+
+    Reads records from the newest on until it has as many, so that a rare actor or action reads all of the time that is
+    sought.
+    """
+    return list(islice(_found(snapshot, sought), limit))
+
+
+def _found(snapshot: Snapshot, sought: Sought) -> Iterator[Found]:
+    numbers = (
+        [number for (number,), _ in snapshot.scan(ORGANIZATIONS)]
+        if sought.organization is None
+        else [sought.organization]
+    )
+    first, beyond = first_id(sought.since_ms), first_id(sought.until_ms)
+    keys = (snapshot.keys_down(AUDIT, (number, first), (number, beyond)) for number in numbers)
+    for number, raw_id in merge(*keys, key=itemgetter(1), reverse=True):
+        record = snapshot.get(AUDIT, number, raw_id)
+        assert record is not None
+        if sought.action in (None, record.action) and sought.actor in (None, record.actor.id, record.actor.name):
+            yield Found(UUID(bytes=raw_id), record)

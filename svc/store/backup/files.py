@@ -1,0 +1,84 @@
+"""Files of a backup: made durable, renamed when whole, and held by one process at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from blake3 import blake3
+
+from svc.store.directory import Unusable
+
+BLOCK_BYTES = 4 << 20
+
+
+def make_folder(path: Path) -> None:
+    """A folder for its owner only, with the folders above it."""
+    try:
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise Unusable(f"cannot make the folder {path}: {error.strerror}") from error
+
+
+def sync(path: Path) -> None:
+    """Have a file, or the names in a folder, on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write(path: Path, content: bytes) -> None:
+    """A new file, for its owner only, on disk when this returns."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def copy(source: Path, target: Path | None, note: Callable[[int], None]) -> str:
+    """The BLAKE3 of a file, copied on the way if there is a `target`. `note` hears how many bytes each step was."""
+    digest = blake3(max_threads=blake3.AUTO)
+    descriptor = None if target is None else os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with source.open("rb") as file:
+            while block := file.read(BLOCK_BYTES):
+                digest.update(block)
+                if descriptor is not None:
+                    write_all(descriptor, block)
+                note(len(block))
+        if descriptor is not None:
+            os.fsync(descriptor)
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+    return digest.hexdigest()
+
+
+def write_all(descriptor: int, block: bytes) -> None:
+    """To the end, however many steps the system takes."""
+    view = memoryview(block)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+@contextmanager
+def exclusive(path: Path, otherwise: str) -> Generator[None]:
+    """Hold a lock file. Raises `Unusable`, saying `otherwise`, while another process does."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise Unusable(f"cannot write {path}: {error.strerror}") from error
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Unusable(otherwise) from None
+        yield
+    finally:
+        os.close(descriptor)

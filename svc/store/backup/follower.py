@@ -1,0 +1,137 @@
+"""Following: the operation log of one store, copied into a folder of backups within a second of each commit.
+
+A batch is cut off the log only when it is on disk in a segment, so the follower may be killed at any moment and goes on
+where its segments end. When it cannot go on (the log was dropped, the folder is another one) it begins a new timeline,
+which needs a new snapshot.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from svc.domain.operations import Following
+from svc.store import operations
+from svc.store.backup import segments, snapshots
+from svc.store.codec import Corrupted
+from svc.store.snapshot import Snapshot
+from svc.store.store import Store
+
+DEFAULT_LIMIT_BYTES = 1 << 30
+INTERVAL_S = 0.25
+"""Between two looks at the log: with the time to copy, well within the second that may be lost."""
+BYTES_A_STEP = 16 << 20
+"""Copied at once, so that memory is bounded however far behind the follower is."""
+BATCHES_UNCUT = 64
+BYTES_UNCUT = 4 << 20
+LOOKS_UNCUT = 4
+"""The log is cut off after so many batches or bytes, or looks: each cut is a commit of the store."""
+
+
+class Resumed(NamedTuple):
+    """Where following goes on."""
+
+    writer: segments.Writer
+
+
+class NotResumed(NamedTuple):
+    """Following has to begin anew."""
+
+    because: str
+
+
+def resume(store: Store, folder: Path) -> Resumed | NotResumed:
+    """Go on in a folder, where its segments continue what the store's log still has."""
+    with store.read() as snapshot:
+        following = operations.follower(snapshot)
+    if following is None:
+        return NotResumed("nobody has followed this store")
+    if following.lost_at_ms is not None:
+        return NotResumed(f"the operation log was dropped: {following.lost_because}")
+    if all(known.manifest.timeline != following.timeline.hex() for known in snapshots.listed(folder)):
+        return NotResumed(
+            f"{folder} has no snapshot that the log continues; it was followed to {following.destination}"
+        )
+    try:
+        writer, raw = segments.resume(folder, following.timeline)
+    except Corrupted as error:
+        return NotResumed(str(error))
+    with store.read() as snapshot:
+        fits = _continues(snapshot, writer.copied, raw)
+    if not fits:
+        writer.close()
+        return NotResumed(f"the segments in {folder} end at batch {writer.copied}, where the log does not go on")
+    return Resumed(writer)
+
+
+def _continues(snapshot: Snapshot, copied: int, raw: bytes | None) -> bool:
+    """The last batch that was copied is kept in the log, so that another store's log is never taken for this one's."""
+    if not operations.oldest(snapshot) <= copied <= operations.newest(snapshot):
+        return False
+    sequence, kept = next(operations.batches(snapshot, copied))
+    return sequence == copied and (kept == raw or not copied)
+
+
+def begin(store: Store, folder: Path, timeline: bytes, now_ms: int, limit_bytes: int) -> None:
+    """Have the store write down its changes from now on, as a new timeline."""
+    following = Following(timeline, now_ms, str(folder.resolve()), limit_bytes)
+    store.change_log(partial(operations.begin, following=following))
+
+
+class Follower:
+    """Copies one log. `step` does what there is to do and never waits."""
+
+    def __init__(self, store: Store, writer: segments.Writer) -> None:
+        self.batches = 0
+        self.bytes = 0
+        self._store = store
+        self._writer = writer
+        self._uncut_batches = self._uncut_bytes = self._looks = 0
+
+    def step(self) -> bool:
+        """Copy what is new. `False` = this timeline has ended, and following must begin anew."""
+        more = True
+        while more:
+            with self._store.read() as snapshot:
+                following = operations.follower(snapshot)
+                if following is None or following.lost_at_ms is not None:
+                    return False
+                if following.timeline != self._writer.timeline:
+                    return False
+                more = self._copy(snapshot)
+            self._writer.sync()
+            self._cut_when_due()
+        return True
+
+    def close(self) -> None:
+        """Have everything on disk, and the log cut off."""
+        self._writer.close()
+        if self._uncut_batches:
+            self._cut()
+
+    def _copy(self, snapshot: Snapshot) -> bool:
+        """Whether there is more than one step copies."""
+        copied = 0
+        for sequence, raw in operations.batches(snapshot, self._writer.copied + 1):
+            self._writer.append(sequence, raw)
+            self.batches += 1
+            self._uncut_batches += 1
+            copied += len(raw)
+            if copied >= BYTES_A_STEP:
+                break
+        self.bytes += copied
+        self._uncut_bytes += copied
+        return copied >= BYTES_A_STEP
+
+    def _cut_when_due(self) -> None:
+        self._looks += 1
+        if self._uncut_batches and (
+            self._uncut_batches >= BATCHES_UNCUT or self._uncut_bytes >= BYTES_UNCUT or self._looks >= LOOKS_UNCUT
+        ):
+            self._cut()
+
+    def _cut(self) -> None:
+        cut = partial(operations.cut, timeline=self._writer.timeline, copied=self._writer.copied)
+        self._store.change_log(cut)
+        self._uncut_batches = self._uncut_bytes = self._looks = 0

@@ -1,0 +1,253 @@
+"""Restore: a snapshot and what the operation log says after it, made into a data directory beside its place.
+
+Nothing has the directory's name before everything is verified and on disk.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import lmdb
+
+from svc.domain.operations import Batch
+from svc.domain.timestamps import timestamp
+from svc.store import operations
+from svc.store.backup import files, segments, snapshots
+from svc.store.backup.snapshots import Snapshot
+from svc.store.codec import Corrupted
+from svc.store.directory import Unusable, pepper_mark
+from svc.store.invariants import violations
+from svc.store.migrations import MIGRATIONS, NewerStore
+from svc.store.reading import read_only
+from svc.store.steps import Steps
+from svc.store.store import MAX_TABLES, Store, full_is_told
+from svc.store.tables import TABLES
+from svc.world import RunSync
+
+BYTES_A_COMMIT = 8 << 20
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What the new data directory is."""
+
+    snapshot: Snapshot
+    batches: int
+    """Commits that were made again."""
+    at_ms: int
+    """Of the latest of them, or when the snapshot was taken."""
+    torn: segments.Torn | None
+    """What the follower was writing when it stopped; it is left out."""
+    pepper: str
+    """`restored`, `present` where SVC_PEPPER_FILE names it, or `missing`."""
+
+
+def choose(source: Path, to_ms: int | None) -> Snapshot:
+    """The newest snapshot of a folder that holds nothing after `to_ms`; or `source` itself, if it is one."""
+    if snapshots.is_snapshot(source):
+        chosen = snapshots.read(source)
+        if to_ms is not None and chosen.manifest.taken_at_ms > to_ms:
+            raise Unusable(f"{source} was taken at {timestamp(chosen.manifest.taken_at_ms)}, after that moment")
+        return chosen
+    found = snapshots.listed(source)
+    if not found:
+        raise Unusable(f"{source} holds no snapshot of this service")
+    fitting = [one for one in found if to_ms is None or one.manifest.taken_at_ms <= to_ms]
+    if not fitting:
+        raise Unusable(f"the oldest snapshot in {source} was taken at {timestamp(found[0].manifest.taken_at_ms)}")
+    return fitting[-1]
+
+
+def restore(
+    source: Path,
+    directory: Path,
+    *,
+    to_ms: int | None,
+    run_sync: RunSync,
+    map_bytes: int,
+    pepper_file: Path | None,
+    steps: Steps,
+) -> Restored:
+    """Make `directory`, which must not be there or be empty, what the store was at `to_ms`, or at the last.
+
+    A snapshot that is named itself is restored as it was taken, or with `to_ms` carried on to that moment. Raises
+    `Unusable`, `NewerStore`, `segments.Damaged` and `StoreFull`, and then has changed nothing.
+    """
+    chosen = choose(source, to_ms)
+    if chosen.manifest.store_version > len(MIGRATIONS):
+        raise NewerStore(
+            f"{chosen.path} has version {chosen.manifest.store_version} and this program knows {len(MIGRATIONS)}: "
+            "restore it with a newer one"
+        )
+    _refuse_full(directory)
+    carried_on = to_ms is not None or chosen.path != source
+    partial = directory.with_name(directory.name + ".restoring")
+    try:
+        files.make_folder(partial.parent)
+        partial.mkdir(mode=0o700)
+    except FileExistsError:
+        raise Unusable(f"{partial} is left of a restore that did not end; remove it and begin again") from None
+    try:
+        restored = _restore(chosen, partial, to_ms, map_bytes, steps, carried_on=carried_on)
+        _verify(partial, run_sync, map_bytes, steps)
+        restored = replace(restored, pepper=_pepper(chosen, partial, pepper_file))
+        for path in (partial / "store" / "data.mdb", partial / "store", partial):
+            files.sync(path)
+        partial.rename(directory)
+        files.sync(directory.parent)
+    except OSError as error:
+        raise Unusable(f"cannot write {error.filename or partial}: {error.strerror}") from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return restored
+
+
+def _refuse_full(directory: Path) -> None:
+    try:
+        if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+            raise Unusable(f"{directory} is there and not empty; name a directory that is to be made")
+    except OSError as error:
+        raise Unusable(f"cannot read {directory}: {error.strerror}") from error
+
+
+def _restore(
+    chosen: Snapshot, partial: Path, to_ms: int | None, map_bytes: int, steps: Steps, *, carried_on: bool
+) -> Restored:
+    free = shutil.disk_usage(partial).free
+    if free < chosen.manifest.bytes:
+        raise Unusable(f"{partial.parent} has {free >> 20} MiB left and {chosen.manifest.bytes >> 20} are needed")
+    store = partial / "store"
+    store.mkdir(mode=0o700)
+    steps.stage("copying the snapshot", chosen.manifest.bytes)
+    if files.copy(chosen.file, store / "data.mdb", steps.step) != chosen.manifest.blake3:
+        raise Corrupted(f"{chosen.file} is not what its manifest says; restore an older snapshot, named itself")
+    restored = Restored(chosen, 0, chosen.manifest.taken_at_ms, None, "missing")
+    if not carried_on or chosen.manifest.timeline is None or chosen.manifest.sequence is None:
+        return restored
+    timeline = bytes.fromhex(chosen.manifest.timeline)
+    taken_at_ms = chosen.manifest.taken_at_ms
+    batches = _Batches(chosen.path.parent, timeline, chosen.manifest.sequence, taken_at_ms, to_ms, steps)
+    _apply(store, batches, map_bytes)
+    return replace(restored, batches=batches.count, at_ms=batches.at_ms, torn=batches.torn)
+
+
+class _Batches:
+    """The batches that continue a snapshot, up to a moment, and what was met on the way."""
+
+    def __init__(self, folder: Path, timeline: bytes, held: int, at_ms: int, to_ms: int | None, steps: Steps) -> None:
+        self.count = 0
+        self.at_ms = at_ms
+        self.torn: segments.Torn | None = None
+        self._held: int = held
+        self._to_ms = to_ms
+        self._steps = steps
+        self._segments = segments.listed(folder, timeline)
+
+    def __iter__(self) -> Iterator[tuple[int, Batch]]:
+        """(bytes, batch)"""
+        following = segments.with_next(self._segments)
+        needed = [segment for segment, after in following if after is None or after.first > self._held + 1]
+        self._steps.stage("carrying on from the log", sum(segment.path.stat().st_size for segment in needed))
+        for segment in needed:
+            for record in self._records(segment, last=segment is needed[-1]):
+                if isinstance(record, segments.Torn):
+                    self.torn = record
+                    return
+                self._steps.step(len(record.raw))
+                if record.sequence <= self._held:
+                    continue
+                if self._to_ms is not None and record.batch.at_ms > self._to_ms:
+                    return
+                if record.sequence != self._held + 1:
+                    self._give_up(f"the segment with batch {self._held + 1} is missing before {segment.path}")
+                    return
+                self._held = record.sequence
+                self.count, self.at_ms = self.count + 1, record.batch.at_ms
+                yield len(record.raw), record.batch
+
+    def _records(self, segment: segments.Segment, *, last: bool) -> Iterator[segments.Record | segments.Torn]:
+        try:
+            yield from segments.records(segment, last=last)
+        except segments.Damaged as error:
+            self._give_up(str(error), error)
+
+    def _give_up(self, says: str, cause: Exception | None = None) -> None:
+        """Unless it was for everything up to the last good batch, by its moment, that somebody has asked."""
+        if self._to_ms is None or self.at_ms < self._to_ms:
+            so_far = f"--to {timestamp(self.at_ms)} restores what was committed before"
+            raise segments.Damaged(f"{says}; {so_far}") from cause
+
+
+def _apply(store: Path, batches: Iterable[tuple[int, Batch]], map_bytes: int) -> None:
+    environment = lmdb.open(str(store), map_size=map_bytes, max_dbs=MAX_TABLES, mode=0o600, sync=False)
+    known = {table.name for table in TABLES}
+    tables: dict[str, Any] = {}
+    try:
+        left = iter(batches)
+        more = True
+        while more:
+            with full_is_told(), environment.begin(write=True) as handle:
+                more = _apply_some(environment, handle, left, known, tables)
+        environment.sync(True)
+    finally:
+        environment.close()
+
+
+def _apply_some(
+    environment: lmdb.Environment,
+    handle: lmdb.Transaction,
+    batches: Iterator[tuple[int, Batch]],
+    known: set[str],
+    tables: dict[str, Any],
+) -> bool:
+    """One commit's worth. Whether there may be more."""
+    done = 0
+    for size, batch in batches:
+        for name, rows in batch.changes.items():
+            if name not in tables:
+                if name not in known:
+                    raise NewerStore(
+                        f"the log names a table {name!r}, which this program does not know: use a newer one"
+                    )
+                tables[name] = environment.open_db(name.encode(), txn=handle)
+            _apply_rows(handle, tables[name], rows)
+        done += size
+        if done >= BYTES_A_COMMIT:
+            return True
+    return False
+
+
+def _apply_rows(handle: lmdb.Transaction, table: Any, rows: dict[bytes, bytes | None]) -> None:
+    for key, value in rows.items():
+        if value is None:
+            handle.delete(key, db=table)
+        else:
+            handle.put(key, value, db=table)
+
+
+def _verify(partial: Path, run_sync: RunSync, map_bytes: int, steps: Steps) -> None:
+    """Bring it up to this program's version, end what was followed, and check every invariant."""
+    store = Store.open(partial / "store", run_sync, map_bytes=map_bytes)
+    try:
+        store.change_log(operations.end)
+    finally:
+        store.close()
+    with read_only(partial / "store", live=False) as opened, opened.read() as snapshot:
+        broken = list(islice(violations(snapshot, steps), 3))
+    if broken:
+        raise Corrupted(f"what was restored breaks an invariant: {broken[0]}")
+
+
+def _pepper(chosen: Snapshot, partial: Path, pepper_file: Path | None) -> str:
+    saved = chosen.path / "pepper"
+    if saved.exists():
+        files.write(partial / "pepper", saved.read_bytes())
+    used = partial / "pepper" if pepper_file is None else pepper_file
+    if not used.exists() or pepper_mark(used.read_bytes()) != chosen.manifest.store:
+        return "missing"
+    return "restored" if pepper_file is None else "present"

@@ -1,0 +1,222 @@
+"""Snapshots: one state of a store in a folder of its own, verified before it gets its name.
+
+A snapshot is made beside its place and renamed when it is whole and on disk, so that what has a name can be restored.
+The manifest says what it holds and to which batch of which timeline the operation log continues it.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from svc.store import operations
+from svc.store.backup import files, segments
+from svc.store.codec import Corrupted
+from svc.store.directory import Unusable
+from svc.store.invariants import violations
+from svc.store.migrations import NewerStore
+from svc.store.reading import read_only
+from svc.store.steps import Steps
+from svc.store.tables import META, TABLES
+
+FORMAT = 1
+_NAME = re.compile(r"snapshot-\d{8}T\d{6}\.\d{3}Z")
+_PARTIAL = ".snapshot.partial"
+_REMOVED = ".snapshot.removed"
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """`manifest.json`. Fields are added with defaults; a changed meaning is a new `format`."""
+
+    format: int = FORMAT
+    program: str
+    """The version of the program that made it."""
+    store_version: int
+    store: int
+    """The store's mark of its pepper: the same for all copies of one store."""
+    taken_at_ms: int
+    """Every commit in it was made by then, and none that is not in it before."""
+    timeline: str | None
+    """Of the operation log that continues it, hexadecimal; `None` = nobody followed."""
+    sequence: int | None
+    """The latest batch that it holds."""
+    bytes: int
+    """Of `data.mdb`, as is `blake3`."""
+    blake3: str
+    pepper: bool
+    """Whether the pepper was put in, too."""
+    rows: dict[str, int]
+    """Per table."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A snapshot that has its name."""
+
+    path: Path
+    manifest: Manifest
+
+    @property
+    def file(self) -> Path:
+        return self.path / "data.mdb"
+
+
+def take(
+    data: Path, folder: Path, *, program: str, now_ms: Callable[[], int], pepper: Path | None, steps: Steps
+) -> Snapshot:
+    """Copy the store of a data directory while a service may be writing to it. `pepper` is put in if it is given.
+
+    Raises `Unusable`, also where the copy breaks an invariant.
+    """
+    files.make_folder(folder)
+    with files.exclusive(folder / ".lock", f"another backup is being made in {folder}"):
+        for name in (_PARTIAL, _REMOVED):
+            shutil.rmtree(folder / name, ignore_errors=True)
+        partial = folder / _PARTIAL
+        try:
+            return _take(data, folder, partial, program, now_ms, pepper, steps)
+        except OSError as error:
+            raise Unusable(f"cannot write {error.filename or folder}: {error.strerror}") from error
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+
+
+def _take(
+    data: Path,
+    folder: Path,
+    partial: Path,
+    program: str,
+    now_ms: Callable[[], int],
+    pepper: Path | None,
+    steps: Steps,
+) -> Snapshot:
+    partial.mkdir(mode=0o700)
+    file = partial / "data.mdb"
+    with read_only(data / "store", live=True) as store:
+        taken_at_ms = store.copy(partial, now_ms)
+    file.chmod(0o600)
+    files.sync(file)
+    steps.stage("reading back", file.stat().st_size)
+    digest = files.copy(file, None, steps.step)
+    manifest = _verified(file, program, taken_at_ms, digest, pepper, steps)
+    refuse_other_store(folder, manifest)
+    if pepper is not None:
+        files.write(partial / "pepper", pepper.read_bytes())
+    files.write(partial / "manifest.json", msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
+    files.sync(partial)
+    place = folder / _name(taken_at_ms)
+    if place.exists():
+        raise Unusable(f"{place} is there already")
+    partial.rename(place)
+    files.sync(folder)
+    return Snapshot(place, manifest)
+
+
+def _verified(file: Path, program: str, taken_at_ms: int, digest: str, pepper: Path | None, steps: Steps) -> Manifest:
+    with read_only(file, live=False) as store, store.read() as snapshot:
+        rows = {table.name: snapshot.count(table) for table in TABLES}
+        broken = list(islice(violations(snapshot, steps), 3))
+        if broken:
+            raise Unusable(
+                f"the copy breaks an invariant, so no snapshot was kept: {broken[0]}; `svc check` lists what is broken"
+            )
+        position = operations.position(snapshot)
+        return Manifest(
+            program=program,
+            store_version=snapshot.get(META, "version") or 0,
+            store=snapshot.get(META, "pepper_mark") or 0,
+            taken_at_ms=taken_at_ms,
+            timeline=None if position is None else position.timeline.hex(),
+            sequence=None if position is None else position.sequence,
+            bytes=file.stat().st_size,
+            blake3=digest,
+            pepper=pepper is not None,
+            rows=rows,
+        )
+
+
+def check_file(snapshot: Snapshot, steps: Steps) -> None:
+    """Compare a snapshot's file with its manifest. Raises `Corrupted`."""
+    steps.stage("comparing the file", snapshot.manifest.bytes)
+    try:
+        digest = files.copy(snapshot.file, None, steps.step)
+    except OSError as error:
+        raise Unusable(f"cannot read {snapshot.file}: {error.strerror}") from error
+    if digest != snapshot.manifest.blake3:
+        raise Corrupted(f"{snapshot.file} is not what its manifest says")
+
+
+def refuse_other_store(folder: Path, manifest: Manifest) -> None:
+    """Two stores in one folder could be restored in place of each other."""
+    for other in listed(folder):
+        if other.manifest.store != manifest.store:
+            raise Unusable(f"{folder} holds backups of another store; name another folder")
+
+
+def listed(folder: Path) -> list[Snapshot]:
+    """The snapshots of a folder, the oldest first."""
+    found = [read(path) for path in _named(folder)]
+    return sorted(found, key=lambda snapshot: snapshot.manifest.taken_at_ms)
+
+
+def _named(folder: Path) -> Iterator[Path]:
+    try:
+        for path in sorted(folder.iterdir()):
+            if _NAME.fullmatch(path.name) and path.is_dir():
+                yield path
+    except OSError as error:
+        raise Unusable(f"cannot read {folder}: {error.strerror}") from error
+
+
+def is_snapshot(path: Path) -> bool:
+    return (path / "manifest.json").is_file()
+
+
+def read(path: Path) -> Snapshot:
+    """The snapshot in a folder of its own. Raises `Unusable`, and `NewerStore` for one of a later form."""
+    file = path / "manifest.json"
+    try:
+        raw = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+        form = raw.get("format")
+        if isinstance(form, int) and form > FORMAT:
+            raise NewerStore(f"{file} has the form {form} and this program knows {FORMAT}: use a newer one")
+        manifest = msgspec.convert(raw, Manifest)
+    except OSError as error:
+        raise Unusable(f"cannot read {file}: {error.strerror}") from error
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        raise Unusable(f"{file} is not a manifest: {error}") from error
+    return Snapshot(path, manifest)
+
+
+def prune(folder: Path, keep: int, following: bytes | None) -> list[Path]:
+    """Remove all snapshots but the newest `keep`, and the segments that continue none of these; what is gone.
+
+    `following` is the timeline that is being followed, if any.
+    """
+    with files.exclusive(folder / ".lock", f"another backup is being made in {folder}"):
+        found = listed(folder)
+        old, kept = found[:-keep], found[-keep:]
+        for snapshot in old:
+            removed = folder / _REMOVED
+            shutil.rmtree(removed, ignore_errors=True)
+            snapshot.path.rename(removed)  # in one step: half a snapshot is never one
+            shutil.rmtree(removed)
+        needed: dict[bytes, int] = {}
+        for manifest in (snapshot.manifest for snapshot in kept):
+            if manifest.timeline is not None and manifest.sequence is not None:
+                timeline = bytes.fromhex(manifest.timeline)
+                needed[timeline] = min(needed.get(timeline, manifest.sequence), manifest.sequence)
+        return [snapshot.path for snapshot in old] + segments.prune(folder, needed, following)
+
+
+def _name(at_ms: int) -> str:
+    seconds, milliseconds = divmod(at_ms, 1000)
+    return f"snapshot-{datetime.fromtimestamp(seconds, UTC):%Y%m%dT%H%M%S}.{milliseconds:03}Z"

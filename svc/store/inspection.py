@@ -1,0 +1,243 @@
+"""Looking into a store: rows as they lie there, damaged ones among them, and what belongs to one request or visitor.
+
+Rows are read some at a time, each time in a state of its own, and none is held while somebody reads what was printed:
+so a pager that is left open does not make the file of a running service grow. What is committed meanwhile may show in
+one row and not in another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import lmdb
+
+from svc.domain.ids import first_id, made_at_ms
+from svc.domain.model import ENVIRONMENTS
+from svc.domain.webhooks.envelope import identification_event_id
+from svc.domain.webhooks.records import DELIVERY_KINDS
+from svc.store.codec import MAX_KEY_BYTES, Corrupted
+from svc.store.naming import show_key_bytes
+from svc.store.reading import ReadOnlyStore
+from svc.store.tables import (
+    ATTEMPTS,
+    AUDIT,
+    DEFERRED_REPORTS,
+    DELIVERIES,
+    DEPARTED,
+    DOCUMENTS,
+    DUE,
+    ENDPOINT_COUNTS,
+    ERASURES,
+    EVENTS,
+    EVENTS_BY_VISITOR,
+    IDEMPOTENCY,
+    LEDGER,
+    ORGANIZATION_IDS,
+    ORGANIZATIONS,
+    REFUSALS,
+    VISITOR_HISTORY,
+    VISITOR_IDS,
+    VISITORS,
+    WEBHOOK_EVENTS,
+    Table,
+)
+from svc.store.transactions.webhooks import IDENTIFICATION_EVENTS
+
+ROWS_A_READ = 100
+MOST_DAMAGED = 10_000
+"""Rows in a row that fail their check, before it is said that the table cannot be read."""
+REFUSAL_TOLD_MS = 120_000
+"""Refusals are told of at once or when the minute is over; twice as long is looked."""
+
+
+class Row(NamedTuple):
+    """A row as it was found."""
+
+    table: Table[Any]
+    key: bytes
+    value: Any
+    """`None` where it cannot be read."""
+    problem: str | None = None
+    """Why it cannot be read."""
+
+
+def rows(store: ReadOnlyStore, table: Table[Any], stem: bytes = b"") -> Iterator[Row]:
+    """Rows whose packed key begins with `stem`, in their order.
+
+    A row that fails its check is given wherever it is met, its key being no more to be believed than its value.
+    Raises `Corrupted` where the table cannot be walked.
+    """
+    start: bytes | None = stem
+    while start is not None:
+        found, start = _some(store, table, stem, start)
+        yield from found
+
+
+def _some(store: ReadOnlyStore, table: Table[Any], stem: bytes, start: bytes) -> tuple[list[Row], bytes | None]:
+    """About `ROWS_A_READ` rows and where to go on, which is after a sound one; `None` = at the end."""
+    found: list[Row] = []
+    try:
+        with store.read() as snapshot:
+            for key, raw in snapshot.unchecked(table, start):
+                row = _row(table, key, raw)
+                if row.problem is None and not key.startswith(stem):
+                    return found, None
+                found.append(row)
+                if row.problem is None and key >= start and len(found) >= ROWS_A_READ:
+                    return found, key + b"\0"
+                if len(found) >= MOST_DAMAGED:
+                    raise Corrupted(f"{table.name} has no sound row for long after {show_key_bytes(table, start)}")
+    except lmdb.Error as error:
+        raise Corrupted(f"{table.name} cannot be walked: {error}") from error
+    return found, None
+
+
+def _row(table: Table[Any], key: bytes, raw: bytes) -> Row:
+    try:
+        body = table.vouched(key, raw)
+    except Corrupted:
+        return Row(table, key, None, "fails its check")
+    try:
+        return Row(table, key, table.value.decode(body))
+    except Corrupted as error:
+        return Row(table, key, None, str(error))
+
+
+def find(store: ReadOnlyStore, table: Table[Any], *key: Any) -> Iterator[Row]:
+    """The row under this key, if there is one."""
+    packed = table.key.pack(*key)
+    yield from (row for row in rows(store, table, packed) if row.key == packed)
+
+
+def find_organization(store: ReadOnlyStore, text: str) -> int | None:
+    """The number of an organization, by its id or by that number."""
+    if text.isascii() and text.isdecimal() and len(text) <= len(str(2**32)):
+        number = int(text)
+        return number if number < 2**32 and any(find(store, ORGANIZATIONS, number)) else None
+    for row in find(store, ORGANIZATION_IDS, text) if 0 < len(text.encode()) <= MAX_KEY_BYTES else ():
+        if row.problem is not None:
+            raise Corrupted(f"the row of {text} in {row.table.name} {row.problem}; name it by its number")
+        return row.value
+    return None
+
+
+def of_request(store: ReadOnlyStore, request_id: UUID) -> list[Row]:
+    """What there is of a request: its event, report, charge, key of idempotency, webhook events with their deliveries
+    and attempts, audit record; or, where it was refused, what remembers and what told of that. In the order of time,
+    and then what is damaged where that was looked for: it may be of this request.
+    """
+    found: list[Row] = []
+    for organization in rows(store, ORGANIZATIONS):
+        if organization.problem is not None:
+            found.append(organization)
+        found += _of_request(store, int.from_bytes(organization.key[:4]), request_id)
+    return sorted(found, key=_at_ms)
+
+
+def _of_request(store: ReadOnlyStore, number: int, request_id: UUID) -> Iterator[Row]:
+    identified = False
+    for table in (EVENTS, DOCUMENTS, LEDGER, DEFERRED_REPORTS, AUDIT):
+        for row in find(store, table, number, request_id.bytes):
+            identified |= table is EVENTS
+            yield row
+    for table in (IDEMPOTENCY, REFUSALS):
+        for row in rows(store, table, table.key.prefix(number)):
+            if row.problem is not None or row.value.request_id == request_id.bytes:
+                yield row
+    for row in _webhook_events(store, number, request_id, identified=identified):
+        yield row
+        yield from _deliveries(store, number, row.key[-16:])
+
+
+def _webhook_events(store: ReadOnlyStore, number: int, request_id: UUID, *, identified: bool) -> Iterator[Row]:
+    """Those of an identification have ids that follow from its own; a refusal's name it in what they say."""
+    if identified:
+        for event_type in IDENTIFICATION_EVENTS:
+            event_id = identification_event_id(event_type, request_id)
+            yield from find(store, WEBHOOK_EVENTS, number, event_id.bytes)
+        return
+    at_ms = made_at_ms(request_id.bytes)
+    name = str(request_id).encode()
+    for row in _from(store, WEBHOOK_EVENTS, number, first_id(at_ms)):
+        if row.problem is None and made_at_ms(row.key[-16:]) > at_ms + REFUSAL_TOLD_MS:
+            return
+        if row.problem is not None or name in row.value.body:
+            yield row
+
+
+def _deliveries(store: ReadOnlyStore, number: int, event_id: bytes) -> Iterator[Row]:
+    """To every endpoint that the organization has had, and each attempt; ids of attempts are later than the event's."""
+    counts = list(find(store, ENDPOINT_COUNTS, number))
+    yield from (row for row in counts if row.problem is not None)
+    given = max((row.value or 0 for row in counts), default=0)
+    any_delivery = False
+    for endpoint in range(1, given + 1):
+        for place in range(len(DELIVERY_KINDS)):
+            for row in find(store, DELIVERIES, number, endpoint, event_id, place):
+                any_delivery = True
+                yield row
+                if row.problem is None and row.value.is_open:
+                    yield from find(store, DUE, number, endpoint, row.value.due_ms, event_id, place)
+    if any_delivery:
+        for row in _from(store, ATTEMPTS, number, first_id(made_at_ms(event_id))):
+            if row.problem is not None or row.value.event_id == event_id:
+                yield row
+
+
+def _from(store: ReadOnlyStore, table: Table[Any], number: int, first: bytes) -> Iterator[Row]:
+    """Rows of the organization from this id on."""
+    start: bytes | None = table.key.pack(number, first)
+    while start is not None:
+        found, start = _some(store, table, table.key.prefix(number), start)
+        yield from found
+
+
+def _at_ms(row: Row) -> float:
+    """When it came to be; what cannot be read comes last."""
+    for name in ("occurred_at_ms", "at_ms", "received_at_ms", "created_at_ms", "queued_at_ms"):
+        at_ms = getattr(row.value, name, None)
+        if at_ms is not None:
+            return at_ms
+    if row.problem is not None:
+        return float("inf")
+    named: dict[str, Callable[[], int]] = {
+        DOCUMENTS.name: lambda: made_at_ms(row.key[-16:]),
+        DUE.name: lambda: DUE.key.unpack(row.key)[2],
+    }
+    return named[row.table.name]()
+
+
+def of_visitor(store: ReadOnlyStore, number: int, visitor_id: str) -> Iterator[Row]:
+    """A visitor's number, record, days of history and erasure, and each event after its row in an index."""
+    raw_id = visitor_id.encode()
+    for row in (*find(store, VISITOR_IDS, number, raw_id), *find(store, ERASURES, number, raw_id)):
+        yield row
+        if row.value:
+            yield from find(store, VISITORS, number, row.value)
+            yield from find(store, DEPARTED, number, row.value)
+            yield from _history(store, number, row.value)
+    for place in range(len(ENVIRONMENTS)):
+        for row in rows(store, EVENTS_BY_VISITOR, EVENTS_BY_VISITOR.key.prefix(number, place, raw_id)):
+            yield row
+            if row.problem is None:
+                yield from find(store, EVENTS, number, EVENTS_BY_VISITOR.key.unpack(row.key)[-1])
+
+
+def _history(store: ReadOnlyStore, number: int, visitor: int) -> Iterator[Row]:
+    """A look-up for each day that has any history."""
+    day = 0
+    while True:
+        first = next(_from_day(store, number, day), None)
+        if first is None:
+            return
+        _, day, _ = VISITOR_HISTORY.key.unpack(first.key)
+        yield from find(store, VISITOR_HISTORY, number, day, visitor)
+        day += 1
+
+
+def _from_day(store: ReadOnlyStore, number: int, day: int) -> Iterator[Row]:
+    start = VISITOR_HISTORY.key.prefix(number, day)
+    found, _ = _some(store, VISITOR_HISTORY, VISITOR_HISTORY.key.prefix(number), start)
+    yield from (row for row in found if row.problem is None)

@@ -1,0 +1,44 @@
+"""A new pepper for a store whose own is lost, or known to others.
+
+Nothing that was made with the old one holds afterwards: keys, signing secrets of webhooks, deferred tokens, cursors.
+Whoever calls this has revoked every key before, so that a store never names keys as active that can never verify.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from svc.store.directory import PEPPER_BYTES, pepper_mark
+from svc.store.snapshot import Transaction
+from svc.store.store import Store
+from svc.store.tables import META
+
+
+def put_new_pepper(store: Store, path: Path, entropy: Callable[[int], bytes]) -> None:
+    """Make a pepper, have the store take no other, and put it in its place, mode 0600.
+
+    Whoever is interrupted begins again: until the end the store refuses to be opened with the pepper that is there.
+    """
+    pepper = entropy(PEPPER_BYTES)
+    beside = path.with_name(path.name + ".new")
+    beside.unlink(missing_ok=True)
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(pepper)
+        file.flush()
+        os.fsync(file.fileno())
+
+    def mark(transaction: Transaction) -> None:
+        transaction.put(META, ("pepper_mark",), pepper_mark(pepper))
+
+    (outcome,) = store.write_now([mark])
+    if outcome is not None:
+        raise outcome
+    beside.replace(path)
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

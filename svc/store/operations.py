@@ -1,0 +1,128 @@
+"""The operation log in the store: written by each commit while somebody follows it, copied and cut off by the follower.
+
+A batch lies in the same transaction as the changes that it tells of, so that it is on disk exactly when they are,
+whichever process made them. The log is bounded: past the follower's limit, or when it stands in the way of a commit,
+it is dropped, and the row in `FOLLOWING` says so until following begins anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import NamedTuple
+
+import msgspec
+
+from svc.domain.operations import Batch, Changes, Following, moment_of, pack_batch
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.tables import FOLLOWING, OPERATIONS
+
+PART_BYTES = 4076
+"""What fits on one page of 4 KiB beside its header and its check value: pages of their own are found and freed one by
+one, and a batch needs no run of free pages that lie together."""
+_BEYOND = 2**64 - 1
+
+
+class Position(NamedTuple):
+    """A place in a log: after that batch."""
+
+    timeline: bytes
+    sequence: int
+
+
+def follower(snapshot: Snapshot) -> Following | None:
+    """Who follows, also one who was cut off."""
+    return snapshot.get(FOLLOWING, "log")
+
+
+def is_recording(snapshot: Snapshot) -> bool:
+    """Whether a commit has to be written down. About a microsecond."""
+    following = snapshot.get(FOLLOWING, "log")
+    return following is not None and following.lost_at_ms is None
+
+
+def position(snapshot: Snapshot) -> Position | None:
+    """How far the log of this state goes; `None` = there is none."""
+    following = snapshot.get(FOLLOWING, "log")
+    if following is None or following.lost_at_ms is not None:
+        return None
+    return Position(following.timeline, newest(snapshot))
+
+
+def newest(snapshot: Snapshot) -> int:
+    """The sequence of the latest batch."""
+    return next((sequence for sequence, _ in snapshot.keys_down(OPERATIONS, (0,), (_BEYOND,))), 0)
+
+
+def oldest(snapshot: Snapshot) -> int:
+    """The sequence of the earliest batch that is still here."""
+    return next((sequence for (sequence, _), _ in snapshot.scan(OPERATIONS)), 0)
+
+
+def batches(snapshot: Snapshot, start: int) -> Iterator[tuple[int, bytes]]:
+    """(sequence, packed batch) from `start` on, in order."""
+    rows = snapshot.scan(OPERATIONS, start=(start,))
+    for sequence, parts in groupby(rows, key=lambda row: row[0][0]):
+        yield sequence, b"".join(part for _, part in parts)
+
+
+def lag_ms(snapshot: Snapshot) -> int:
+    """Between the oldest batch that is not known to be copied and the newest; 0 = nothing waits."""
+    first, last = oldest(snapshot), newest(snapshot)
+    if first == last:
+        return 0
+    return _moment(snapshot, last) - _moment(snapshot, first + 1)
+
+
+def _moment(snapshot: Snapshot, sequence: int) -> int:
+    return moment_of(snapshot.get(OPERATIONS, sequence, 0) or b"")
+
+
+def write_down(transaction: Transaction, changes: Changes, now_ms: int) -> None:
+    """Add what a commit changed. Drops the log when it has become too large."""
+    if not changes:
+        return
+    sequence, packed = newest(transaction) + 1, pack_batch(Batch(now_ms, changes))
+    for part, start in enumerate(range(0, len(packed), PART_BYTES)):
+        transaction.put(OPERATIONS, (sequence, part), packed[start : start + PART_BYTES])
+    following = follower(transaction)
+    if following is not None and transaction.size(OPERATIONS) > following.limit_bytes:
+        drop(transaction, now_ms, f"it took more than the {following.limit_bytes >> 20} MiB that it may")
+
+
+def drop(transaction: Transaction, now_ms: int, because: str) -> None:
+    """Cut the follower off: it has to begin anew, from a new snapshot."""
+    following = follower(transaction)
+    if following is not None and following.lost_at_ms is None:
+        row = msgspec.structs.replace(following, lost_at_ms=now_ms, lost_because=because)
+        transaction.put(FOLLOWING, ("log",), row)
+        transaction.clear(OPERATIONS)
+
+
+def begin(transaction: Transaction, following: Following) -> None:
+    """From the next commit on, write down."""
+    transaction.clear(OPERATIONS)
+    transaction.put(OPERATIONS, (0, 0), b"")
+    transaction.put(FOLLOWING, ("log",), following)
+
+
+def allow(transaction: Transaction, limit_bytes: int) -> None:
+    """Let the log of who follows become so large."""
+    following = follower(transaction)
+    if following is not None:
+        transaction.put(FOLLOWING, ("log",), msgspec.structs.replace(following, limit_bytes=limit_bytes))
+
+
+def end(transaction: Transaction) -> None:
+    """Write nothing down any more."""
+    transaction.delete(FOLLOWING, "log")
+    transaction.clear(OPERATIONS)
+
+
+def cut(transaction: Transaction, timeline: bytes, copied: int) -> None:
+    """Delete what comes before the batch `copied` of this timeline. That one stays: the next number follows from it."""
+    following = follower(transaction)
+    if following is None or following.timeline != timeline or following.lost_at_ms is not None:
+        return
+    for key in list(transaction.keys_down(OPERATIONS, (0,), (copied,))):
+        transaction.delete(OPERATIONS, *key)

@@ -1,0 +1,34 @@
+"""The audit log: a change and its record are one transaction. Nothing here alters a record or takes one away.
+
+Only retention deletes records, when their 400 days are over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+from uuid import UUID
+
+from svc.domain.audit import AuditRecord
+from svc.store.snapshot import Transaction
+from svc.store.tables import AUDIT
+
+T = TypeVar("T")
+
+
+def audited(
+    job: Callable[[Transaction], T], audit_id: UUID, record: Callable[[T], AuditRecord | None]
+) -> Callable[[Transaction], T]:
+    """The job, and with it what `record` makes of its outcome; `None` = nothing was changed.
+
+    A change of several transactions, such as an erasure, is recorded with its first: an id has one record for good.
+    """
+
+    def recorded_job(transaction: Transaction) -> T:
+        outcome = job(transaction)
+        made = record(outcome)
+        if made is not None and not transaction.has(AUDIT, made.organization, audit_id.bytes):
+            transaction.put(AUDIT, (made.organization, audit_id.bytes), made)
+        return outcome
+
+    return recorded_job

@@ -1,0 +1,36 @@
+"""How webhook endpoints stand, over all organizations: for metrics, read some at a time."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import NamedTuple
+
+from svc.domain.webhooks.lanes import is_failing
+from svc.domain.webhooks.records import EndpointStatus, LaneKey
+from svc.store.snapshot import Snapshot
+from svc.store.tables import DUE, ENDPOINTS
+from svc.store.webhook_views import health
+
+
+class Standing(NamedTuple):
+    """One endpoint now."""
+
+    lane: LaneKey
+    status: EndpointStatus
+    sent_to_as: EndpointStatus
+    """`failing` also where it fails often enough to be sent to as one that does."""
+    due_ms: int | None
+    """Since when its oldest delivery is due; `None` where nothing is due."""
+
+
+def standings(snapshot: Snapshot, after: LaneKey, limit: int, now_ms: int) -> list[Standing]:
+    """The next endpoints: one row each, one seek for what is due, and one more row where something is."""
+    found: list[Standing] = []
+    start = (after.organization, after.endpoint + 1)
+    for key, endpoint in islice(snapshot.scan(ENDPOINTS, start=start), limit):
+        lane = LaneKey(*key)
+        row = next(snapshot.scan(DUE, *lane), None)
+        due_ms = None if row is None or row[0][2] > now_ms else row[0][2]
+        failing = due_ms is not None and endpoint.status == "active" and is_failing(endpoint, health(snapshot, lane))
+        found.append(Standing(lane, endpoint.status, "failing" if failing else endpoint.status, due_ms))
+    return found

@@ -1,0 +1,150 @@
+"""The whole schedule of a delivery, many times over, and what is recovered after it has ended (decisions 8.2)."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from svc.actors.outbox import LOOK_MS
+from svc.domain.ids import first_id
+from svc.domain.webhooks.lanes import CROWD
+from svc.domain.webhooks.schedule import JITTER, STEPS_MS
+from svc.domain.webhooks.transport_types import Attempted
+from svc.store.transactions.webhook_recovery import recover_deliveries
+from svc.store.webhook_views import Registered, failed_in
+from tests.support.outbox import DOWN, OK, OutboxWorld, always, outbox_world
+from tests.support.worlds import EPOCH_MS
+
+HOUR_S = 3600
+LONGEST_MS = 10_100
+"""Of an attempt, which the next one waits for where the step is shorter."""
+FAILURES = (
+    (10, Attempted(None, "timeout", 10_000, None)),
+    (0.02, DOWN),
+    (0.5, Attempted(None, "connection_reset", 500, None)),
+    (3, Attempted(None, "dns_error", 3_000, None)),
+    (0.02, Attempted(301, "redirect", 20, None)),
+)
+
+
+@pytest.fixture
+def autojump_clock() -> MockClock:
+    return MockClock(autojump_threshold=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+async def test_nine_attempts_in_six_and_a_half_to_seven_and_a_half_hours_whatever_fails(
+    seed: int, tmp_path: Path, autojump_clock: MockClock
+):
+    """Twelve endpoints of four organizations: as many jitters, each with failures of its own, some slow."""
+    with outbox_world(tmp_path, seed) as world:
+        urls: list[str] = []
+        for place in range(12):
+            if place % 3 == 0:
+                number = world.organization()
+            url = f"https://r{place}.example/"
+            world.endpoint(number, url)
+            chance = random.Random(f"{seed}/{place}")
+            world.receivers.answers[url] = lambda _, chance=chance: chance.choice(FAILURES)
+            urls.append(url)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(world.outbox.run)
+            await trio.sleep(seed)  # another time makes other ids, and those another jitter
+            for number in range(1, 5):
+                world.send(number)
+            await trio.sleep(8 * HOUR_S)
+            nursery.cancel_scope.cancel()
+        for url in urls:
+            times = [post.at_ms for post in world.receivers.to(url)]
+            assert len(times) == 9
+            assert 6.4 <= (times[-1] - times[0]) / 3_600_000 <= 7.5
+            for step_ms, (one, next_one) in zip(STEPS_MS, pairwise(times), strict=True):
+                off_ms = abs(next_one - one - step_ms)
+                assert off_ms <= JITTER * step_ms + LONGEST_MS, "slow failures do not stretch the whole"
+
+
+def recover(world: OutboxWorld, endpoint: Registered) -> int:
+    """As another process does: nobody nudges."""
+    now_ms = world.now_ms
+    failed = world.read(lambda txn: failed_in(txn, endpoint.lane, range(now_ms), first_id(EPOCH_MS), 10_000))
+    return world.do(lambda txn: recover_deliveries(txn, endpoint.lane, failed.event_ids, now_ms))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [20, 150])
+async def test_what_a_day_of_outage_has_failed_is_recovered_without_a_restart(
+    count: int, tmp_path: Path, autojump_clock: MockClock
+):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        url = "https://receiver.example/"
+        endpoint = world.endpoint(number, url)
+        gone = [Attempted(410, "http_status", 20, None)] * count
+        world.receivers.answers[url] = lambda _: (0.02, gone.pop() if gone else DOWN)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(world.outbox.run)
+            world.send(number, count)
+            await trio.sleep(24 * HOUR_S)
+            assert set(world.states(endpoint.lane)) == {"failed"}
+            first = {post.event_id: post.body for post in world.receivers.posts}
+            world.receivers.answers[url] = always(OK)
+            tried = len(world.receivers.posts)
+            assert recover(world, endpoint) == count
+            await trio.sleep(LOOK_MS / 1000 + 60)
+            assert recover(world, endpoint) == 0
+            nursery.cancel_scope.cancel()
+        assert world.states(endpoint.lane) == ["delivered"] * count
+        again = world.receivers.posts[tried:]
+        assert {post.event_id: post.body for post in again} == first == world.bodies(number)
+        assert len(again) == count
+
+
+@pytest.mark.slow
+async def test_what_is_recovered_too_soon_has_nine_attempts_before_it_again(tmp_path: Path, autojump_clock: MockClock):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        url = "https://receiver.example/"
+        endpoint = world.endpoint(number, url)
+        world.receivers.answers[url] = always(DOWN)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(world.outbox.run)
+            world.send(number)
+            await trio.sleep(8 * HOUR_S)
+            assert recover(world, endpoint) == 1
+            await trio.sleep(8 * HOUR_S)
+            nursery.cancel_scope.cancel()
+        assert world.states(endpoint.lane) == ["failed"]
+        assert [one.attempt for one in world.attempts(number)] == [*range(1, 10)] * 2
+        assert len({post.body for post in world.receivers.posts}) == 1
+
+
+@pytest.mark.slow
+async def test_a_crowd_that_waits_for_a_probe_is_sent_at_once_when_the_endpoint_gets_another_url(
+    tmp_path: Path, autojump_clock: MockClock
+):
+    """Though events went on joining it, for which it was not counted again."""
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        url, other = "https://receiver.example/", "https://other.example/"
+        endpoint = world.endpoint(number, url)
+        world.receivers.answers[url] = always(DOWN)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(world.outbox.run)
+            world.send(number, CROWD + 20)
+            await trio.sleep(HOUR_S)
+            tried = len(world.receivers.posts)
+            world.send(number, 30)
+            await trio.sleep(1)
+            assert len(world.receivers.posts) - tried <= 1, "whoever joins the crowd waits with it"
+            world.change(endpoint, url=other)
+            world.outbox.nudge((endpoint.lane,))
+            await trio.sleep(30)
+            nursery.cancel_scope.cancel()
+        assert world.states(endpoint.lane) == ["delivered"] * (CROWD + 50)
+        assert len(world.receivers.to(other)) == CROWD + 50

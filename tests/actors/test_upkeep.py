@@ -1,0 +1,78 @@
+"""Upkeep tells of a backup that is not being made."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+import structlog
+import trio
+
+from svc.actors import upkeep
+from svc.domain.operations import Following
+from svc.store import operations
+from svc.store.store import Store
+from svc.store.tables import BALANCES
+from tests.support.backup import put
+
+FOLLOWING = Following(b"t" * 16, 0, "/backup", 1 << 30)
+
+
+async def inline(function):
+    return function()
+
+
+@pytest.fixture
+def clock() -> list[int]:
+    return [0]
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: list[int]):
+    opened = Store.open(tmp_path, inline, durable=False, map_bytes=16 << 20, now_ms=lambda: clock[0])
+    yield opened
+    opened.close()
+
+
+async def told(store: Store) -> list[dict]:
+    """What upkeep says in two minutes."""
+    with structlog.testing.capture_logs() as logs:
+        with trio.move_on_after(2.5 * upkeep.INTERVAL_S):
+            await upkeep.run(store)
+    return logs
+
+
+async def test_a_follower_that_keeps_up_is_not_mentioned(store: Store, clock: list[int], autojump_clock):
+    assert await told(store) == []
+    store.change_log(partial(operations.begin, following=FOLLOWING))
+    for clock[0] in range(0, upkeep.BEHIND_MS, 1000):
+        store.write_now([put(BALANCES, 1, value=5)])
+    assert await told(store) == []
+    clock[0] += 10 * upkeep.BEHIND_MS
+    store.change_log(partial(operations.cut, timeline=FOLLOWING.timeline, copied=60))
+    store.write_now([put(BALANCES, 1, value=6)])
+    assert await told(store) == []
+
+
+async def test_a_follower_that_is_behind_is_told_each_minute(store: Store, clock: list[int], autojump_clock):
+    store.change_log(partial(operations.begin, following=FOLLOWING))
+    for clock[0] in (0, upkeep.BEHIND_MS):
+        store.write_now([put(BALANCES, 1, value=5)])
+    line = {
+        "event": "the backup is behind: is its follower running?",
+        "log_level": "warning",
+        "seconds": 60,
+        "folder": "/backup",
+    }
+    assert await told(store) == [line, line]
+
+
+async def test_a_follower_that_was_cut_off_is_told_until_it_begins_anew(store: Store, autojump_clock):
+    store.change_log(partial(operations.begin, following=FOLLOWING))
+    store.change_log(partial(operations.drop, now_ms=5, because="the store was full"))
+    first, second = await told(store)
+    assert first == second
+    assert (first["log_level"], first["because"]) == ("error", "the store was full")
+    store.change_log(partial(operations.begin, following=FOLLOWING))
+    assert await told(store) == []

@@ -1,0 +1,35 @@
+"""Power loss (decisions 3.3): the long form is `python -m bench.power`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench.disk import NoCompiler
+from bench.power import Recording, Run, judge
+
+
+def recorded(directory: Path, requests: int, control: str | None = None) -> Recording:
+    try:
+        return Run(directory, control).make(requests)
+    except NoCompiler as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.mark.slow
+def test_no_power_loss_takes_what_was_acknowledged_or_leaves_half_of_anything(tmp_path: Path):
+    recording = recorded(tmp_path, requests=60)
+    assert recording.nameless == []
+    outcome = judge(recording, 100, seed=1, scratch=tmp_path)
+    assert outcome.wrong == []
+    assert outcome.whole > 90
+    assert outcome.promises > 10_000, "too little was promised to show anything"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("control", ["metasync", "sync"])
+def test_without_a_safeguard_of_the_store_power_losses_are_noticed(tmp_path: Path, control: str):
+    """That this proof can fail: the same run with one of LMDB's flags off loses what was acknowledged."""
+    outcome = judge(recorded(tmp_path, requests=30, control=control), 50, seed=1, scratch=tmp_path)
+    assert any("acknowledged, and lost" in said for said in outcome.wrong)

@@ -1,0 +1,56 @@
+"""What of a change may stand in the audit log."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc.domain.audit import AUDIT_MS, LONGEST_TEXT, RECORDED, WITHHELD, asked
+from svc.domain.ids import DAY_MS
+
+
+def test_known_names_are_written_as_they_were_asked_for():
+    values = {"name": "shop", "weights": {"tor": 25}, "platforms": ("web",), "paused": False, "revision": 0}
+    assert asked(values) == values
+
+
+def test_what_says_nothing_is_left_out_and_an_empty_list_says_something():
+    assert asked({"expires_at": None, "allowed_origins": ()}) == {"allowed_origins": ()}
+
+
+@given(st.text(min_size=1).filter(lambda name: name not in RECORDED | {"url"}), st.text(min_size=20))
+def test_a_name_that_is_not_known_keeps_its_value_to_itself(name: str, value: str):
+    assert asked({name: value}) == {name: WITHHELD}
+
+
+def test_no_name_that_is_written_is_one_of_a_secret():
+    of_secrets = {"secret", "key", "token", "pepper", "password", "signature", "digest"}
+    assert {name for name in RECORDED if of_secrets & set(name.split("_"))} == {"previous_secret_valid_hours"}
+
+
+def test_a_long_text_is_cut():
+    written = asked({"note": "x" * (LONGEST_TEXT + 1), "description": "y" * LONGEST_TEXT})
+    assert written == {"note": "x" * LONGEST_TEXT + "…", "description": "y" * LONGEST_TEXT}
+
+
+@pytest.mark.parametrize(
+    ("url", "written"),
+    [
+        ("https://hooks.example", "https://hooks.example"),
+        ("https://hooks.example/", "https://hooks.example"),
+        ("https://hooks.example:8443/", "https://hooks.example:8443"),
+        ("https://[2001:db8::1]:8443/x", "https://[2001:db8::1]:8443/…"),
+        ("https://hooks.example/services/T0/B0/hidden", "https://hooks.example/…"),
+        ("https://hooks.example?token=hidden", "https://hooks.example/…"),
+        ("https://hooks.example/?token=hidden", "https://hooks.example/…"),
+        ("https://hooks.example#hidden", "https://hooks.example/…"),
+        ("https://user:hidden@hooks.example/", "https://hooks.example"),
+    ],
+)
+def test_of_an_address_only_to_whom_it_leads_is_written(url: str, written: str):
+    assert asked({"url": url}) == {"url": written}
+
+
+def test_records_are_kept_for_400_days():
+    assert AUDIT_MS == 400 * DAY_MS

@@ -1,0 +1,195 @@
+"""One run: the whole service, its machine, its clients and receivers through a plan, and then a quiet phase.
+
+    outcome = simulate(make_plan(7, SHORT), directory)
+
+Everything is drawn from the plan's seed, so the same plan gives the same trace, byte for byte. After each step every
+rule of the store is checked; at the end everything must have drained, and what was answered is held against what is
+there (`model.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import random
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import structlog
+import trio
+import trio.testing
+
+from svc.store.invariants import RULES, violations
+from svc.store.tables import DUE, TABLES
+from tests.sim import verdict
+from tests.sim.acts import Acts
+from tests.sim.internet import Internet, Post, Receipt
+from tests.sim.machine import DiskBroke, Machine, Sabotage, leaves
+from tests.sim.model import Seen
+from tests.sim.plan import HOUR_S, QUIET_HOURS, Plan, Scale, make_plan
+from tests.support.simulation import seeded_scheduling
+
+SOUND = Sabotage()
+
+
+class Outcome(NamedTuple):
+    trace: str
+    """Digest of all that happened."""
+    violations: list[str]
+    counts: dict[str, int]
+    """What there was of it: a run in which nothing happens shows nothing."""
+
+
+def simulate(
+    plan: Plan, directory: Path, *, sabotage: Sabotage = SOUND, tell: Callable[[str], None] | None = None
+) -> Outcome:
+    """Run a plan in an empty directory. `sabotage` breaks the service on purpose, `tell` hears the trace."""
+    run = Simulation(plan, directory, sabotage, tell)
+    try:
+        with seeded_scheduling(plan.seed), _heard(run.hear):
+            trio.run(run.run, clock=trio.testing.MockClock(autojump_threshold=0))
+    except Exception as error:  # noqa: BLE001  a run that breaks off has failed, and others may follow it
+        run.violations += [f"the run broke off: {''.join(traceback.format_exception(leaf))}" for leaf in leaves(error)]
+    return Outcome(run.digest.hexdigest(), run.violations, run.counts())
+
+
+def run_seed(seed: int, scale: Scale, tell: Callable[[str], None] | None = None) -> tuple[int, Outcome]:
+    """A seed's plan, in a directory of its own."""
+    with tempfile.TemporaryDirectory() as directory:
+        return seed, simulate(make_plan(seed, scale), Path(directory), tell=tell)
+
+
+class Simulation:
+    def __init__(self, plan: Plan, directory: Path, sabotage: Sabotage, tell: Callable[[str], None] | None) -> None:
+        self.plan = plan
+        self.violations: list[str] = []
+        self.digest = hashlib.blake2b(digest_size=8)
+        self.seen: list[Seen] = []
+        self._tell = tell
+        self.internet = Internet(random.Random(f"internet {plan.seed}"), self._arrived)
+        self.machine = Machine(directory, random.Random(f"machine {plan.seed}"), self.internet, sabotage)
+        self.acts = Acts(plan, self.machine, self.internet, self.trace)
+        self._checked_life = 0
+
+    async def run(self) -> None:
+        """To the end, or to the first violation."""
+        async with trio.open_nursery() as nursery:
+            self.internet.nursery = nursery
+            nursery.start_soon(self.machine.run)
+            await self.machine.up.wait()
+            self.acts.open_shops()
+            async with trio.open_nursery() as clients:
+                self.acts.nursery = clients
+                await self._take_steps()
+                self.acts.calm_down()
+                clients.cancel_scope.deadline = trio.current_time() + (0 if self.violations else QUIET_HOURS * HOUR_S)
+            if clients.cancel_scope.cancelled_caught and not self.violations:
+                self.violations.append("somebody waits for an answer until the end")
+            await self._drain()
+            if not self.violations:
+                self.violations += await verdict.reach(self)
+            self.machine.stop()
+            nursery.cancel_scope.deadline = trio.current_time() + 60
+        self._close()
+
+    def trace(self, line: str) -> None:
+        """One more thing that happened."""
+        line = f"{trio.current_time():.6f} {line}"
+        self.digest.update(line.encode() + b"\n")
+        if self._tell is not None:
+            self._tell(line)
+
+    def check(self) -> None:
+        """The rules that hold at every moment."""
+        self.violations += self.machine.faults + self.internet.illegal_dials
+        self.machine.faults, self.internet.illegal_dials = [], []
+        if not self.machine.up.is_set():
+            return
+        changed = sorted(self.machine.changed)
+        self.machine.changed.clear()
+        with self.machine.store.read() as snapshot:
+            self.violations += self.acts.lost(snapshot)
+            if self.machine.lives != self._checked_life:
+                self._checked_life = self.machine.lives
+                self.violations += violations(snapshot)
+                return
+            for number in changed:
+                for rule, _ in RULES:
+                    self.violations += rule(snapshot, number)
+
+    def hear(self, logged: str, error: BaseException | None) -> None:
+        """Whatever the service calls an error is one, unless the disk broke."""
+        if error is None or not all(isinstance(leaf, DiskBroke) for leaf in leaves(error)):
+            self.violations.append(f"logged at {trio.current_time():.3f}: {logged} {error!r}")
+
+    def counts(self) -> dict[str, int]:
+        return self.acts.counts() | {"posts": len(self.seen), "lives": self.machine.lives}
+
+    async def _take_steps(self) -> None:
+        for step in self.plan.steps:
+            await trio.sleep_until(step.at)
+            self.check()
+            if self.violations:
+                return
+            self.trace(f"{step}")
+            self.acts.take(step)
+        await trio.sleep(1)  # what the last ones do has begun
+
+    async def _drain(self) -> None:
+        """Without faults everything ends."""
+        for seconds in (0.2, 2, 60, *[HOUR_S / 6] * 6 * QUIET_HOURS):
+            if self.violations:
+                return
+            await trio.sleep(seconds)
+            await self.machine.up.wait()
+            self.check()
+            with self.machine.store.read() as snapshot:
+                if seconds > 60 and snapshot.count(DUE) == 0:  # not before those who look once a minute have looked
+                    return
+        self.violations.append(f"after {QUIET_HOURS} quiet hours there is still something to send")
+
+    def _arrived(self, post: Post, receipt: Receipt) -> None:
+        listening = self.acts.hooks.listening[post.path]
+        one = Seen(trio.current_time(), self.machine.now_ms(), post, listening, receipt)
+        self.seen.append(one)
+        self.trace(f"{post.host}{post.path} {one.event_id} {post.headers['x-svc-signature']}")
+
+    def _close(self) -> None:
+        """What the store holds in the end belongs to the trace."""
+        with self.machine.store.read() as snapshot:
+            for table in TABLES:
+                for row in snapshot.scan(table):
+                    self.digest.update(f"{table.name} {row}\n".encode())
+        self.machine.store.close()
+
+
+@contextmanager
+def _heard(hear: Callable[[str, BaseException | None], None]) -> Generator[None]:
+    """The log of the service, as far as it tells of errors."""
+
+    def processor(_: Any, method: str, event: dict[str, Any]) -> Any:
+        if method in ("error", "exception", "critical"):
+            error = event.get("exc_info")
+            hear(str(event["event"]), error if isinstance(error, BaseException) else sys.exc_info()[1])
+        raise structlog.DropEvent
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            hear(record.getMessage(), record.exc_info[1] if record.exc_info else None)
+
+    handler = Handler(logging.ERROR)
+    edge = logging.getLogger("svc")
+    edge.addHandler(handler)
+    edge.propagate, before = False, edge.propagate
+    structlog.configure(processors=[processor], cache_logger_on_first_use=False)
+    try:
+        yield
+    finally:
+        structlog.reset_defaults()
+        edge.removeHandler(handler)
+        edge.propagate = before

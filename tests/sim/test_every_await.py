@@ -1,0 +1,83 @@
+"""A client that leaves, and a machine that loses its power, at every point at which a request can be interrupted.
+
+Moments are counted in turns of the loop from several times on: nothing that the service awaits lies between two turns.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from svc.store.tables import EVENTS
+from tests.sim.machine import Sabotage
+from tests.sim.plan import Change, Client, Crash, Identify, Plan, Register, Rotate, Shop, Step
+from tests.sim.simulation import simulate
+
+TURNS = 32
+"""More than any request takes between two moments of time."""
+AFTER_S = (0.0, 0.005, 0.015, 0.03)
+"""Before, within and after a commit."""
+MOMENTS = [(after_s, turns) for after_s in AFTER_S for turns in range(TURNS)]
+HOOK = Register(at=0, hook=0, org=0)
+
+
+def plan(*steps: Step) -> Plan:
+    return Plan(5, (Shop(),), tuple(sorted((HOOK, *steps), key=lambda step: step.at)))
+
+
+@pytest.mark.slow
+def test_a_client_that_leaves_at_any_moment_leaves_all_of_an_identification_or_nothing(tmp_path: Path):
+    recorded = count()
+
+    def notes(verb: str, table: object, key: object) -> bool:
+        if table is EVENTS and verb == "put":
+            next(recorded)
+        return False
+
+    visits: list[Step] = []
+    for number, (after_s, turns) in enumerate(MOMENTS):
+        client = Client("leaves", after_s, turns)
+        visits.append(Identify(at=1 + number, org=0, device=number % 5, client=client))
+    outcome = simulate(plan(*visits), tmp_path, sabotage=Sabotage(loses=notes))
+    assert outcome.violations == []
+    assert 0 < next(recorded) < len(MOMENTS), "some left before it was recorded, and some after"
+
+
+@pytest.mark.slow
+def test_a_customer_who_leaves_at_any_moment_leaves_an_endpoint_changed_or_as_it_was(tmp_path: Path):
+    orders: list[Step] = []
+    for number, (after_s, turns) in enumerate(MOMENTS):
+        at, client = 1 + 200 * number, Client("leaves", after_s, turns)
+        orders += [
+            Rotate(at=at, hook=0, overlap_hours=number % 3, client=client),
+            Change(at=at + 1, hook=0, what=("pause", "resume")[number % 2], client=client),
+            Identify(at=at + 0.01, org=0, device=number % 5),
+        ]
+    assert simulate(plan(*orders), tmp_path).violations == []
+
+
+@pytest.mark.slow
+def test_a_power_cut_at_any_moment_loses_nothing_that_was_answered_and_doubles_nothing(tmp_path: Path):
+    steps: list[Step] = []
+    for number, (after_s, turns) in enumerate(MOMENTS):
+        at = 1 + 10 * number
+        steps += [
+            Identify(at=at, org=0, device=number % 5, key=number),
+            Crash(at=at + after_s, turns=turns, down_s=0.1),
+            Identify(at=at + 5, org=0, device=number % 5, key=number),
+        ]
+    assert simulate(plan(*steps), tmp_path).violations == []
+
+
+@pytest.mark.slow
+def test_a_power_cut_at_any_moment_of_a_delivery_loses_none(tmp_path: Path):
+    steps: list[Step] = []
+    for number in range(2 * TURNS):
+        at = 1 + 10 * number
+        steps += [
+            Identify(at=at, org=0, device=number % 5, key=number),
+            Crash(at=round(at + 0.02 + 0.005 * number, 3), turns=number, down_s=0.1),
+        ]
+    assert simulate(plan(*steps), tmp_path).violations == []

@@ -1,0 +1,176 @@
+"""The simulation can fail: services that are broken on purpose, each in one way, are found out, and for what."""
+
+from __future__ import annotations
+
+import hmac
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from svc.domain.webhooks.transport_types import Attempted, Transport
+from svc.store.tables import (
+    CHALLENGES,
+    DELIVERIES,
+    DUE,
+    ENDPOINTS,
+    EVENTS,
+    IDEMPOTENCY,
+    KEYS,
+    LEDGER,
+    WEBHOOK_EVENTS,
+    Table,
+)
+from tests.sim.machine import Sabotage
+from tests.sim.plan import Attest, Change, Crash, Identify, Plan, Receive, Register, Revoke, Rotate, Shop, Step
+from tests.sim.simulation import simulate
+
+SHOPS = (Shop(), Shop())
+HOOK = Register(at=0, hook=0, org=0)
+
+
+def plan(*steps: Step) -> Plan:
+    return Plan(1, SHOPS, steps)
+
+
+def losing(lost: Table[Any], verb: str = "put", first: int = 1) -> Sabotage:
+    """A store that leaves out these writes of a table, from the `first` of each row on."""
+    seen: Counter[Any] = Counter()
+
+    def loses(done: str, table: Table[Any], key: tuple[Any, ...]) -> bool:
+        if table is not lost or done != verb:
+            return False
+        seen[key] += 1
+        return seen[key] >= first
+
+    return Sabotage(loses=loses)
+
+
+class Meddling:
+    """Between the outbox and the network."""
+
+    def __init__(self, transport: Transport, meddle: Callable[[bytes, dict[str, str]], tuple[bytes, dict[str, str]]]):
+        self._transport = transport
+        self._meddle = meddle
+
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Attempted:
+        return await self._transport.post(url, *self._meddle(body, dict(headers)))
+
+
+class Lying:
+    """Says that all is well, and sends nothing."""
+
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Attempted:
+        return Attempted(200, None, 1, None)
+
+
+def with_another_id_each_time() -> Sabotage:
+    attempts = iter(range(1, 1000))
+
+    def meddle(body: bytes, headers: dict[str, str]) -> tuple[bytes, dict[str, str]]:
+        event_id = str(UUID(int=next(attempts)))
+        body = json.dumps(json.loads(body) | {"id": event_id}).encode()
+        return body, headers | {"X-Svc-Event-ID": event_id}
+
+    return Sabotage(sends=lambda transport: Meddling(transport, meddle))
+
+
+def signing_with(secret: bytes) -> Sabotage:
+    def meddle(body: bytes, headers: dict[str, str]) -> tuple[bytes, dict[str, str]]:
+        signed = headers["X-Svc-Timestamp"].encode() + b"." + body
+        return body, headers | {"X-Svc-Signature": "sha256=" + hmac.digest(secret, signed, "sha256").hex()}
+
+    return Sabotage(sends=lambda transport: Meddling(transport, meddle))
+
+
+def with_an_old_timestamp() -> Sabotage:
+    def meddle(body: bytes, headers: dict[str, str]) -> tuple[bytes, dict[str, str]]:
+        return body, headers | {"X-Svc-Timestamp": str(int(headers["X-Svc-Timestamp"]) - 60)}
+
+    return Sabotage(sends=lambda transport: Meddling(transport, meddle))
+
+
+def twice() -> Sabotage:
+    class Twice:
+        def __init__(self, transport: Transport) -> None:
+            self._transport = transport
+
+        async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Attempted:
+            await self._transport.post(url, body, headers)
+            return await self._transport.post(url, body, headers)
+
+    return Sabotage(sends=Twice)
+
+
+VISIT = Identify(at=5, org=0, device=1, key=1)
+LATER = Identify(at=60, org=0)
+AGAIN = Identify(at=6, org=0, device=1, key=1)
+
+MUTATIONS: dict[str, tuple[Sabotage, Plan, str]] = {
+    "an event is not stored": (losing(EVENTS), plan(VISIT), "is not stored"),
+    "a line of the ledger is left out": (losing(LEDGER, first=1), plan(VISIT), "its ledger sums to"),
+    "an idempotency key is forgotten": (losing(IDEMPOTENCY), plan(VISIT, AGAIN), "key 1 of shop 0 has 2 events"),
+    "a challenge stays unused": (losing(CHALLENGES, first=2), plan(Attest(at=5, org=0)), "a challenge was used by 2"),
+    "a revoked key stays": (
+        losing(KEYS, first=3),
+        plan(VISIT, Revoke(at=70, org=0), Identify(at=90, org=0, device=2, stale=True)),
+        "a revoked key was accepted",
+    ),
+    "a delivery is not scheduled": (losing(DUE), plan(HOOK, VISIT), "is open and not scheduled"),
+    "a delivery stays scheduled": (losing(DUE, "delete"), plan(HOOK, VISIT), "is scheduled and not open"),
+    "a delivery is not queued": (losing(DELIVERIES), plan(HOOK, VISIT), "a due row without its delivery"),
+    "what an attempt came to is lost": (losing(DELIVERIES, first=2), plan(HOOK, VISIT), "is open and not scheduled"),
+    "an event has nothing to send": (
+        losing(WEBHOOK_EVENTS),
+        plan(HOOK, VISIT),
+        "a due row without its delivery or its event",
+    ),
+    "a rotation is lost": (
+        losing(ENDPOINTS, first=2),
+        plan(HOOK, Rotate(at=2, hook=0), LATER),
+        "is signed by generations [1], not by one of",
+    ),
+    "a pause is lost": (
+        losing(ENDPOINTS, first=2),
+        plan(HOOK, Change(at=2, hook=0, what="pause"), LATER, Identify(at=90, org=1)),
+        "which was paused or removed",
+    ),
+    "a removal is lost": (
+        losing(ENDPOINTS, "delete"),
+        plan(HOOK, Change(at=2, hook=0, what="remove"), LATER),
+        "which was paused or removed",
+    ),
+    "each attempt has an id of its own": (
+        with_another_id_each_time(),
+        plan(HOOK, Receive(at=0, hook=0, manner="500"), VISIT, Receive(at=8, hook=0, manner="well")),
+        "tells with another id of what was told before",
+    ),
+    "another secret signs": (signing_with(b"svc_whsec_other"), plan(HOOK, VISIT), "is signed by generations [None]"),
+    "a signature is old": (with_an_old_timestamp(), plan(HOOK, VISIT), "is signed by generations [None]"),
+    "nothing is sent": (Sabotage(sends=lambda _: Lying()), plan(HOOK, VISIT), "nobody has answered 2xx"),
+    "everything is sent twice": (twice(), plan(HOOK, VISIT), "for no reason"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_service_that_is_broken_in_one_way_is_found_out(name: str, tmp_path: Path):
+    sabotage, small, finding = MUTATIONS[name]
+    violations = simulate(small, tmp_path, sabotage=sabotage).violations
+    assert any(finding in violation for violation in violations), violations
+
+
+@pytest.mark.slow
+def test_the_same_plans_find_nothing_in_a_sound_service(tmp_path: Path):
+    for number, (_, small, _) in enumerate(MUTATIONS.values()):
+        assert simulate(small, tmp_path / str(number)).violations == []
+
+
+@pytest.mark.slow
+def test_a_crash_of_a_sound_service_is_not_a_violation(tmp_path: Path):
+    steps = plan(HOOK, VISIT, Crash(at=5.01), AGAIN, Crash(at=6.02, down_s=60))
+    assert simulate(steps, tmp_path).violations == []

@@ -1,0 +1,47 @@
+"""Plans that once failed, made small; each says what was wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.sim.plan import Change, Identify, Jump, Plan, Receive, Register, Shop
+from tests.sim.simulation import simulate
+
+DAY_S = 86_400
+
+
+@pytest.mark.slow
+def test_two_organizations_that_have_the_same_to_tell_at_the_same_moment_tell_it_with_ids_of_their_own(tmp_path: Path):
+    plan = Plan(
+        seed=13,
+        shops=(Shop(), Shop()),
+        steps=(
+            Register(at=0, hook=0, org=0, events=("usage.daily_settled",)),
+            Register(at=0, hook=1, org=1, events=("usage.daily_settled",)),
+            Identify(at=1, org=0),
+            Identify(at=1, org=1),
+            Jump(at=2, seconds=DAY_S),
+        ),
+    )
+    outcome = simulate(plan, tmp_path)
+    assert outcome.counts["posts"] == 2
+    assert outcome.violations == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [3600, -3600])
+def test_an_attempt_that_is_cut_off_lasts_no_longer_than_it_did_when_the_clock_is_set(seconds: int, tmp_path: Path):
+    plan = Plan(
+        seed=1,
+        shops=(Shop(),),
+        steps=(
+            Register(at=0, hook=0, org=0),
+            Receive(at=0, hook=0, manner="never answers"),
+            Identify(at=1, org=0),
+            Jump(at=3, seconds=seconds),
+            Change(at=4, hook=0, what="remove"),
+        ),
+    )
+    assert simulate(plan, tmp_path).violations == []

@@ -1,0 +1,168 @@
+"""A customer with webhook endpoints for tests: it registers them over HTTP, and keeps what arrives in memory.
+
+Commits run inline and receivers answer from memory, so that when every task waits, all that was due has been sent and
+written down: no test of these sleeps or polls.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import trio
+import trio.testing
+
+from svc.domain.webhooks.records import LaneKey
+from svc.domain.webhooks.transport_types import Attempted
+from svc.store.webhook_views import lanes_with_work
+from tests.spec.automation import Automation
+from tests.support.live import PUBLIC_ADDRESS, Live, live_service
+from tests.support.worlds import HeldThreads
+
+HOOKS = "/webhooks"
+URL = f"https://{PUBLIC_ADDRESS}/hook"
+OK = Attempted(200, None, 12, None)
+DOWN = Attempted(503, "http_status", 12, None)
+GONE = Attempted(410, "http_status", 12, None)
+COMPLETED = "identification.completed"
+
+
+class Post(NamedTuple):
+    url: str
+    body: bytes
+    headers: Mapping[str, str]
+
+    @property
+    def event(self) -> dict[str, Any]:
+        return json.loads(self.body)
+
+    def signed_with(self, *secrets: str) -> bool:
+        """Whether these secrets signed it, in this order and no other (decisions 8.1)."""
+        signed = self.headers["X-Svc-Timestamp"].encode() + b"." + self.body
+        digests = [hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest() for secret in secrets]
+        return self.headers["X-Svc-Signature"] == ",".join(f"sha256={digest}" for digest in digests)
+
+
+class Receivers:
+    """The far side of the transport: every URL answers `answer`, unless `answers` says otherwise."""
+
+    def __init__(self) -> None:
+        self.answer = OK
+        self.answers: dict[str, Attempted] = {}
+        self.posts: list[Post] = []
+        self._held: dict[str, trio.Event] = {}
+
+    def hold(self, *urls: str) -> None:
+        """What arrives there is not answered before `release`."""
+        self._held |= {url: trio.Event() for url in urls}
+
+    async def release(self, *urls: str) -> None:
+        """Returns when what was held has been answered and written down."""
+        for url in urls:
+            self._held.pop(url).set()
+        await trio.testing.wait_all_tasks_blocked()
+
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Attempted:
+        self.posts.append(Post(url, body, headers))
+        if url in self._held:
+            await self._held[url].wait()
+        return self.answers.get(url, self.answer)
+
+    def take(self) -> list[Post]:
+        """What has arrived since it was last asked."""
+        taken, self.posts = self.posts, []
+        return taken
+
+
+class Names:
+    """A resolver that knows a few hosts, and addresses by themselves. Remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, tuple[str, ...]] = {PUBLIC_ADDRESS: (PUBLIC_ADDRESS,)}
+        self.asked: list[str] = []
+
+    async def __call__(self, host: str, /) -> tuple[str, ...]:
+        await trio.lowlevel.checkpoint()
+        self.asked.append(host)
+        return self.known.get(host, ())
+
+
+class Subscriber(Automation):
+    """A developer's management key at work on webhook endpoints, and everything that is sent to them."""
+
+    def __init__(self, live: Live, receivers: Receivers, names: Names) -> None:
+        super().__init__(live, "developer")
+        self.live, self.receivers, self.names = live, receivers, names
+        _, self.production = live.issue(environment="production")
+
+    async def post(self, **fields: Any) -> httpx.Response:
+        """Register an endpoint for what identifications of production give rise to, but for `fields`."""
+        given = {"url": URL, "environment": "live", "events": [COMPLETED], "description": "", **fields}
+        return await self("POST", HOOKS, given)
+
+    async def create(self, **fields: Any) -> tuple[str, str]:
+        """Id and secret of a new endpoint."""
+        response = await self.post(**fields)
+        assert response.status_code == 201, response.text
+        return response.json()["endpoint"]["id"], response.json()["secret"]
+
+    async def patch(self, endpoint_id: str, **fields: Any) -> httpx.Response:
+        return await self("PATCH", f"{HOOKS}/{endpoint_id}", fields)
+
+    async def do(self, endpoint_id: str, action: str, body: Any = None) -> httpx.Response:
+        """`rotate-secret`, `test` or `redeliver`; returns when all that was due has been sent and written down."""
+        response = await self("POST", f"{HOOKS}/{endpoint_id}/{action}", body)
+        await trio.testing.wait_all_tasks_blocked()
+        return response
+
+    async def listed(self) -> list[dict[str, Any]]:
+        response = await self("GET", HOOKS)
+        assert response.status_code == 200, response.text
+        assert set(response.json()) == {"endpoints"}
+        return response.json()["endpoints"]
+
+    async def shown(self, endpoint_id: str) -> dict[str, Any]:
+        """One endpoint as the list shows it."""
+        return next(endpoint for endpoint in await self.listed() if endpoint["id"] == endpoint_id)
+
+    async def deliveries(self, query: str = "") -> list[dict[str, Any]]:
+        response = await self("GET", f"/webhook-deliveries{query}")
+        assert response.status_code == 200, response.text
+        return response.json()["deliveries"]
+
+    async def happen(self, count: int = 1, key: str | None = None) -> list[Post]:
+        """So many identifications; what arrives because of them."""
+        for _ in range(count):
+            assert (await self.live.identify(key or self.production)).status_code == 200
+        await trio.testing.wait_all_tasks_blocked()
+        return self.receivers.take()
+
+    async def wait(self, *, seconds: float = 0, hours: float = 0) -> list[Post]:
+        """Time passes; what arrives because of it. The outbox sleeps by the machine's clock, so it is woken."""
+        self.live.clock.advance(seconds=seconds, hours=hours)
+        first = LaneKey(self.organization.number, 1)  # wakes it when there is no work, too
+        self.live.service.outbox.nudge([first, *(lane for lane, _ in self._lanes())])
+        await trio.testing.wait_all_tasks_blocked()
+        return self.receivers.take()
+
+    def due_in_s(self) -> float:
+        """Until the next attempt of anything."""
+        return (min(due_ms for _, due_ms in self._lanes()) - self.live.clock.now_ms) / 1000
+
+    def _lanes(self) -> list[tuple[LaneKey, int]]:
+        with self.live.found.store.read() as snapshot:
+            return lanes_with_work(snapshot, LaneKey(0, 0), 99)
+
+
+@asynccontextmanager
+async def subscribing(directory: Path, **settings: Any) -> AsyncGenerator[Subscriber]:
+    receivers, names = Receivers(), Names()
+    given = {"run_sync": HeldThreads(), "transport": receivers, "resolver": names, **settings}
+    async with live_service(directory, **given) as live:
+        yield Subscriber(live, receivers, names)

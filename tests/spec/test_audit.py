@@ -1,0 +1,338 @@
+"""Interface 4.4 and 5: what a management key changes is in the audit log, and nothing else is (docs/audit.md)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import httpx
+import msgspec
+import pytest
+import trio.testing
+
+from svc.domain.audit import AUDIT_MS, RECORDED, WITHHELD
+from svc.domain.model import PLATFORMS
+from svc.http.route import Route
+from svc.http.routes import ROUTES
+from svc.store.audit_views import Found, Sought, newest
+from svc.store.transactions import erasure
+from tests.spec.answers import assert_error, visit
+from tests.spec.automation import MANAGEMENT, Automation, stored_keys
+from tests.spec.subscriber import Subscriber, subscribing
+from tests.spec.test_retention import swept
+from tests.support.live import Live, live_service
+from tests.support.worlds import EPOCH_MS
+
+MANAGED = {route.operation_id: route for route in ROUTES if "management" in route.kinds}
+CHANGING = {operation: route for operation, route in MANAGED.items() if route.method != "GET"}
+NOBODY = "0" * 20
+UNKNOWN = {
+    "key_id": "key_" + NOBODY,
+    "proxy_credential_id": "key_" + NOBODY,
+    "webhook_id": "whk_" + NOBODY,
+    "visitor_id": NOBODY,
+}
+PLACE = "203.0.113.7"
+"""From where the automation asks, as the trusted proxy says."""
+YESTERDAY = "2025-12-31T00:00:00Z"
+HOOK = {"url": "https://81.2.69.160/hidden", "environment": "test", "events": [], "description": "orders"}
+
+
+class Case(NamedTuple):
+    """A request to a route that changes something. `{name}` in a body stands for what is made for it."""
+
+    body: dict[str, Any] | None = None
+    refused_path: dict[str, str] = {}  # noqa: RUF012  never changed
+    """What the path names instead in the request that is refused."""
+    refused_body: dict[str, Any] | None = None
+    """What its body says instead."""
+
+
+ISSUE = {"name": "shop", "environment": "staging"}
+CASES: dict[str, Case] = {
+    "issueProxyKey": Case(ISSUE, refused_body=ISSUE | {"expires_at": YESTERDAY}),
+    "revokeProxyKey": Case(refused_path=UNKNOWN),
+    "issueSdkKey": Case(ISSUE, refused_body=ISSUE | {"kind": "secret", "allowed_origins": ["https://a.example"]}),
+    "revokeSdkKey": Case(refused_path=UNKNOWN),
+    "replaceSdkKeyOrigins": Case({"allowed_origins": ["https://b.example"]}, refused_path=UNKNOWN),
+    "saveOrganizationRiskWeights": Case({"weights": {"tor": 7}}, refused_body={"revision": 9}),
+    "restoreOrganizationRiskWeights": Case(refused_path={"platform": "tizen"}),
+    "saveSdkKeyRiskWeights": Case({"suspect_threshold": 40}, refused_path=UNKNOWN),
+    "restoreSdkKeyRiskWeights": Case(refused_path=UNKNOWN),
+    "createWebhook": Case(HOOK, refused_body=HOOK | {"events": ["billing.status_changed"]}),
+    "updateWebhook": Case({"paused": True, "url": HOOK["url"]}, refused_path=UNKNOWN),
+    "deleteWebhook": Case(refused_path=UNKNOWN),
+    "rotateWebhookSecret": Case({"previous_secret_valid_hours": 3}, refused_path=UNKNOWN),
+    "testWebhook": Case(refused_path=UNKNOWN),
+    "redeliverWebhook": Case({"event_id": "{event_id}"}, refused_path=UNKNOWN),
+    "eraseVisitor": Case(refused_path=UNKNOWN),
+}
+"""One line for each route of the management API that changes something."""
+
+
+class Scene:
+    """A customer with something of each kind that a path may name."""
+
+    def __init__(self, hooks: Subscriber) -> None:
+        self.hooks, self.live = hooks, hooks.live
+        self.admin = Automation(hooks.live)
+        self._make: dict[str, Callable[[], Awaitable[str]]] = {
+            "key_id": self._sdk_key,
+            "proxy_credential_id": self._proxy_key,
+            "platform": self._platform,
+            "webhook_id": self._endpoint,
+            "event_id": self._event,
+            "visitor_id": self._visitor,
+        }
+        self._endpoint_id = ""
+
+    async def things(self, route: Route, body: object) -> dict[str, str]:
+        """What the path and the body name, made for them."""
+        names = re.findall(r"\{(\w+)\}", route.path + str(body))
+        return {name: await self._make[name]() for name in names if name != "organization_id"}
+
+    async def ask(self, route: Route, things: dict[str, str], body: dict[str, Any] | None) -> httpx.Response:
+        path = route.path.partition("{organization_id}")[2]
+        for name, value in things.items():
+            path = path.replace(f"{{{name}}}", value)
+        filled = None if body is None else {name: _filled(value, things) for name, value in body.items()}
+        response = await self.admin(route.method, path, filled, x_forwarded_for=PLACE)
+        await trio.testing.wait_all_tasks_blocked()
+        return response
+
+    def records(self) -> list[Found]:
+        return records(self.live)
+
+    async def _sdk_key(self) -> str:
+        return self.live.issue("public")[0].id
+
+    async def _proxy_key(self) -> str:
+        return self.live.issue("proxy")[0].id
+
+    async def _platform(self) -> str:
+        return PLATFORMS[0]
+
+    async def _endpoint(self) -> str:
+        self._endpoint_id, _ = await self.hooks.create()
+        return self._endpoint_id
+
+    async def _event(self) -> str:
+        return (await self.hooks.do(self._endpoint_id, "test")).json()["event_id"]
+
+    async def _visitor(self) -> str:
+        _, public = self.live.issue()
+        return (await visit(self.live, public)).json()["visitor_id"]
+
+
+def _filled(value: Any, things: dict[str, str]) -> Any:
+    return things.get(value[1:-1], value) if isinstance(value, str) else value
+
+
+def records(live: Live) -> list[Found]:
+    """Every record, newest first."""
+    with live.found.store.read() as snapshot:
+        return newest(snapshot, Sought(), 9999)
+
+
+def test_every_route_that_changes_something_has_a_case():
+    """A new route of the management API stands in `CASES`, or this fails."""
+    assert set(CASES) == set(CHANGING)
+
+
+@pytest.mark.slow
+async def test_each_change_leaves_exactly_one_record_and_a_refused_one_none(tmp_path: Path):
+    """Who, what, when and from where, under the request's id; and what was asked for."""
+    async with subscribing(tmp_path) as hooks:
+        scene = Scene(hooks)
+        for operation, case in CASES.items():
+            await leaves_one_record(scene, operation, case)
+
+
+async def leaves_one_record(scene: Scene, operation: str, case: Case) -> None:
+    route, admin, clock = CHANGING[operation], scene.admin.key, scene.live.clock
+    things = await scene.things(route, case.body)
+    before = scene.records()
+    refused = await scene.ask(route, things | case.refused_path, case.refused_body or case.body)
+    assert refused.status_code in (404, 409, 422), (operation, refused.text)
+    assert scene.records() == before, operation
+
+    clock.advance(seconds=5)
+    answer = await scene.ask(route, things, case.body)
+    assert answer.is_success, (operation, answer.text)
+    (audit_id, record), *others = scene.records()
+    assert others == before, operation
+    assert str(audit_id) == answer.headers["x-request-id"]
+    assert (record.at_ms, record.action, record.organization) == (clock.now_ms, operation, 1)
+    actor = record.actor
+    assert (actor.kind, actor.id, actor.name, actor.role) == ("management_key", admin.id, admin.name, "admin")
+    assert actor.place == PLACE
+    assert record.subject in (*things.values(), *ids_in(answer)), operation
+    assert set(record.change) >= set(case.body or {}), operation
+    assert WITHHELD not in record.change.values(), operation
+
+
+def ids_in(answer: httpx.Response) -> list[str]:
+    """Ids that the answer says."""
+    return re.findall(r'"id":"(\w+)"', answer.text)
+
+
+async def test_a_record_says_what_was_asked_for(tmp_path: Path):
+    """By name, defaults included; of a receiver's address only to whom it leads."""
+    async with subscribing(tmp_path) as hooks:
+        admin = Automation(hooks.live)
+        await admin.issue(allowed_origins=["HTTPS://Shop.Example"], expires_at="2026-02-01T00:00:00Z")
+        await admin("PUT", "/risk-weights/ios", {"weights": {"tor": 7}, "vpn_weights_mode": "confidence"})
+        await admin("POST", "/webhooks", HOOK)
+        created, saved, issued = [found.record for found in records(hooks.live)][:3]
+    assert issued.change == {
+        "name": "shop",
+        "environment": "development",
+        "kind": "public",
+        "allowed_origins": ["HTTPS://Shop.Example"],
+        "expires_at": "2026-02-01T00:00:00Z",
+    }
+    assert (saved.subject, saved.change) == ("ios", {"weights": {"tor": 7}, "vpn_weights_mode": "confidence"})
+    assert created.change == HOOK | {"url": "https://81.2.69.160/…"}
+
+
+async def test_of_a_key_and_a_platform_the_key_is_what_was_changed(live: Live):
+    admin, (key, _) = Automation(live), live.issue()
+    assert (await admin("PUT", f"/sdk-keys/{key.id}/risk-weights/web", {"suspect_threshold": 9})).is_success
+    record = records(live)[0].record
+    assert (record.subject, record.change) == (key.id, {"platform": "web", "weights": {}, "suspect_threshold": 9})
+
+
+def test_of_every_body_it_is_decided_what_may_be_written():
+    """A new field of a body is named in `RECORDED`, or its value is withheld, and this fails until that is decided."""
+    fields = {name for route in CHANGING.values() if route.body for name in route.body.__struct_fields__}
+    assert fields - RECORDED == {"url"}
+
+
+async def test_reading_leaves_no_record_though_it_notes_the_use_of_the_key(tmp_path: Path):
+    """Decisions 2.3: `last_used_at` is no change that anybody made."""
+    async with subscribing(tmp_path) as hooks:
+        scene = Scene(hooks)
+        reading = [route for route in MANAGED.values() if route not in CHANGING.values()]
+        asked = [(route, await scene.things(route, None)) for route in reading]
+        before = scene.records()
+        for route, things in asked:
+            hooks.live.clock.advance(seconds=61)
+            if "{organization_id}" in route.path:
+                answer = await scene.ask(route, things, None)
+            else:
+                answer = await hooks.live.client.get(f"{MANAGEMENT}/key", headers={"x-api-key": scene.admin.secret})
+            assert answer.is_success, answer.text
+            assert last_used(hooks.live, scene.admin) == hooks.live.clock.now_ms
+        assert scene.records() == before
+    assert len(reading) > 6
+
+
+def last_used(live: Live, automation: Automation) -> int | None:
+    from svc.store.views import find_key_of
+
+    with live.found.store.read() as snapshot:
+        key = find_key_of(snapshot, automation.organization.number, automation.key.id, ("management",))
+    assert key is not None
+    return key.last_used_at_ms
+
+
+async def test_whom_the_role_or_the_path_refuses_leaves_no_record(live: Live):
+    """Interface 5, rules 5 to 7."""
+    developer, elsewhere = Automation(live, "developer"), Automation(live, organization=live.new_organization())
+    elsewhere.organization = live.organization
+    before = records(live)
+    body = {"name": "shop", "environment": "staging"}
+    assert_error(await developer("POST", "/proxy-credentials", body), 403, "insufficient_role")
+    assert_error(await elsewhere("POST", "/sdk-keys", body), 404, "not_found")
+    assert_error(await developer("POST", "/sdk-keys", body, origin="https://shop.example"), 401, "unauthorized")
+    assert_error(await developer("POST", "/sdk-keys", body, x_api_key="svc_mk_us_x"), 401, "unauthorized")
+    assert records(live) == before
+    assert stored_keys(live) == {}
+
+
+async def test_what_sdks_and_servers_send_is_no_change_on_record(live: Live):
+    """An identification, a challenge and a deferred report are traffic; the log is about management."""
+    _, public = live.issue(platforms=("web", "android"))
+    before = records(live)
+    answer = (await visit(live, public)).json()
+    headers = {"x-api-key": public, "origin": "https://shop.example"}
+    assert (await live.client.post("/api/v1/attestation/challenge", headers=headers)).is_success
+    later = {"token": answer["deferred_token"], "sdk": {"platform": "web"}, "signals": {"tier": "deferred"}}
+    path = f"/api/v1/events/{answer['request_id']}/supplement"
+    assert (await live.client.post(path, json=later, headers=headers)).is_success
+    assert records(live) == before
+
+
+async def test_an_erasure_of_many_steps_is_one_record_of_the_id_alone(live: Live, monkeypatch: pytest.MonkeyPatch):
+    """Decisions 7.6: the controller can show that it was done; nothing else of the visitor is kept."""
+    monkeypatch.setattr(erasure, "EVENTS_A_STEP", 1)
+    admin, (_, public) = Automation(live), live.issue()
+    for _ in range(3):
+        visitor_id = (await visit(live, public)).json()["visitor_id"]
+    before, commits = records(live), live.found.store.statistics().commits
+    assert (await admin("DELETE", f"/visitors/{visitor_id}")).status_code == 204
+    assert live.found.store.statistics().commits >= commits + 3
+    (erased, *others) = records(live)
+    assert others == before
+    assert (erased.record.action, erased.record.subject, erased.record.change) == ("eraseVisitor", visitor_id, {})
+
+
+@pytest.mark.slow
+async def test_a_change_for_which_there_is_no_room_is_not_on_record(tmp_path: Path):
+    """`503`: neither is stored, and neither is the other without it."""
+    async with live_service(tmp_path, map_bytes=1 << 20) as live:
+        admin, issued, refused = Automation(live), 0, 0
+        before = len(records(live))
+        while not refused:
+            origins = [f"https://{issued}-{place}.{'a' * 60}.example" for place in range(100)]
+            answer = await admin("POST", "/sdk-keys", ISSUE | {"allowed_origins": origins})
+            issued, refused = issued + (answer.status_code == 201), refused + (answer.status_code == 503)
+        assert len(stored_keys(live)) == len(records(live)) - before == issued > 0
+
+
+async def test_records_are_kept_for_400_days_and_deleted_then(live: Live):
+    """Of every organization; not a millisecond before, and the records of later changes stay."""
+    admin, _ = Automation(live), Automation(live, organization=live.new_organization())
+    live.clock.advance(hours=1)
+    issued = await admin("POST", "/sdk-keys", ISSUE)
+    before = records(live)
+    assert {found.record.organization for found in before} == {1, 2}
+    await swept(live, EPOCH_MS + AUDIT_MS)
+    assert records(live) == before
+    await swept(live, EPOCH_MS + AUDIT_MS + 1)
+    assert [str(found.id) for found in records(live)] == [issued.headers["x-request-id"]]
+    await swept(live, EPOCH_MS + AUDIT_MS + 3_600_001)
+    assert records(live) == []
+
+
+async def test_requests_at_once_leave_a_record_each(live: Live):
+    """One writer: none is lost, and each id is its request's."""
+    admin = Automation(live)
+    before = len(records(live))
+    answers: list[httpx.Response] = []
+
+    async def issue(place: int) -> None:
+        answers.append(await admin("POST", "/sdk-keys", ISSUE | {"name": f"n{place}"}))
+
+    async with trio.open_nursery() as nursery:
+        for place in range(8):
+            nursery.start_soon(issue, place)
+    made = records(live)[:-before]
+    assert {found.id for found in made} == {UUID(answer.headers["x-request-id"]) for answer in answers}
+    named = {answer.json()["key"]["id"]: answer.json()["key"]["name"] for answer in answers}
+    assert {found.record.subject: found.record.change["name"] for found in made} == named
+
+
+async def test_no_secret_of_a_key_or_an_endpoint_is_in_the_log(tmp_path: Path):
+    """Interface 5, rule 4: whatever is issued or rotated."""
+    async with subscribing(tmp_path) as hooks:
+        admin = Automation(hooks.live)
+        secrets = [(await admin.issue(path))[1] for path in ("/sdk-keys", "/proxy-credentials")]
+        endpoint_id, secret = await hooks.create()
+        secrets += [secret, (await hooks.do(endpoint_id, "rotate-secret")).json()["secret"], admin.secret]
+        written = msgspec.json.encode([found.record for found in records(hooks.live)]).decode()
+    assert len(set(secrets)) == 5
+    assert [secret for secret in secrets if secret.rpartition("_")[2][:43] in written] == []

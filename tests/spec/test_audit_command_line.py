@@ -1,0 +1,338 @@
+"""Decisions 10: what commands change is in the audit log, and `svc audit` shows it (docs/audit.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import re
+import signal
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import pytest
+
+from svc.cli import program
+from svc.domain.audit import WITHHELD
+from svc.domain.timestamps import timestamp
+from svc.store.transactions import erasure
+from tests.spec.answers import TIMESTAMP
+from tests.spec.automation import Automation
+from tests.spec.commands import PROGRAM, ROOT, Run, run_beside
+from tests.spec.test_webhook_recovery import ENDPOINT, LONG_AGO, failed_at
+from tests.support.live import Live, report
+
+__all__ = ["failed_at"]
+
+NOBODY = "org_AAAAAAAAAAAAAAAAAAAA"
+ME = pwd.getpwuid(os.getuid()).pw_name
+READING = {
+    "serve", "org list", "org show", "org statement", "key list", "audit", "data status", "data check",
+    "data install free", "check", "signals", "openapi", "collection", "webhook listen", "webhook verify", "backup",
+    "restore", "reference", "inspect tables", "inspect readers", "inspect rows", "inspect request", "inspect visitor",
+}  # fmt: skip
+"""Commands that change nothing of an organization: they read, or are about files. `serve` itself changes nothing; what
+it is asked to change is tested apart."""
+
+
+class Scene(NamedTuple):
+    run: Run
+    org: str
+    directory: Path
+
+    def key(self) -> str:
+        """The id of a new key."""
+        arguments = ("key", "issue", self.org, "--kind", "secret", "--environment", "staging", "--json")
+        return self.run(*arguments).json["key"]["id"]
+
+    def revoked(self) -> str:
+        key = self.key()
+        assert self.run("key", "revoke", key).status == 0
+        return key
+
+    def file(self, visits: int = 1) -> Path:
+        """One device's reports to replay."""
+        file = self.directory / "reports.jsonl"
+        file.write_text(visits * (json.dumps({"signals": report()}) + "\n"))
+        return file
+
+    def visitor(self, visits: int = 1) -> str:
+        """The id of a visitor whom the organization knows."""
+        arguments = ("replay", self.file(visits), "--data", self.directory / "data", "--organization", self.org)
+        return json.loads(self.run(*arguments).out.splitlines()[0])["visitor_id"]
+
+    def records(self) -> list[dict[str, Any]]:
+        return self.run("audit", "--json").json["records"]
+
+
+class Case(NamedTuple):
+    """Arguments of a command that changes something, and of one that it refuses."""
+
+    done: Callable[[Scene], tuple[object, ...]]
+    refused: Callable[[Scene], tuple[object, ...]]
+
+
+ISSUE = ("--kind", "public", "--environment", "staging")
+CASES: dict[str, Case] = {
+    "org create": Case(lambda _: ("Shop", "--credit-usd", 2), lambda _: (" ",)),
+    "org credit": Case(lambda s: (s.org, "--usd", "0.5", "--note", "sorry"), lambda _: (NOBODY, "--usd", 1)),
+    "org credit-limit": Case(lambda s: (s.org, "--usd", 3), lambda _: (NOBODY, "--usd", 3)),
+    "org rate-limit": Case(lambda s: (s.org, 5), lambda _: (NOBODY, 5)),
+    "org billing-status": Case(lambda s: (s.org, "active"), lambda s: (s.org, "past_due")),
+    "key issue": Case(lambda s: (s.org, *ISSUE), lambda s: (s.org, *ISSUE, "--origin", "*")),
+    "key revoke": Case(lambda s: (s.key(),), lambda s: (s.revoked(),)),
+    "pepper replace": Case(
+        lambda s: (s.key(), "--revoke-all-keys")[1:],
+        lambda s: ("--revoke-all-keys", "--data", s.directory / "none"),
+    ),
+    "visitor erase": Case(lambda s: (s.org, s.visitor()), lambda s: (s.org, "A" * 20)),
+    "webhook recover": Case(lambda _: (ENDPOINT, "--since", LONG_AGO), lambda _: ("whk_none", "--since", LONG_AGO)),
+    "replay": Case(
+        lambda s: (s.file(), "--data", s.directory / "data"),
+        lambda s: (s.file(), "--data", s.directory / "data", "--organization", NOBODY),
+    ),
+}
+"""One line for each command that changes something in a store; `svc dev` has a test of its own."""
+
+
+def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[str]:
+    """Every command by its words."""
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+        else:
+            yield " ".join((*path, name))
+
+
+def test_every_command_changes_nothing_or_has_a_case():
+    """A new command stands in `READING` or in `CASES`, or this fails."""
+    assert set(commands(program)) == READING | set(CASES) | {"dev"}
+
+
+@pytest.fixture
+def scene(run: Run, tmp_path: Path) -> Scene:
+    return Scene(run, run("org", "create", "First", "--json").json["organization_id"], tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", CASES)
+def test_a_command_leaves_exactly_one_record_and_a_refused_one_none(scene: Scene, failed_at: int, command: str):
+    """Who, when, from where; what was changed, and what was asked for."""
+    words, case = command.split(), CASES[command]
+    done, refused = case.done(scene), case.refused(scene)
+    before = scene.records()
+    assert scene.run(*words, *refused).status == 1
+    assert scene.records() == before
+    ran = scene.run(*words, *done)
+    assert ran.status == 0, ran.err
+    record, *others = scene.records()
+    assert others == before
+    assert record["action"] == f"svc {command}"
+    assert record["actor"] == {"kind": "command_line", "id": ME, "sudo_user": os.environ.get("SUDO_USER")}
+    assert record["from"].startswith(f"{socket.gethostname()} ")
+    assert TIMESTAMP.fullmatch(record["at"])
+    assert record["at"] >= others[0]["at"]
+    assert record["request_id"] is None
+    assert record["subject"] in f"{done} {ran.out} {record['organization_id']}"
+    assert WITHHELD not in record["change"].values()
+    assert scene.run("check").status == 0
+
+
+def test_a_record_says_what_was_asked_for_and_of_whom(scene: Scene):
+    """Exact amounts as they were typed; the id of what was changed."""
+    run, org = scene.run, scene.org
+    run("org", "credit", org, "--usd", "-0.000001", "--note", "taken back")
+    run("org", "billing-status", org, "blocked", "--note", "fraud")
+    origin = ("--origin", "https://Shop.example:443")
+    key = run("key", "issue", org, *ISSUE, *origin, "--name", "Web", "--json").json["key"]["id"]
+    run("key", "revoke", key)
+    revoked, issued, blocked, credited, created = scene.records()
+    assert {record["organization_id"] for record in scene.records()} == {org}
+    assert (created["subject"], created["change"]) == (
+        org,
+        {"name": "First", "credit_usd": "0", "rate_limit_per_s": 100},
+    )
+    assert (credited["subject"], credited["change"]) == (org, {"credit_usd": "-0.000001", "note": "taken back"})
+    assert (blocked["subject"], blocked["change"]) == (org, {"billing_status": "blocked", "note": "fraud"})
+    assert (issued["subject"], revoked["subject"]) == (key, key)
+    assert issued["change"] == {
+        "kind": "public",
+        "name": "Web",
+        "environment": "staging",
+        "platforms": ["web"],
+        "allowed_origins": ["https://shop.example"],
+    }
+    assert revoked["change"] == {}
+
+
+def test_an_erasure_of_many_steps_is_one_record_of_the_id_alone(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    """Decisions 7.6: as over HTTP."""
+    monkeypatch.setattr(erasure, "EVENTS_A_STEP", 1)
+    visitor_id, before = scene.visitor(visits=3), scene.records()
+    assert scene.run("visitor", "erase", scene.org, visitor_id).status == 0
+    erased, *others = scene.records()
+    assert others == before
+    assert (erased["action"], erased["subject"], erased["change"]) == ("svc visitor erase", visitor_id, {})
+
+
+def test_no_secret_that_a_command_prints_is_in_the_log(scene: Scene):
+    """Interface 5, rule 4."""
+    secrets = [scene.run("key", "issue", scene.org, *ISSUE, "--json").json["secret"] for _ in range(2)]
+    written = scene.run("audit", "--json").out
+    assert [secret for secret in secrets if secret.rpartition("_")[2] in written] == []
+
+
+def test_who_ran_sudo_is_told_beside_the_user_that_it_runs_as(scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    """The user is the system's word for it, whatever the environment says."""
+    monkeypatch.setenv("SUDO_USER", "alice")
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.setenv(name, "mallory")
+    scene.run("org", "rate-limit", scene.org, 7)
+    assert scene.records()[0]["actor"] == {"kind": "command_line", "id": ME, "sudo_user": "alice"}
+    assert "mallory" not in scene.run("audit", "--json").out
+    (found,) = scene.run("audit", "--actor", "alice", "--json").json["records"]
+    assert found["change"] == {"rate_limit_per_s": 7}
+
+
+def test_the_log_is_shown_newest_first_and_in_part(scene: Scene):
+    """Filters say exactly what they show; whether there is more is told."""
+    run = scene.run
+    other = run("org", "create", "Second", "--json").json["organization_id"]
+    for limit in (1, 2, 3):
+        run("org", "rate-limit", scene.org, limit)
+    everything = scene.records()
+    assert [record["change"].get("rate_limit_per_s") for record in everything] == [3, 2, 1, 100, 100]
+    assert [record["at"] for record in everything] == sorted((record["at"] for record in everything), reverse=True)
+
+    def shown(*arguments: object) -> list[Any]:
+        answer = run("audit", *arguments, "--json").json
+        assert set(answer) == {"records", "more"}
+        return [[record["id"] for record in answer["records"]], answer["more"]]
+
+    ids = [record["id"] for record in everything]
+    assert shown() == [ids, False]
+    assert shown("--limit", 2) == [ids[:2], True]
+    assert shown("--limit", 5) == [ids, False]
+    assert shown("--org", other) == [[ids[3]], False]
+    assert shown("--action", "svc org rate-limit", "--limit", 2) == [ids[:2], True]
+    assert shown("--actor", ME, "--org", scene.org) == [ids[:3] + ids[4:], False]
+    assert shown("--actor", "nobody-of-this-name") == [[], False]
+    assert shown("--since", everything[1]["at"]) == [ids[:2], False]
+    assert shown("--since", everything[3]["at"], "--until", everything[0]["at"]) == [ids[1:4], False]
+    assert shown("--until", "2026-01-05T10:00:00+02:00", "--since", "2026-01-05T07:00:00Z") == [[], False]
+
+
+def test_people_get_a_table_and_are_told_how_to_go_on(scene: Scene):
+    """Decisions 10."""
+    run = scene.run
+    assert run("audit", "--action", "issueSdkKey").out == "no records\n"
+    run("org", "rate-limit", scene.org, 9)
+    ran = run("audit", "--limit", 1)
+    head, line, _, more = ran.out.splitlines()
+    assert head.split() == ["at", "organization", "actor", "from", "action", "subject", "change"]
+    assert line.startswith(scene.records()[0]["at"])
+    for word in (scene.org, ME, "svc org rate-limit", '{"rate_limit_per_s":9}'):
+        assert word in line
+    until = re.search(r"--until (\S+),", more)
+    assert until is not None
+    (again,) = run("audit", "--until", until[1], "--limit", 1, "--json").json["records"]
+    assert again == scene.records()[0]
+    assert "There are older" not in run("audit").out
+
+
+def test_a_name_cannot_move_the_cursor_of_whoever_reads_the_log(scene: Scene):
+    """A customer's automation names its keys; a terminal shows what it was told, and does nothing of it."""
+    hostile = "\x1b[2Jname\r\n\u202egnp"
+    issued = scene.run("key", "issue", scene.org, *ISSUE, "--name", hostile, "--json").json
+    assert issued["key"]["name"] == hostile
+    assert scene.records()[0]["change"]["name"] == hostile
+    for shown in (scene.run("audit").out, scene.run("key", "list", scene.org).out):
+        assert not set(shown) & {"\x1b", "\r", "\u202e"}
+        assert "name" in shown
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--since", "yesterday"),
+        ("--until", "2026-01-05"),
+        ("--since", "2026-02-01T00:00:00Z", "--until", "2026-01-01T00:00:00Z"),
+        ("--since", "2026-02-01T00:00:00Z", "--until", "2026-02-01T00:00:00Z"),
+        ("--limit", "0"),
+        ("--limit", "many"),
+        ("more",),
+    ],
+    ids=" ".join,
+)
+def test_what_cannot_be_asked_of_the_log_is_a_mistake_of_usage(scene: Scene, arguments: tuple[str, ...]):
+    """Decisions 10: exit status 2."""
+    scene.run("audit", *arguments).assert_usage()
+
+
+def test_an_unknown_organization_has_no_log(scene: Scene, tmp_path: Path):
+    """Decisions 10: exit status 1, one line; nothing is made."""
+    scene.run("audit", "--org", NOBODY).assert_refused(NOBODY)
+    scene.run("audit", "--org", "").assert_refused()
+    scene.run("audit", "--data", tmp_path / "none").assert_refused("none")
+    assert not (tmp_path / "none").exists()
+
+
+def test_nothing_of_the_command_line_writes_to_a_store_but_through_a_recorded_change():
+    """A command that commits by itself would leave no record."""
+    writing = [path.name for path in (ROOT / "svc/cli").glob("*.py") if "write_now" in path.read_text()]
+    assert writing == ["changes.py"]
+
+
+@pytest.mark.slow
+async def test_the_log_is_read_while_the_service_runs(live: Live, tmp_path: Path):
+    """Decisions 10: changes over HTTP and of commands, side by side."""
+    automation = Automation(live)
+    issued = await automation("POST", "/sdk-keys", {"name": "shop", "environment": "staging"}, x_forwarded_for="::1")
+    beside = ("--data", tmp_path, "--json")
+    key_id = issued.json()["key"]["id"]
+    assert (await run_beside("key", "revoke", key_id, *beside)).status == 0
+    records = (await run_beside("audit", "--org", live.organization.id, *beside)).json["records"]
+    assert [record["action"] for record in records if record["subject"] == key_id] == ["svc key revoke", "issueSdkKey"]
+    over_http = next(record for record in records if record["action"] == "issueSdkKey")
+    assert over_http == {
+        "id": issued.headers["x-request-id"],
+        "at": timestamp(live.clock.now_ms),
+        "organization_id": live.organization.id,
+        "actor": {"kind": "management_key", "id": automation.key.id, "name": "test", "role": "admin"},
+        "from": "::1",
+        "action": "issueSdkKey",
+        "subject": key_id,
+        "change": {"name": "shop", "environment": "staging", "kind": "public", "allowed_origins": []},
+        "request_id": issued.headers["x-request-id"],
+    }
+    (found,) = (await run_beside("audit", "--actor", automation.key.id, *beside)).json["records"]
+    assert found == over_http
+
+
+@pytest.mark.slow
+def test_a_development_service_is_on_record_with_what_it_makes(run: Run, tmp_path: Path):
+    """`svc dev`: its organization once, and fresh keys in the place of the last ones at each start."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
+    for _ in range(2):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            bind = f"127.0.0.1:{free.getsockname()[1]}"
+        command = [*PROGRAM, "dev", "--data", str(tmp_path / "data"), "--bind", bind]
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment, cwd=ROOT
+        )
+        assert process.stdout is not None
+        try:
+            assert any("Ctrl-C" in line for line in process.stdout)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=30)
+    records = run("audit", "--json").json["records"][::-1]
+    assert {record["action"] for record in records} == {"svc dev"}
+    made, revoked = records[:4] + records[7:], records[4:7]
+    assert [record["change"].get("kind") for record in made] == [None, *("public", "secret", "management") * 2]
+    assert [record["subject"] for record in revoked] == [record["subject"] for record in made[1:4]]
+    assert made[3]["change"]["role"] == "admin"

@@ -1,0 +1,152 @@
+"""Decisions 10 and 2.2: `svc backup`, `svc restore`, and `svc check` of what they made."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from svc.store.directory import open_directory
+from svc.store.tables import BALANCES
+from svc.world import World
+from tests.spec.answers import TIMESTAMP
+from tests.spec.commands import Run
+from tests.support.backup import put
+
+
+@pytest.fixture
+def shop(run: Run) -> str:
+    return run("org", "create", "Shop", "--credit-usd", 5, "--json").json["organization_id"]
+
+
+def break_balance(data: Path) -> None:
+    world = World.real()
+    found = open_directory(data, world.run_sync, world.entropy)
+    found.store.write_now([put(BALANCES, 1, value=5)])
+    found.store.close()
+
+
+def test_a_backup_is_restored_to_another_directory(run: Run, tmp_path: Path, shop: str):
+    """Decisions 10: a snapshot, a restore, and the same organization in it."""
+    made = run("backup", tmp_path / "backup", "--json").json
+    assert set(made) == {"snapshot", "taken_at", "bytes", "rows", "pepper", "followed", "removed"}
+    assert TIMESTAMP.fullmatch(made["taken_at"])
+    assert (made["pepper"], made["followed"], made["removed"]) == ("left out", False, [])
+    restored = run("restore", tmp_path / "backup", "--data", tmp_path / "new", "--json")
+    assert "no key would verify" in restored.err
+    assert restored.json["restored_to"] == made["taken_at"]
+    assert restored.json["pepper"] == "missing"
+    run("org", "list", "--data", tmp_path / "new").assert_refused("pepper", "is missing")
+    (tmp_path / "new" / "pepper").write_bytes((tmp_path / "data" / "pepper").read_bytes())
+    (listed,) = run("org", "list", "--data", tmp_path / "new", "--json").json["organizations"]
+    assert (listed["organization_id"], listed["balance_usd"]) == (shop, "5")
+
+
+def test_the_pepper_is_in_a_backup_only_when_it_was_asked_for(run: Run, tmp_path: Path, shop: str):
+    """Decisions 2.2."""
+    pepper = (tmp_path / "data" / "pepper").read_bytes()
+    run("backup", tmp_path / "without")
+    assert not [path for path in (tmp_path / "without").rglob("*") if path.is_file() and pepper in path.read_bytes()]
+    ran = run("backup", tmp_path / "with", "--with-pepper", "--json").json
+    kept = Path(ran["snapshot"]) / "pepper"
+    assert (kept.read_bytes(), kept.stat().st_mode & 0o777) == (pepper, 0o600)
+    restored = run("restore", tmp_path / "with", "--data", tmp_path / "new", "--json")
+    assert (restored.json["pepper"], restored.err) == ("restored", "")
+    assert (tmp_path / "new" / "pepper").stat().st_mode & 0o777 == 0o600
+    assert run("org", "show", shop, "--data", tmp_path / "new").status == 0
+
+
+def test_a_pepper_that_lies_elsewhere_is_found(run: Run, tmp_path: Path, shop: str, monkeypatch: pytest.MonkeyPatch):
+    """Decisions 2.2: `SVC_PEPPER_FILE` moves it; one that is not this store's is not taken for it."""
+    run("backup", tmp_path / "backup")
+    monkeypatch.setenv("SVC_PEPPER_FILE", str(tmp_path / "data" / "pepper"))
+    assert run("restore", tmp_path / "backup", "--data", tmp_path / "new", "--json").json["pepper"] == "present"
+    (tmp_path / "other").write_bytes(bytes(32))
+    monkeypatch.setenv("SVC_PEPPER_FILE", str(tmp_path / "other"))
+    assert run("restore", tmp_path / "backup", "--data", tmp_path / "new2", "--json").json["pepper"] == "missing"
+    run("check").assert_refused("is not the pepper")
+
+
+def test_old_snapshots_are_removed(run: Run, tmp_path: Path, shop: str):
+    """Decisions 10: `--keep`."""
+    made = [run("backup", tmp_path / "backup", "--keep", 2, "--json").json for _ in range(3)]
+    names = [Path(one["snapshot"]).name for one in made]
+    assert [one["removed"] for one in made] == [[], [], names[:1]]
+    assert sorted(path.name for path in (tmp_path / "backup").glob("snap*")) == names[1:]
+
+
+def test_check_reads_a_snapshot_and_compares_it_with_its_manifest(run: Run, tmp_path: Path, shop: str):
+    """Decisions 10: invariants, on a data directory or on a snapshot; nothing is written."""
+    snapshot = Path(run("backup", tmp_path / "backup", "--json").json["snapshot"])
+    whole = {"ok": True, "violations": 0, "first": []}
+    before = sorted((path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*"))
+    for arguments in ((snapshot,), (snapshot / "data.mdb",), ("--data", tmp_path / "data")):
+        assert run("check", *arguments, "--json").json == whole
+    after = sorted((path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*"))
+    assert [one for one in after if one[0].name != "lock.mdb"] == [one for one in before if one[0].name != "lock.mdb"]
+    content = (snapshot / "data.mdb").read_bytes()
+    (snapshot / "data.mdb").write_bytes(content[:-4096] + bytes(4096))
+    run("check", snapshot).assert_refused("is not what its manifest says")
+    (snapshot / "data.mdb").write_bytes(content[:8192])
+    run("check", snapshot / "data.mdb").assert_refused("cut short")
+    (snapshot / "data.mdb").write_bytes(b"x" * 9000)
+    run("check", snapshot / "data.mdb").assert_refused("cannot be read as a store")
+    run("check", tmp_path / "backup").assert_refused("is no snapshot")
+    run("check", tmp_path / "none").assert_refused("is not there")
+    run("check", snapshot, "--data", tmp_path / "data").assert_usage()
+
+
+def test_check_needs_something_to_check(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Decisions 10: usage; a directory without data is refused."""
+    run("check").assert_refused("holds no data of this service")
+    monkeypatch.delenv("SVC_DATA")
+    run("check").assert_usage()
+
+
+def test_a_broken_store_makes_no_snapshot(run: Run, tmp_path: Path, shop: str):
+    """R15: what is kept can be restored."""
+    break_balance(tmp_path / "data")
+    run("backup", tmp_path / "backup").assert_refused("breaks an invariant", "balance")
+    assert not list((tmp_path / "backup").glob("snap*"))
+
+
+def test_what_cannot_be_done_is_said_in_one_line_and_changes_nothing(run: Run, tmp_path: Path, shop: str):
+    """Decisions 10: exit status 1 refused, 2 usage."""
+    run("backup").assert_usage()
+    run("backup", tmp_path / "backup", "--follow", "--keep", 3).assert_usage()
+    run("backup", tmp_path / "backup", "--unfollow").assert_usage()
+    run("backup", tmp_path / "backup", "--keep", 0).assert_usage()
+    run("backup", "--unfollow").assert_refused("nobody follows")
+    run("backup", tmp_path / "data" / "inside").assert_refused("inside the data directory")
+    run("backup", tmp_path / "backup", "--data", tmp_path / "none").assert_refused("is not there")
+    run("backup", tmp_path / "backup", "--follow", "--data", tmp_path / "none").assert_refused("holds no data")
+    assert not list((tmp_path / "backup").glob("snap*"))
+    run("restore", tmp_path / "none", "--data", tmp_path / "new").assert_refused("no folder of backups")
+    run("restore", tmp_path / "data", "--data", tmp_path / "new").assert_refused("holds no snapshot")
+    run("backup", tmp_path / "backup")
+    run("restore", tmp_path / "backup", "--data", tmp_path / "data").assert_refused("there and not empty")
+    to = ("--data", tmp_path / "new", "--to")
+    run("restore", tmp_path / "backup", *to, "yesterday").assert_usage()
+    run("restore", tmp_path / "backup", *to, "2020-01-01T00:00:00Z").assert_refused("the oldest snapshot")
+    assert not (tmp_path / "new").exists()
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_person_sees_how_far_it_is_and_a_program_does_not(
+    run: Run, tmp_path: Path, shop: str, monkeypatch: pytest.MonkeyPatch
+):
+    """Decisions 10: output for people; one JSON object with `--json`, and nothing on standard error."""
+    assert run("backup", tmp_path / "backup", "--json").err == ""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    json.loads(run("restore", tmp_path / "backup", "--data", tmp_path / "new", "--json").out)
+    for stage in ("copying the snapshot", "reading every row", "checking the rules"):
+        assert stage in terminal.getvalue()
+    assert terminal.getvalue().count("100%") == 3

@@ -1,0 +1,366 @@
+"""Decisions 10: `svc inspect` shows what lies in a store, and changes nothing of it (docs/inspection.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import UUID
+from zlib import crc32
+
+import lmdb
+import pytest
+import trio
+
+from svc.domain.billing import Settlement
+from svc.domain.operations import Following
+from svc.domain.webhooks.records import WebhookEvent
+from svc.domain.webhooks.refused import Refusals
+from svc.store import inspection, operations
+from svc.store.backup import snapshots
+from svc.store.directory import open_directory
+from svc.store.naming import KEY_PARTS, read_key
+from svc.store.reading import ReadOnlyStore, read_only
+from svc.store.steps import QUIET
+from svc.store.tables import (
+    BLOCKS,
+    CHALLENGES,
+    DUE,
+    ERASURES,
+    KEYS,
+    MANUAL,
+    META,
+    REFUSALS,
+    REMOVED_ENDPOINTS,
+    SETTLEMENTS,
+    TABLES,
+    WEBHOOK_EVENTS,
+    Table,
+)
+from svc.world import World
+from tests.spec.commands import Ran, Run, run_beside
+from tests.store.release import populate
+from tests.support.backup import put
+from tests.support.live import Live
+
+NOBODY = UUID(int=7 << 76 | 2 << 62)
+REFUSED = UUID("019b76da-a800-7000-8000-000000000001")
+TOLD = UUID("019b76da-a802-7000-8000-000000000002")
+SECRET_TABLES = ("keys", "challenges")
+SENT = ("Segoe UI Light", "cart", "81.2.69.160/hook")
+
+
+class Toured(NamedTuple):
+    directory: Path
+    known: dict[str, Any]
+    snapshot: Path
+
+    @property
+    def request(self) -> str:
+        """The first identification, which was sent with an idempotency key; the second brought a deferred report."""
+        return self.known["events"][0]["request_id"]
+
+
+@pytest.fixture(scope="module")
+def toured(tmp_path_factory: pytest.TempPathFactory) -> Toured:
+    """A store in which a service has done something of everything; a snapshot of it; and, in the store, a row of
+    each kind that does not last.
+    """
+    folder = tmp_path_factory.mktemp("toured")
+    directory = folder / "data"
+    known = trio.run(populate, directory)
+    world = World.real()
+    snapshot = snapshots.take(
+        directory, folder / "backup", program="test", now_ms=world.now_ms, pepper=None, steps=QUIET
+    )
+    found = open_directory(directory, world.run_sync, world.entropy, map_bytes=64 << 20)
+    found.store.change_log(lambda txn: operations.begin(txn, Following(bytes(16), 1, "/backup", 1 << 20)))
+    refusals = Refusals(told_at_ms=1, count=2, request_id=REFUSED.bytes, occurred_at_ms=3, status=422,
+                        environment="production", ip_address="81.2.69.161")  # fmt: skip
+    told = json.dumps({"request_id": str(REFUSED)}).encode()
+    jobs = [
+        put(SETTLEMENTS, 1, 20454, value=Settlement(1, 2, 3, 4, 5, 6)),
+        put(ERASURES, 1, b"A" * 20, value=0),
+        put(REMOVED_ENDPOINTS, 1, 2, value=b""),
+        put(DUE, 1, 2, 1_767_225_600_000, NOBODY.bytes, 2, value=b""),
+        put(MANUAL, 1, 2, value=NOBODY.bytes + b"\1"),
+        put(REFUSALS, 1, "key_x/invalid_signals", value=refusals),
+        put(WEBHOOK_EVENTS, 1, TOLD.bytes, value=WebhookEvent("identification.refused", "live", 4, told)),
+    ]
+    assert found.store.write_now(jobs) == [None] * len(jobs)
+    found.store.close()
+    return Toured(directory, known, snapshot.path)
+
+
+def keys_in(directory: Path, table: Table[Any]) -> list[bytes]:
+    with read_only(directory / "store", live=True) as store:
+        return keys_in_store(store, table)
+
+
+def keys_in_store(store: ReadOnlyStore, table: Table[Any]) -> list[bytes]:
+    with store.read() as snapshot:
+        return [key for key, _ in snapshot.unchecked(table, b"")]
+
+
+def lines(ran: Ran) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in ran.out.splitlines()]
+
+
+def tables_of(ran: Ran) -> list[str]:
+    assert ran.status == 0, ran.err
+    return [line["table"] for line in lines(ran)]
+
+
+def test_every_table_has_a_name_for_each_part_of_its_key():
+    assert {name: len(parts) for name, parts in KEY_PARTS.items()} == {table.name: table.key.width for table in TABLES}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_every_row_of_every_table_is_shown_and_is_found_by_the_key_that_is_shown(
+    run: Run, toured: Toured, table: Table[Any]
+):
+    """What is shown of a key leads back to its bytes; but for a secret, of which not all is shown."""
+    keys = keys_in(toured.directory, table)
+    assert keys, "the tour left nothing in it"
+    command = ("inspect", "rows", table.name, "--data", toured.directory)
+    ran = run(*command, "--json", "--payload", "--limit", 1000)
+    shown = lines(ran)
+    assert (ran.status, ran.err, len(shown)) == (0, "", len(keys))
+    assert all(set(line) == {"table", "key", "value"} for line in shown)
+    if table.name not in SECRET_TABLES:
+        assert [read_key(table, [str(part) for part in line["key"].values()]) for line in shown] == keys
+    text = run(*command, "--limit", 1000)
+    assert (text.status, text.err) == (0, "")
+    assert [line.startswith(f"{table.name}  ") for line in text.out.splitlines() if line[:1].strip()] == [True] * len(
+        keys
+    )
+
+
+@pytest.mark.slow
+def test_no_secret_is_shown_and_what_was_sent_only_where_it_is_asked_for(run: Run, toured: Toured):
+    """Interface 5, rule 4; decisions 2.2."""
+    secrets = [key.hex() for key in keys_in(toured.directory, KEYS)]
+    secrets += [key[-32:].hex() for key in keys_in(toured.directory, CHALLENGES)]
+    plain = asked = ""
+    for table in TABLES:
+        command = ("inspect", "rows", table.name, "--data", toured.directory, "--json")
+        plain, asked = plain + run(*command).out, asked + run(*command, "--payload").out
+    assert [secret for secret in secrets if secret in asked + plain] == []
+    assert all(secret[:8] in plain for secret in secrets)
+    assert [word for word in SENT if word in plain] == []
+    assert [word for word in SENT if word not in asked] == []
+    assert "81.2.69.161" in asked
+    assert "81.2.69.161" not in plain
+
+
+@pytest.mark.slow
+def test_a_request_is_followed_through_every_table_in_the_order_of_time(run: Run, toured: Toured):
+    data = ("--data", toured.directory, "--json")
+    first, second = (event["request_id"] for event in toured.known["events"][:2])
+    assert tables_of(run("inspect", "request", first, *data)) == ["events", "documents", "ledger", "idempotency"]
+    ran = run("inspect", "request", second, *data)
+    found = tables_of(ran)
+    assert found[:4] == ["events", "documents", "ledger", "deferred_reports"]
+    assert found[4:] == ["webhook_events", "webhook_deliveries", "webhook_attempts"]
+    attempt = lines(ran)[-1]["value"]
+    assert (attempt["event_id"], attempt["status"]) == (lines(ran)[4]["key"]["event_id"], "delivered")
+    (changed, *_) = lines(run("inspect", "rows", "audit", *data))
+    assert tables_of(run("inspect", "request", changed["key"]["id"], *data)) == ["audit"]
+    assert tables_of(run("inspect", "request", REFUSED, *data)) == ["webhook_refusals", "webhook_events"]
+    run("inspect", "request", NOBODY, "--data", toured.directory).assert_refused(str(NOBODY))
+    run("inspect", "request", "019b", "--data", toured.directory).assert_usage()
+
+
+@pytest.mark.slow
+def test_a_visitor_is_shown_with_its_events_until_it_is_erased(run: Run, toured: Toured):
+    """Decisions 7.6: of an erased visitor nothing is left."""
+    organization, events = toured.known["organization"], toured.known["events"]
+    visitor_id = events[0]["visitor_id"]
+    ran = run("inspect", "visitor", organization, visitor_id, "--data", toured.directory, "--json")
+    found = tables_of(ran)
+    assert found[:3] == ["visitor_ids", "visitors", "visitor_history"]
+    assert found[3:] == 2 * ["events_by_visitor", "events"]
+    assert [line["key"]["request_id"] for line in lines(ran)[4::2]] == [event["request_id"] for event in events[:2]]
+    for number, gone in ((organization, toured.known["erased"]), (1, "B" * 20), (1, "no id")):
+        run("inspect", "visitor", number, gone, "--data", toured.directory).assert_refused("nothing is kept", gone)
+    run("inspect", "visitor", 2, visitor_id, "--data", toured.directory).assert_refused("organization '2'")
+
+
+@pytest.mark.slow
+def test_rows_are_chosen_by_organization_key_and_prefix(run: Run, toured: Toured, monkeypatch: pytest.MonkeyPatch):
+    """However few are read at a time."""
+    monkeypatch.setattr(inspection, "ROWS_A_READ", 2)
+    data = ("--data", toured.directory, "--json")
+
+    def count(*arguments: object) -> int:
+        ran = run("inspect", "rows", *arguments, *data)
+        assert ran.status == 0, ran.err
+        return len(lines(ran))
+
+    everything = len(keys_in(toured.directory, next(table for table in TABLES if table.name == "blocks")))
+    assert everything > 5
+    assert count("blocks") == count("blocks", "--org", toured.known["organization"]) == everything
+    assert count("blocks", "--prefix", "00000001") == count("blocks", "--key", 1) == everything
+    assert count("blocks", "--prefix", "00000002") == count("settlements", "--org", 1, "--key", "2026-01-02") == 0
+    assert count("settlements", "--org", 1, "--key", "2026-01-01") == 1
+    assert count("events", "--org", 1, "--key", toured.request) == 1
+    assert count("key_ids", "--prefix", "key_") == 4
+    assert count("events_by_level", "--org", 1, "--key", "production", "--key", "low") == 3
+    ran = run("inspect", "rows", "blocks", "--limit", 5, *data)
+    assert (ran.status, len(lines(ran))) == (0, 5)
+    assert "There are more" in ran.err
+
+
+@pytest.mark.slow
+def test_what_cannot_be_looked_for_is_refused(run: Run, toured: Toured, tmp_path: Path):
+    """Decisions 10: one clear line, status 1; a wrong use, status 2."""
+    data = ("--data", toured.directory)
+    run("inspect", "rows", "event", *data).assert_refused("no table 'event'", "events_by_level")
+    for arguments, says in (
+        (("events", "--key", 1, "--key", "x"), "request_id of events"),
+        (("events", "--key", 2**40), "number"),
+        (("balances", "--key", 1, "--key", 2), "has 1 parts: organization"),
+        (("settlements", "--org", 1, "--key", "yesterday"), "day of settlements"),
+        (("keys", "--key", "abcd"), "32 bytes"),
+        (("events_by_level", "--org", 1, "--key", "live"), "production, staging, development"),
+        (("keys", "--org", 1), "not kept by organization"),
+        (("events", "--org", "org_none"), "org_none"),
+        (("events", "--prefix", "xyz"), "hexadecimal"),
+    ):
+        run("inspect", "rows", *arguments, *data).assert_refused(says)
+    run("inspect", "rows", "events", "--org", 1, "--prefix", "00", *data).assert_usage()
+    run("inspect", "tables", *data, "--snapshot", tmp_path).assert_usage()
+    run("inspect", "tables", "--snapshot", tmp_path).assert_refused("data.mdb is not there")
+
+
+def test_a_store_of_a_newer_program_is_not_read(run: Run, tmp_path: Path):
+    run("org", "create", "Shop")
+    world = World.real()
+    found = open_directory(tmp_path / "data", world.run_sync, world.entropy)
+    found.store.write_now([put(META, "version", value=99)])
+    found.store.close()
+    run("inspect", "tables").assert_refused("version 99")
+
+
+def raw_of(directory: Path, table: Table[Any], key: bytes) -> bytes:
+    with read_only(directory / "store", live=True) as store, store.read() as snapshot:
+        return dict(snapshot.unchecked(table, b""))[key]
+
+
+def damage(directory: Path, table: str, key: bytes, value: bytes) -> None:
+    with lmdb.open(str(directory / "store"), max_dbs=64) as environment:
+        handle = environment.open_db(table.encode(), create=False)
+        with environment.begin(write=True) as transaction:
+            assert transaction.put(key, value, db=handle)
+
+
+@pytest.mark.slow
+def test_a_damaged_row_is_shown_with_its_key_and_the_rest_goes_on(run: Run, tmp_path: Path):
+    """One that fails its check, one in the place of another, and one that is sound and of another type."""
+    organization = run("org", "create", "Shop", "--credit-usd", 1, "--json").json["organization_id"]
+    for _ in range(3):
+        run("org", "credit", organization, "--usd", 1)
+    ledger = next(table for table in TABLES if table.name == "ledger")
+    first, second, *_ = keys_in(tmp_path / "data", ledger)
+    damage(tmp_path / "data", "ledger", second, b"\0\0\0\0nothing")
+    stray, typed = b"\0\0\0\1" + bytes(16), b"\0\0\0\1" + bytes(15) + b"\1"
+    damage(tmp_path / "data", "ledger", stray, raw_of(tmp_path / "data", ledger, first))
+    damage(tmp_path / "data", "ledger", typed, typed_row(ledger, typed))
+    ran = run("inspect", "rows", "ledger", "--org", organization, "--json")
+    assert ran.status == 1
+    assert "3 damaged rows" in ran.err
+    shown = lines(ran)
+    assert [line.get("key_bytes") for line in shown] == [stray.hex(), typed.hex(), None, second.hex(), None, None]
+    assert shown[0]["damaged"] == shown[3]["damaged"] == "fails its check"
+    assert "LedgerEntry" in shown[1]["damaged"]
+    assert "damaged fails its check" in run("inspect", "rows", "ledger").out
+
+
+def typed_row(table: Table[Any], key: bytes) -> bytes:
+    """What vouches for itself and is no record of this table."""
+    body = b"\x01"
+    return crc32(body, crc32(key, crc32(table.name.encode()))).to_bytes(4) + body
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {str(path): sha256(path.read_bytes()).hexdigest() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.slow
+def test_looking_changes_no_byte_of_a_snapshot_and_none_of_a_store(run: Run, toured: Toured):
+    file, snapshot = toured.directory / "store" / "data.mdb", toured.snapshot
+
+    def everything() -> tuple[dict[str, str], bytes]:
+        return digests(snapshot), file.read_bytes()
+
+    before = everything()
+    for where in (("--snapshot", snapshot), ("--snapshot", snapshot / "data.mdb"), ("--data", toured.directory)):
+        assert run("inspect", "tables", *where).status == 0
+        assert run("inspect", "readers", *where, "--json").json == {"readers": []}
+        assert run("inspect", "request", toured.request, *where).status == 0
+        assert run("inspect", "visitor", 1, toured.known["events"][0]["visitor_id"], *where).status == 0
+        for table in ("blocks", "documents"):
+            assert run("inspect", "rows", table, *where).status == 0
+    assert everything() == before
+
+
+def views_held(store: ReadOnlyStore) -> list[str]:
+    slots = [line.split() for line in store._environment.readers().splitlines()[1:]]
+    return [commit for _, _, commit in slots if commit != "-"]
+
+
+@pytest.mark.slow
+def test_no_view_is_held_while_a_row_is_printed(toured: Toured, monkeypatch: pytest.MonkeyPatch):
+    """Else the file of a running service would grow for as long as a pager is open."""
+    monkeypatch.setattr(inspection, "ROWS_A_READ", 2)
+    with read_only(toured.directory / "store", live=True) as store:
+        walk = inspection.rows(store, BLOCKS)
+        shown = [next(walk) for _ in range(5)]
+        assert not views_held(store)
+        with store.read():
+            assert views_held(store), "they are looked for in vain"
+        assert [row.key for row in (*shown, *walk)] == keys_in_store(store, BLOCKS)
+
+
+@pytest.mark.slow
+def test_tables_are_counted_and_compared_with_an_older_snapshot(run: Run, tmp_path: Path):
+    organization = run("org", "create", "Shop", "--json").json["organization_id"]
+    made = run("backup", tmp_path / "backup", "--json").json
+    run("org", "credit", organization, "--usd", 1)
+    answer = run("inspect", "tables", "--growth", made["snapshot"], "--json").json
+    assert answer["growth_since"] == made["taken_at"]
+    tables = {row["table"]: row for row in answer["tables"]}
+    assert list(tables) == [table.name for table in TABLES]
+    assert (tables["ledger"]["rows"], tables["ledger"]["rows_growth"], tables["events"]["rows_growth"]) == (1, 1, 0)
+    assert tables["ledger"]["bytes"] == tables["ledger"]["bytes_growth"] == answer["page_bytes"]
+    in_tables = sum(row["bytes"] for row in answer["tables"])
+    assert in_tables < answer["file_bytes"] - answer["free_bytes"] < in_tables + 8 * answer["page_bytes"]
+    assert (tmp_path / "data" / "store" / "data.mdb").stat().st_size >= answer["file_bytes"]
+    text = run("inspect", "tables", "--growth", made["snapshot"]).out
+    assert "rows_growth" in text
+
+
+@pytest.mark.slow
+async def test_it_looks_at_a_store_while_the_service_writes_and_sees_who_reads(live: Live, tmp_path: Path):
+    _, key = live.issue()
+    first = (await live.identify(key)).json()["request_id"]
+    with live.found.store.read():
+        live.new_organization()
+        shown: list[Ran] = []
+
+        async def look(*arguments: object) -> None:
+            shown.append(await run_beside("inspect", *arguments, "--data", tmp_path, "--json"))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(look, "rows", "events")
+            for _ in range(5):
+                assert (await live.identify(key)).is_success
+        assert shown[0].status == 0, shown[0].err
+        assert first in shown[0].out
+        await look("readers")
+    (reader,) = [found for found in shown[1].json["readers"] if found["commit"] is not None]
+    assert reader["process"] == os.getpid()
+    assert reader["behind"] >= 1

@@ -1,0 +1,299 @@
+"""Decisions 9.2: `GET /metrics` in Prometheus' format, at an address of its own. What requests do is what it shows."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import trio
+from prometheus_client.parser import text_string_to_metric_families
+
+from svc.actors.retention import Progress, sweep
+from svc.actors.tally import band
+from svc.domain.refusals import CATALOGUE
+from svc.domain.signals import CATALOGUE as SIGNAL_NAMES
+from svc.http.routes import ROUTES
+from svc.http.traffic import GONE, PREFLIGHT, UNKNOWN
+from svc.store.tables import TABLES
+from tests.spec.answers import assert_error, visit
+from tests.spec.subscriber import DOWN, OK, subscribing
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
+from tests.support.worlds import HeldThreads
+
+
+class Scraped:
+    """Samples by name and labels."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.samples: dict[tuple[str, frozenset[tuple[str, str]]], float] = {}
+        for family in text_string_to_metric_families(text):
+            for sample in family.samples:
+                self.samples[sample.name, frozenset(sample.labels.items())] = sample.value
+
+    def __call__(self, name: str, **labels: str) -> float:
+        """The value with exactly these labels; 0 where there is none."""
+        return self.samples.get((name, frozenset(labels.items())), 0)
+
+    def all(self) -> list[tuple[str, dict[str, str], float]]:
+        return [(name, dict(labels), value) for (name, labels), value in self.samples.items()]
+
+    def labels(self, label: str) -> set[str]:
+        return {value for _, labels in self.samples for name, value in labels if name == label}
+
+
+async def scrape(live: Live) -> Scraped:
+    async with httpx.AsyncClient() as client:
+        response = await client.get(live.metrics_url)
+    assert (response.status_code, response.headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    return Scraped(response.text)
+
+
+async def test_metrics_are_at_an_address_of_their_own_and_nothing_else_is(tmp_path: Path):
+    async with live_service(tmp_path, metrics=True) as live, httpx.AsyncClient() as client:
+        assert (await live.client.get("/metrics")).status_code == 404
+        own = live.metrics_url.removesuffix("/metrics")
+        for path in ("/", "/healthz", "/api/v1/identify", "/metrics/", "//metrics"):
+            response = await client.get(own + path)
+            assert (response.status_code, response.content) == (404, b"")
+        for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH"):
+            response = await client.request(method, live.metrics_url)
+            assert (response.status_code, response.headers["allow"]) == (405, "GET, HEAD")
+        head = await client.head(live.metrics_url)
+        assert (head.status_code, head.content) == (200, b"")
+        assert int(head.headers["content-length"]) > 1000
+        for accept in ("application/openmetrics-text; version=x", "text/plain; version=\\xff", "*/*", ""):
+            response = await client.get(live.metrics_url, headers={"accept": accept})
+            assert (response.status_code, response.text.partition(" ")[0]) == (200, "#")
+
+
+async def test_requests_are_counted_by_route_status_and_code(tmp_path: Path):
+    async with live_service(tmp_path, metrics=True) as live:
+        _, secret = live.issue("secret")
+        _, public = live.issue()
+        for _ in range(2):
+            assert (await live.identify(secret, origin=None)).status_code == 200
+        await live.identify(public, origin="https://other.example")
+        await live.client.get("/api/v1/nowhere")
+        await live.client.put("/api/v1/identify")
+        await live.client.options("/api/v1/identify", headers={"origin": ORIGIN})
+        found = await scrape(live)
+    count = "svc_requests_total"
+    assert found(count, route="identify", status="200", code="") == 2
+    assert found(count, route="identify", status="401", code="unauthorized") == 1
+    assert found(count, route=UNKNOWN, status="404", code="not_found") == 1
+    assert found(count, route=UNKNOWN, status="405", code="method_not_allowed") == 1
+    assert found(count, route=PREFLIGHT, status="204", code="") == 1
+    assert found("svc_request_seconds_count", route="identify") == 3
+    assert found("svc_request_seconds_bucket", route="identify", le="+Inf") == 3
+    assert found("svc_requests_in_flight") == 0
+    assert found("svc_connections_accepted_total") >= 1
+
+
+async def test_identifications_are_counted_by_how_the_visitor_was_found(tmp_path: Path):
+    async with live_service(tmp_path, metrics=True) as live:
+        _, key = live.issue()
+        token = {"client_token": "a" * 32}
+        for signals in (report(1, **token), report(1, **token), report(2), {}):
+            assert (await visit(live, key, signals)).status_code == 200
+        keyed = {"idempotency-key": "one"}
+        for _ in range(2):
+            await visit(live, key, report(3), headers=keyed)
+        found = await scrape(live)
+        stored = Counter((event.linkage, band(event.visitor_confidence)) for _, event in live.events())
+    assert stored["token", "100"] == stored["no_candidate", "0"] == 1
+    assert len(stored) >= 3
+    counted = {
+        (labels["match"], labels["confidence"]): value
+        for name, labels, value in found.all()
+        if name == "svc_identifications_total"
+    }
+    assert counted == stored
+    assert found("svc_duplicates_total") == 1
+    assert sum(value for name, _, value in found.all() if name == "svc_suspect_levels_total") == 5
+    assert found("svc_network_lookups_total", state="enriched", reason="") == 5
+    assert found("svc_store_rows", table="events") == 5
+    assert found("svc_store_rows", table="visitors") == 3
+    for mailbox in ("admission", "scorer", "visitor_index"):
+        assert found("svc_mailbox_accepted_total", mailbox=mailbox) == 6
+        assert found("svc_mailbox_wait_seconds_count", mailbox=mailbox) == 6
+
+
+async def test_a_signal_that_fires_is_counted_by_its_name(tmp_path: Path):
+    async with live_service(tmp_path, metrics=True) as live:
+        _, key = live.issue()
+        answer = (await visit(live, key, report(1, webdriver=True))).json()
+        found = await scrape(live)
+    fired = [trigger["signal"] for trigger in answer["triggers"]]
+    assert fired
+    assert all(found("svc_signals_total", signal=signal) == 1 for signal in fired)
+    assert found("svc_suspect_levels_total", level=answer["suspect_level"]) == 1
+
+
+async def test_what_admission_refuses_is_counted(tmp_path: Path):
+    """Over the rate limit is 429; without room in the front mailbox it is 503."""
+    threads = HeldThreads()
+    settings = {"admission_capacity": 1, "stage_capacity": 1, "batch_limit": 1}
+    async with live_service(tmp_path, run_sync=threads, metrics=True, **settings) as live:
+        _, key = live.issue()
+        limited = live.new_organization(rate_limit=1)
+        _, other = live.issue(organization=limited.number)
+        statuses = [(await visit(live, other, report(1))).status_code for _ in range(2)]
+        assert statuses == [200, 429]
+        answered: list[int] = []
+
+        async def ask() -> None:
+            answered.append((await visit(live, key, report(2))).status_code)
+
+        threads.hold()
+        async with trio.open_nursery() as nursery:
+            for _ in range(12):
+                nursery.start_soon(ask)
+            while 503 not in answered:
+                await trio.lowlevel.checkpoint()
+            full = await scrape(live)
+            assert full("svc_requests_in_flight") >= 2
+            threads.release()
+        found = await scrape(live)
+    refused = answered.count(503)
+    assert found("svc_requests_total", route="identify", status="429", code="rate_limited") == 1
+    assert found("svc_requests_total", route="identify", status="503", code="service_unavailable") == refused
+    assert found("svc_mailbox_refused_total", mailbox="admission") == refused
+    assert found("svc_requests_in_flight") == 0
+
+
+async def test_a_client_that_goes_away_is_counted_as_gone(tmp_path: Path):
+    threads = HeldThreads()
+    async with live_service(tmp_path, run_sync=threads, metrics=True) as live:
+        _, key = live.issue()
+        await live.identify(key)
+        threads.hold()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(live.identify, key)
+            while not threads.waiting:
+                await trio.lowlevel.checkpoint()
+            nursery.cancel_scope.cancel()
+        while (await scrape(live))("svc_requests_total", route="identify", status=GONE, code="") == 0:
+            await trio.lowlevel.checkpoint()
+        threads.release()
+        found = await scrape(live)
+    assert found("svc_requests_in_flight") == 0
+    assert found("svc_requests_total", route="identify", status="200", code="") == 1
+
+
+async def test_a_full_store_shows_until_a_write_fits(tmp_path: Path):
+    async with live_service(tmp_path, map_bytes=512 << 10, metrics=True) as live:
+        _, key = live.issue()
+        noise = {"noise": os.urandom(300_000).hex()}
+        while (response := await visit(live, key, noise)).status_code == 200:
+            pass
+        assert_error(response, 503, "service_unavailable")
+        found = await scrape(live)
+        assert found("svc_store_full") == 1
+        assert found("svc_store_used_bytes") / found("svc_store_map_bytes") > 0.5
+        assert found("svc_store_disk_free_bytes") > 0
+
+
+async def test_webhooks_are_shown_as_they_stand(tmp_path: Path):
+    async with subscribing(tmp_path, metrics=True) as customer:
+        endpoint, _ = await customer.create()
+        found = await scrape(customer.live)
+        assert found("svc_webhook_endpoints", status="active") == 1
+        assert found("svc_webhook_deliveries_open") == 0
+        customer.receivers.answer = DOWN
+        await customer.happen()
+        found = await scrape(customer.live)
+        assert found("svc_webhook_attempts_total", result="retrying") == 1
+        assert found("svc_webhook_attempt_errors_total", error="http_status") == 1
+        assert found("svc_webhook_attempt_seconds_count") == 1
+        assert found("svc_webhook_deliveries_open") == 1
+        assert found("svc_webhook_oldest_due_seconds", status="active") == 0
+        customer.live.clock.advance(hours=1)  # nobody wakes the outbox, which sleeps by another clock
+        assert 3590 < (await scrape(customer.live))("svc_webhook_oldest_due_seconds", status="active") <= 3600
+        await customer.patch(endpoint, paused=True)
+        found = await scrape(customer.live)
+        assert found("svc_webhook_endpoints", status="paused") == 1
+        assert found("svc_webhook_oldest_due_seconds", status="active") == 0
+        assert found("svc_webhook_oldest_due_seconds", status="paused") > 3590
+        customer.receivers.answer = OK
+        await customer.patch(endpoint, paused=False)
+        await customer.wait()
+        found = await scrape(customer.live)
+        assert found("svc_webhook_attempts_total", result="delivered") == 1
+        assert found("svc_webhook_deliveries_open") == 0
+
+
+async def test_no_label_says_who_asked_or_from_where(tmp_path: Path):
+    """Labels come from lists of the program: operation ids, codes, signals, tables and what has a few states."""
+    async with live_service(tmp_path, metrics=True) as live:
+        issued, key = live.issue()
+        visitor = (await visit(live, key, report(1))).json()["visitor_id"]
+        await live.client.get(f"/api/v1/{key}?key={key}", headers={"x-api-key": key})
+        await live.client.get(f"/api/v1/management/organizations/{live.organization.id}/sdk-keys")
+        await live.client.request(key[:20], "/api/v1/identify", headers={key: key})
+        found = await scrape(live)
+    for said in (key, issued.id, visitor, live.organization.id, PUBLIC_ADDRESS, ORIGIN, "127.0.0.1", "/api"):
+        assert said not in found.text
+    assert found.labels("route") <= {route.operation_id for route in ROUTES} | {UNKNOWN, PREFLIGHT}
+    assert found.labels("code") <= set(CATALOGUE) | {""}
+    assert found.labels("signal") <= set(SIGNAL_NAMES)
+    assert found.labels("table") <= {table.name for table in TABLES}
+
+
+async def test_two_services_in_one_process_share_nothing(tmp_path: Path):
+    async with live_service(tmp_path / "a", metrics=True) as one, live_service(tmp_path / "b", metrics=True) as other:
+        _, key = one.issue()
+        await visit(one, key, report(1))
+        count: dict[str, Any] = {"route": "identify", "status": "200", "code": ""}
+        assert (await scrape(one))("svc_requests_total", **count) == 1
+        assert (await scrape(other))("svc_requests_total", **count) == 0
+
+
+async def test_a_service_whose_metrics_nobody_asks_for_watches_nothing(tmp_path: Path):
+    async with live_service(tmp_path) as live:
+        before = live.service.metrics
+        await live.client.get("/healthz")
+        text = (await before.expose()).decode()
+    assert "svc_loop_late_seconds_count 0.0" in text
+
+
+async def test_restarts_are_counted_from_0_for_every_actor_beside_the_pipeline(live: Live):
+    """What first appears with its first restart would show no rise."""
+    found = Scraped((await live.service.metrics.expose()).decode())
+    assert found.labels("actor") == {"upkeep", "network watch", "retention", "settler", "outbox", "refusal log"}
+    assert sum(value for name, _, value in found.all() if name == "svc_actor_restarts_total") == 0
+
+
+@pytest.mark.parametrize("status", ["active", "paused", "failing"])
+async def test_every_status_of_an_endpoint_is_there_from_the_start(live: Live, status: str):
+    found = Scraped((await live.service.metrics.expose()).decode())
+    assert ("svc_webhook_endpoints", frozenset({("status", status)})) in found.samples
+
+
+async def test_what_retention_deletes_is_counted_by_table(live: Live):
+    _, key = live.issue()
+    for device in (1, 2):
+        await visit(live, key, report(device))
+    live.clock.advance(hours=24 * 31)
+    progress = Progress(live.clock.now_ms)
+    await sweep(live.found.store, live.clock.now_ms, 365, progress, with_passes=True)
+    deleted = progress.statistics().deleted
+    assert deleted["events"] == deleted["idempotency"] + 2 == 2
+    assert progress.statistics().failed == {}
+
+
+async def test_a_step_of_retention_that_fails_is_counted(live: Live):
+    _, key = live.issue()
+    await visit(live, key, report(1))
+    live.clock.advance(hours=24 * 31)
+    progress = Progress(live.clock.now_ms)
+    tables = live.found.store._tables
+    index = tables.pop("events_by_level")  # as no store is
+    await sweep(live.found.store, live.clock.now_ms, 365, progress, with_passes=False)
+    tables["events_by_level"] = index
+    assert progress.statistics().failed == {"events": 1}
+    assert "events" not in progress.statistics().deleted

@@ -1,0 +1,118 @@
+"""Decisions 2.2, 2.3: a pepper that is lost, or known to others, is replaced; nothing made with the old one holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from svc.store.directory import open_directory
+from svc.store.tables import META
+from svc.world import World
+from tests.spec.answers import assert_error
+from tests.spec.commands import Run
+from tests.support.live import live_service
+
+REPLACE = ("pepper", "replace", "--revoke-all-keys")
+
+
+def issued(run: Run, organization: str) -> str:
+    return run("key", "issue", organization, "--kind", "secret", "--environment", "development", "--json").json[
+        "secret"
+    ]
+
+
+def created(run: Run, name: str = "Shop") -> str:
+    return run("org", "create", name, "--json").json["organization_id"]
+
+
+def test_a_new_pepper_needs_saying_that_it_ends_every_key(run: Run, tmp_path: Path):
+    organization = created(run)
+    issued(run, organization)
+    before = (tmp_path / "data" / "pepper").read_bytes()
+    run("pepper", "replace").assert_usage()
+    assert (tmp_path / "data" / "pepper").read_bytes() == before
+    assert run("key", "list", organization, "--json").json["keys"][0]["status"] == "active"
+
+
+@pytest.mark.slow
+async def test_after_a_new_pepper_old_keys_are_refused_and_new_ones_taken(run: Run, tmp_path: Path):
+    organization = created(run)
+    old = issued(run, organization)
+    (tmp_path / "data" / "pepper").unlink()
+    run("org", "list").assert_refused("pepper")
+    assert run(*REPLACE, "--json").json["revoked_keys"] == 1
+    new = issued(run, organization)
+    assert (tmp_path / "data" / "pepper").stat().st_mode & 0o777 == 0o600
+    async with live_service(tmp_path / "data") as live:
+        assert_error(await live.identify(old, origin=None), 401, "unauthorized")
+        assert (await live.identify(new, origin=None)).status_code == 200
+
+
+def test_the_keys_of_every_organization_are_revoked_and_the_audit_log_says_so(run: Run):
+    organizations = [created(run, name) for name in ("One", "Two", "Without keys")]
+    for organization in organizations[:2]:
+        issued(run, organization)
+    assert run(*REPLACE, "--json").json["revoked_keys"] == 2
+    for organization in organizations[:2]:
+        assert [key["status"] for key in run("key", "list", organization, "--json").json["keys"]] == ["revoked"]
+    records = run("audit", "--action", "svc pepper replace", "--json").json["records"]
+    assert sorted(record["subject"] for record in records) == sorted(organizations[:2])
+    assert run("check").status == 0
+
+
+def test_the_old_pepper_opens_the_store_no_more(run: Run, tmp_path: Path):
+    created(run)
+    path = tmp_path / "data" / "pepper"
+    old = path.read_bytes()
+    run(*REPLACE)
+    assert path.read_bytes() != old
+    path.write_bytes(old)
+    run("org", "list").assert_refused("is not the pepper")
+
+
+def test_a_replacement_that_was_interrupted_is_made_again(run: Run, tmp_path: Path):
+    """The store knows the new one already, and the old one is still in its place."""
+    organization = created(run)
+    world = World.real()
+    found = open_directory(tmp_path / "data", world.run_sync, world.entropy)
+    found.store.write_now([lambda transaction: transaction.put(META, ("pepper_mark",), 1)])
+    found.store.close()
+    (tmp_path / "data" / "pepper.new").write_bytes(b"half a pep")
+    run("org", "list").assert_refused("is not the pepper")
+    assert run(*REPLACE).status == 0
+    assert run("org", "show", organization).status == 0
+    assert not (tmp_path / "data" / "pepper.new").exists()
+
+
+def test_a_directory_without_data_gets_no_pepper(run: Run, tmp_path: Path):
+    run(*REPLACE).assert_refused("no data")
+    assert not (tmp_path / "data").exists()
+
+
+def test_the_pepper_is_replaced_where_the_settings_say_that_it_is(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("SVC_PEPPER_FILE", str(tmp_path / "elsewhere"))
+    organization = created(run)
+    before = (tmp_path / "elsewhere").read_bytes()
+    run(*REPLACE)
+    assert (tmp_path / "elsewhere").read_bytes() != before
+    assert not (tmp_path / "data" / "pepper").exists()
+    assert run("org", "show", organization).status == 0
+    monkeypatch.setenv("SVC_PEPPER_FILE", str(tmp_path / "nowhere" / "pepper"))
+    run(*REPLACE).assert_refused("cannot write")
+
+
+def test_a_command_reads_the_file_of_settings_that_the_service_is_told_of(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Decisions 10, 2.11: else it would make keys for another region than the service has."""
+    organization = created(run)
+    (tmp_path / "svc.toml").write_text('region = "eu"\n')
+    monkeypatch.setenv("SVC_CONFIG", str(tmp_path / "svc.toml"))
+    assert issued(run, organization).startswith("svc_sk_eu_")
+    monkeypatch.setenv("SVC_REGION", "us")
+    assert issued(run, organization).startswith("svc_sk_us_")
+    monkeypatch.setenv("SVC_CONFIG", str(tmp_path / "none.toml"))
+    run("org", "list").assert_refused("none.toml")

@@ -1,0 +1,116 @@
+"""Decisions 2.7: one line of the log for each request, and in it the reason of a 401, which its caller is not told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+import trio
+
+from svc.http.traffic import UNKNOWN
+from tests.spec.answers import visit
+from tests.support.live import ORIGIN, Live, live_service, report
+from tests.support.worlds import HeldThreads
+
+
+@pytest.fixture
+def logged() -> Generator[list[Any]]:
+    with structlog.testing.capture_logs() as lines:
+        yield lines
+
+
+def requests(lines: list[Any]) -> list[Any]:
+    return [line for line in lines if line["event"].startswith("request")]
+
+
+async def test_an_identification_has_one_line_with_who_what_and_how_long(live: Live, logged: list[Any]):
+    key, secret = live.issue()
+    response = await visit(live, secret, report(1))
+    (line,) = requests(logged)
+    assert isinstance(line.pop("duration_ms"), float)
+    assert line == {
+        "event": "request",
+        "log_level": "info",
+        "request_id": response.headers["x-request-id"],
+        "operation": "identify",
+        "status": 200,
+        "organization": live.organization.id,
+        "key_id": key.id,
+    }
+
+
+async def test_the_reason_of_a_401_is_in_the_line_and_not_in_the_answer(live: Live, logged: list[Any]):
+    key, public = live.issue()
+    response = await live.identify(public, origin="https://other.example")
+    (line,) = requests(logged)
+    assert (line["status"], line["code"], line["key_id"]) == (401, "unauthorized", key.id)
+    assert line["reason"] == f"the origin is not in the key's list ({key.id})"
+    assert "organization" not in line
+    assert line["reason"] not in response.text
+    await live.client.post("/api/v1/identify", headers={"x-api-key": "svc_pk_nonsense"})
+    assert requests(logged)[1]["reason"] == "not a key of this service, or mistyped"
+
+
+async def test_every_kind_of_refusal_has_one_line_with_its_code(live: Live, logged: list[Any]):
+    _, public = live.issue()
+    _, management = live.issue("management", role="developer")
+    sent = {"x-api-key": public, "origin": ORIGIN, "content-type": "application/json"}
+    own = f"/api/v1/management/organizations/{live.organization.id}"
+    answers = [
+        await live.client.get("/api/v1/nowhere?key=" + public),
+        await live.client.delete("/api/v1/identify"),
+        await live.client.post("/api/v1/identify", content="{", headers=sent),
+        await live.client.post("/api/v1/identify", content="x" * (2 << 20), headers=sent),
+        await live.client.get(f"{own}/proxy-credentials", headers={"x-api-key": management}),
+    ]
+    lines = requests(logged)
+    assert [line["request_id"] for line in lines] == [answer.headers["x-request-id"] for answer in answers]
+    assert [line["status"] for line in lines] == [answer.status_code for answer in answers] == [404, 405, 422, 413, 403]
+    assert [line["code"] for line in lines] == [answer.json()["error"]["code"] for answer in answers]
+    operations = [UNKNOWN, UNKNOWN, "identify", "identify", "listProxyKeys"]
+    assert [line["operation"] for line in lines] == operations
+    assert public not in json.dumps(lines)
+
+
+async def test_a_fault_of_the_service_is_a_warning_beside_the_exception(live: Live, logged: list[Any]):
+    _, secret = live.issue("secret")
+    tables = live.found.store._tables
+    index = tables.pop("events_by_level")  # as no store is
+    response = await live.client.get("/api/v1/events", headers={"x-api-key": secret})
+    tables["events_by_level"] = index
+    assert response.status_code == 500
+    request_id = response.headers["x-request-id"]
+    told = [(line["event"], line["log_level"]) for line in logged if line.get("request_id") == request_id]
+    assert told == [("request failed", "error"), ("request", "warning")]
+
+
+async def test_a_client_that_goes_away_has_a_line_without_a_status(tmp_path: Path, logged: list[Any]):
+    threads = HeldThreads()
+    async with live_service(tmp_path, run_sync=threads) as live:
+        key, public = live.issue()
+        threads.hold()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(live.identify, public)
+            while not threads.waiting:
+                await trio.lowlevel.checkpoint()
+            nursery.cancel_scope.cancel()
+        while not requests(logged):
+            await trio.lowlevel.checkpoint()
+        threads.release()
+    (line,) = requests(logged)
+    assert (line["event"], line["operation"], line["key_id"]) == ("request abandoned", "identify", key.id)
+    assert "status" not in line
+
+
+@pytest.mark.parametrize(("setting", "statuses"), [("all", [200, 401]), ("refused", [401]), ("none", [])])
+async def test_which_requests_have_a_line_is_a_setting(
+    tmp_path: Path, logged: list[Any], setting: str, statuses: list[int]
+):
+    async with live_service(tmp_path, log_requests=setting) as live:
+        await live.client.get("/healthz")
+        await live.client.get("/api/v1/events")
+    assert [line["status"] for line in requests(logged)] == statuses

@@ -1,0 +1,158 @@
+"""Decisions 8 and 10: `svc webhook recover`, after an outage of a receiver."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from svc.actors import outbox
+from svc.domain.timestamps import timestamp
+from svc.domain.webhooks.records import LaneKey
+from svc.domain.webhooks.schedule import Result
+from svc.domain.webhooks.transport_types import Attempted
+from svc.store.directory import open_directory
+from svc.store.store import Store
+from svc.store.tables import DELIVERIES
+from svc.store.transactions.webhook_endpoints import EndpointChange, NewEndpoint, change_endpoint, create_endpoint
+from svc.store.transactions.webhooks import Made, enqueue, log_attempt
+from svc.store.webhook_views import Claim, next_delivery
+from svc.world import World
+from tests.spec.commands import Run, run_beside
+from tests.support.live import live_service
+from tests.support.outbox import EVENT, Receivers, always
+
+URL = "https://receiver.example/"
+ENDPOINT = "whk_00000000000000000001"
+NEW = NewEndpoint(id=ENDPOINT, url=URL, description="", environment="live", events=(EVENT, "identification.completed"))
+LANE = LaneKey(1, 1)
+GONE = Attempted(410, "http_status", 20, None)
+LONG_AGO = "2020-01-01T00:00:00+01:00"
+
+
+@pytest.fixture
+def failed_at(run: Run, tmp_path: Path) -> int:
+    """The data directory holds an endpoint to which three deliveries failed at this time, the present."""
+    run("org", "create", "Shop")
+    world = World.real()
+    now_ms = world.now_ms()
+    found = open_directory(tmp_path / "data", world.run_sync, world.entropy)
+    store = found.store
+    store.write_now([partial(create_endpoint, number=1, new=NEW, secrets_key=b"", now_ms=now_ms)])
+    for fact in range(3):
+        store.write_now([lambda txn, fact=fact: enqueue(txn, 1, EVENT, "live", {"fact": fact}, now_ms)])
+        with store.read() as snapshot:
+            claim = next_delivery(snapshot, LANE, now_ms, ())
+        assert isinstance(claim, Claim)
+        result = Result(1, now_ms, now_ms, 12, 410, "http_status")
+        made = Made(world.request_id(now_ms), LANE, claim.key, claim.endpoint, claim.event, result)
+        store.write_now([partial(log_attempt, made=made)])
+    store.close()
+    return now_ms
+
+
+def states(store: Store) -> list[str]:
+    with store.read() as snapshot:
+        return [delivery.state for _, delivery in snapshot.scan(DELIVERIES)]
+
+
+def test_it_says_how_many_deliveries_it_has_queued_and_queues_none_twice(run: Run, failed_at: int):
+    """Decisions 8.4: nothing is lost; what ended `failed` is sent again when the operator says so."""
+    first = run("webhook", "recover", ENDPOINT, "--since", LONG_AGO, "--json").json
+    assert first["recovered"] == 3
+    assert (first["endpoint_id"], first["url"], first["status"]) == (ENDPOINT, URL, "failing")
+    assert first["since"] == "2019-12-31T23:00:00.000Z"
+    assert run("webhook", "recover", ENDPOINT, "--since", LONG_AGO, "--json").json["recovered"] == 0
+    assert run("check", "--json").json["ok"] is True
+    (record,) = run("audit", "--action", "svc webhook recover", "--json").json["records"]
+    assert record["subject"] == ENDPOINT
+    assert record["change"] == {"since": first["since"], "until": first["until"]}, (
+        "where nothing was done, nothing is said"
+    )
+
+
+def test_it_speaks_to_people_too(run: Run, failed_at: int):
+    """Decisions 10."""
+    ran = run("webhook", "recover", ENDPOINT, "--since", LONG_AGO)
+    assert ran.status == 0
+    assert "recovered    3" in ran.out
+    assert "recovered" not in ran.err
+
+
+def test_a_window_that_holds_no_failure_recovers_nothing(run: Run, failed_at: int):
+    """The end of the window is not in it."""
+    ran = run("webhook", "recover", ENDPOINT, "--since", LONG_AGO, "--until", timestamp(failed_at), "--json")
+    assert ran.json["recovered"] == 0
+    assert ran.json["until"] == timestamp(failed_at)
+    ran = run(
+        "webhook", "recover", ENDPOINT, "--since", timestamp(failed_at), "--until", "2999-01-01T00:00:00Z", "--json"
+    )
+    assert ran.json["recovered"] == 3
+    assert ran.json["until"] < "2999", "what fails from now on is not what is recovered now"
+
+
+def test_deliveries_to_a_paused_endpoint_wait_and_whoever_recovers_them_is_told(
+    run: Run, failed_at: int, tmp_path: Path
+):
+    """Decisions 8.4: queued ones wait and go out on resume."""
+    world = World.real()
+    found = open_directory(tmp_path / "data", world.run_sync, world.entropy)
+    pause = partial(change_endpoint, number=1, endpoint_id=ENDPOINT, change=EndpointChange(paused=True))
+    found.store.write_now([pause])
+    found.store.close()
+    ran = run("webhook", "recover", ENDPOINT, "--since", LONG_AGO)
+    assert "paused: they are sent when it is resumed" in ran.out
+
+
+def test_what_cannot_be_recovered_is_refused_with_one_clear_line_and_changes_nothing(
+    run: Run, failed_at: int, tmp_path: Path
+):
+    """Decisions 10: status 1 refused, 2 usage."""
+    run("webhook", "recover", "whk_nobody", "--since", LONG_AGO).assert_refused("whk_nobody")
+    for arguments in (
+        (),
+        ("--since", "yesterday"),
+        ("--since", "2026-01-05"),
+        ("--since", "2999-01-01T00:00:00Z"),
+        ("--since", "9999-12-31T23:59:59-23:59"),
+        ("--since", LONG_AGO, "--until", "tomorrow"),
+        ("--since", LONG_AGO, "--until", LONG_AGO),
+        ("--since", LONG_AGO, "--until", "0001-01-01T00:00:00+23:59"),
+    ):
+        run("webhook", "recover", ENDPOINT, *arguments).assert_usage()
+    run("webhook", "recover", ENDPOINT, "--since", LONG_AGO, "--data", tmp_path / "none").assert_refused("none")
+    world = World.real()
+    found = open_directory(tmp_path / "data", world.run_sync, world.entropy)
+    assert states(found.store) == ["failed"] * 3
+    found.store.close()
+
+
+@pytest.mark.slow
+async def test_a_running_service_sends_what_the_command_line_has_recovered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Decisions 8.1, 10: without a restart, with the same id and bytes. Nobody nudges: the outbox looks by itself."""
+    monkeypatch.setattr(outbox, "LOOK_MS", 100)
+    receivers = Receivers()
+    receivers.answers[URL] = always(GONE, 0)
+    beside = ("webhook", "recover", ENDPOINT, "--since", LONG_AGO, "--data", tmp_path, "--json")
+    async with live_service(tmp_path, transport=receivers, now_ms=World.real().now_ms()) as live:
+        live.found.store.write_now([partial(create_endpoint, number=1, new=NEW, secrets_key=b"", now_ms=0)])
+        _, secret = live.issue(environment="production")
+        for device in range(2):
+            assert (await live.identify(secret, {"canvas": f"{device:032x}"})).status_code == 200
+        with trio.fail_after(5):
+            while states(live.found.store) != ["failed"] * 2:
+                await wait_all_tasks_blocked(0.01)
+        before = sorted((post.event_id, post.body) for post in receivers.posts)
+        receivers.answers[URL] = always(Attempted(200, None, 20, None), 0)
+        assert (await run_beside(*beside)).json["recovered"] == 2
+        live.clock.advance(hours=1)  # past the moment at which the other process, by its own clock, made them due
+        with trio.fail_after(5):
+            while states(live.found.store) != ["delivered"] * 2:
+                await wait_all_tasks_blocked(0.01)
+        assert sorted((post.event_id, post.body) for post in receivers.posts[2:]) == before
+        assert (await run_beside(*beside)).json["recovered"] == 0

@@ -1,0 +1,142 @@
+"""What is kept of a version of the store, so that every later program can be tried on it.
+
+    python -m tests.store.release
+
+writes, in `tests/store/released`, `schema-N.json` with the tables of store version N, and `RELEASE.tar.xz` with a data
+directory that this program has made and with what is known of it. Files of a release that is out are never made again:
+later programs are for what lies in them. Until the release in `CHANGELOG.md` has its date both may be.
+"""
+
+from __future__ import annotations
+
+import json
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import trio
+import trio.testing
+
+import svc
+from svc.store.migrations import MIGRATIONS
+from svc.store.reading import read_only
+from svc.store.tables import TABLES
+from tests.spec.answers import BROWSER
+from tests.spec.automation import Automation
+from tests.spec.subscriber import Subscriber, subscribing
+from tests.store.schema import schema
+from tests.support.live import ORIGIN, report
+
+RELEASED = Path(__file__).parent / "released"
+TOKEN = "token-of-the-first-device-0123456789"
+
+
+class Released(NamedTuple):
+    """A data directory of a release, unpacked, and what is known of it."""
+
+    directory: Path
+    known: dict[str, Any]
+
+
+def unpack(file: Path, folder: Path) -> Released:
+    with tarfile.open(file) as archive:
+        archive.extractall(folder, filter="data")
+    return Released(folder / "data", json.loads((folder / "known.json").read_text()))
+
+
+def schema_file(version: int) -> Path:
+    return RELEASED / f"schema-{version}.json"
+
+
+def written(described: dict[str, Any]) -> str:
+    return json.dumps(described, indent=1) + "\n"
+
+
+async def populate(directory: Path) -> dict[str, Any]:
+    """Have a service do something of everything in an empty directory; what is known of it then."""
+    async with subscribing(directory) as subscriber:
+        live = subscriber.live
+        _, secret = live.issue("secret", environment="production")
+        first = report(1, client_token=TOKEN, client_token_is_new=True)
+        answers = [await live.identify(subscriber.production, first, headers={**BROWSER, "idempotency-key": "first"})]
+        endpoint, _ = await subscriber.create()
+        answers.append(
+            await live.identify(subscriber.production, report(1, client_token=TOKEN), headers=BROWSER, tag="cart")
+        )
+        answers.append(await live.identify(subscriber.production, report(2, nonce="n" * 20), headers=BROWSER))
+        gone = (await live.identify(subscriber.production, report(3))).json()
+        await trio.testing.wait_all_tasks_blocked()
+        await _manage(subscriber, gone["visitor_id"])
+        live.set_billing_status("active")
+        live.set_billing_status("past_due")
+        bodies = [answer.json() for answer in answers]
+        await _supplement(subscriber, bodies[1])
+        events = [await _event(subscriber, secret, body["request_id"]) for body in bodies]
+        return {
+            "organization": live.organization.id,
+            "public_key": subscriber.production,
+            "secret_key": secret,
+            "endpoint": endpoint,
+            "events": events,
+            "erased": gone["visitor_id"],
+            "balance": live.balance(),
+        }
+
+
+async def _manage(subscriber: Subscriber, erased: str) -> None:
+    admin = Automation(subscriber.live)
+    for response in (
+        await admin("PUT", "/risk-weights/web", {"suspect_threshold": 30}),
+        await admin("DELETE", f"/visitors/{erased}"),
+        await subscriber.live.client.post(
+            "/api/v1/attestation/challenge", headers={"x-api-key": subscriber.production, "origin": ORIGIN}
+        ),
+    ):
+        assert response.is_success, response.text
+
+
+async def _supplement(subscriber: Subscriber, answer: dict[str, Any]) -> None:
+    signals = {"tier": "deferred", "fonts": ["Arial", "Calibri"]}
+    response = await subscriber.live.client.post(
+        f"/api/v1/events/{answer['request_id']}/supplement",
+        json={"token": answer["deferred_token"], "sdk": {"platform": "web"}, "signals": signals},
+        headers={"x-api-key": subscriber.production, "origin": ORIGIN},
+    )
+    assert response.is_success, response.text
+
+
+async def _event(subscriber: Subscriber, secret: str, request_id: str) -> dict[str, Any]:
+    """As the API shows it."""
+    response = await subscriber.live.client.get(f"/api/v1/events/{request_id}", headers={"x-api-key": secret})
+    assert response.is_success, response.text
+    return response.json()
+
+
+def release() -> None:
+    """Make both files anew."""
+    schema_file(len(MIGRATIONS)).write_text(written(schema()))
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        known = trio.run(populate, folder / "made")
+        (folder / "data" / "store").mkdir(parents=True)
+        with read_only(folder / "made" / "store", live=True) as store:
+            store.copy(folder / "data" / "store", lambda: 0)
+            with store.read() as snapshot:
+                known["rows"] = {table.name: snapshot.count(table) for table in TABLES}
+        (folder / "data" / "pepper").write_bytes((folder / "made" / "pepper").read_bytes())
+        (folder / "known.json").write_text(json.dumps(known))
+        with tarfile.open(RELEASED / f"{svc.__version__}.tar.xz", "w:xz", preset=9) as archive:
+            for name in ("data", "known.json"):
+                archive.add(folder / name, name, filter=_anonymous)
+
+
+def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Without who made it and when."""
+    member.uid = member.gid = member.mtime = 0
+    member.uname = member.gname = ""
+    return member
+
+
+if __name__ == "__main__":
+    release()

@@ -1,0 +1,67 @@
+"""The schema of the store as text: what `tables.py` says of every table, so that a change of it cannot go unnoticed."""
+
+from __future__ import annotations
+
+import types
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import msgspec
+
+from svc.domain.model import ENVIRONMENTS, PLATFORMS
+from svc.domain.webhooks.records import DELIVERY_KINDS, WEBHOOK_ENVIRONMENTS
+from svc.store.codec import Key, Layout, Record
+from svc.store.tables import META, TABLES
+
+
+def schema() -> dict[str, Any]:
+    """Tables with the layout of their keys and what their values are; the fields of records in their order; the
+    lists whose places stand in keys; and the bytes under one key.
+    """
+    records: dict[str, list[str]] = {}
+    return {
+        "tables": {table.name: f"{_key(table.key)} -> {_value(table.value, records)}" for table in TABLES},
+        "records": records,
+        "a row": META.encode(META.key.pack("version"), 1).hex(),
+        "places": {
+            "environments": ENVIRONMENTS,
+            "platforms": PLATFORMS,
+            "webhook environments": WEBHOOK_ENVIRONMENTS,
+            "delivery kinds": DELIVERY_KINDS,
+        },
+    }
+
+
+def _key(key: Key) -> str:
+    return " ".join(filter(None, (key._fixed.format.lstrip(">"), "text" if key._text else "")))
+
+
+def _value(value: Any, records: dict[str, list[str]]) -> str:
+    if isinstance(value, Record):
+        return _kind(value._kind, records)
+    if isinstance(value, Layout):
+        return f"layout of {value._unpack.__qualname__.partition('.')[0]}"
+    return type(value).__name__
+
+
+def _kind(kind: Any, records: dict[str, list[str]]) -> str:
+    """The name of a type; records that it is made of are noted with their fields."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        if kind.__name__ not in records:
+            records[kind.__name__] = []
+            records[kind.__name__] += [_field(field, records) for field in msgspec.structs.fields(kind)]
+        return kind.__name__
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _kind(arguments[0], records)
+    if origin is Literal:
+        return " | ".join(map(repr, arguments))
+    if origin in (Union, types.UnionType):
+        return " | ".join(_kind(one, records) for one in arguments)
+    if origin is not None:
+        return f"{origin.__name__}[{', '.join(_kind(one, records) for one in arguments)}]"
+    return "..." if kind is ... else "None" if kind is types.NoneType else kind.__name__
+
+
+def _field(field: msgspec.structs.FieldInfo, records: dict[str, list[str]]) -> str:
+    has_default = field.default is not msgspec.NODEFAULT
+    return f"{field.encode_name}: {_kind(field.type, records)}" + (f" = {field.default!r}" if has_default else "")

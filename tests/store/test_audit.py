@@ -1,0 +1,220 @@
+"""The audit log in the store: one record with each change, never another, and how it is read."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Generator
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from svc.domain.audit import AUDIT_MS, Actor, AuditRecord
+from svc.domain.ids import first_id
+from svc.store.audit_views import Sought, newest
+from svc.store.codec import Record
+from svc.store.directory import open_directory
+from svc.store.snapshot import Transaction
+from svc.store.store import Store
+from svc.store.tables import AUDIT, PAST_DUE
+from svc.store.transactions.accounts import create_organization
+from svc.store.transactions.audit import audited
+from svc.store.transactions.retention import ROWS_A_STEP, over
+from svc.world import World
+from tests.store.test_invariants import found_in
+from tests.support.worlds import EPOCH_MS
+
+ROOT = Path(__file__).parents[2]
+KEY = Actor(kind="management_key", id="key_x", name="robot", role="admin", place="203.0.113.7")
+OPERATOR = Actor(kind="command_line", id="root", name=None, role=None, place="machine /dev/pts/1")
+RECORD = AuditRecord(
+    at_ms=EPOCH_MS, actor=KEY, action="issueSdkKey", organization=1, subject="key_y", change={"name": "shop"}
+)
+_places = count()
+
+
+def made_at(at_ms: int) -> UUID:
+    """An id of this time, after all others of it."""
+    return UUID(int=(at_ms << 80) + next(_places))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Generator[Store]:
+    world = World.real()
+    found = open_directory(tmp_path, world.run_sync, world.entropy, durable=False, map_bytes=16 << 20)
+
+    def prepare(transaction: Transaction) -> None:
+        for name in ("a", "b", "c"):
+            create_organization(transaction, organization_id=name, name=name, now_ms=0, rate_limit_per_s=0)
+
+    found.store.write_now([prepare])
+    yield found.store
+    found.store.close()
+
+
+def put(store: Store, at_ms: int, **fields: Any) -> UUID:
+    """One more record of this time; its id."""
+    made = msgspec.structs.replace(RECORD, at_ms=at_ms, **fields)
+    audit_id = made_at(at_ms)
+    assert store.write_now([audited(lambda _: None, audit_id, lambda _: made)]) == [None]
+    return audit_id
+
+
+def records(store: Store, limit: int = 999, **sought: Any) -> list[UUID]:
+    with store.read() as snapshot:
+        return [found.id for found in newest(snapshot, Sought(**sought), limit)]
+
+
+def change(transaction: Transaction) -> str:
+    transaction.put(PAST_DUE, (1,), 5)
+    return "changed"
+
+
+def test_a_change_and_its_record_are_one_transaction(store: Store):
+    audit_id = made_at(EPOCH_MS)
+    assert store.write_now([audited(change, audit_id, lambda _: RECORD)]) == ["changed"]
+    with store.read() as snapshot:
+        assert snapshot.has(PAST_DUE, 1)
+        assert list(snapshot.scan(AUDIT)) == [((1, audit_id.bytes), RECORD)]
+
+
+def test_a_job_that_raises_leaves_neither_a_change_nor_a_record(store: Store):
+    def fail(transaction: Transaction) -> None:
+        change(transaction)
+        raise LookupError("it may not")
+
+    (outcome,) = store.write_now([audited(fail, made_at(EPOCH_MS), lambda _: RECORD)])
+    assert isinstance(outcome, LookupError)
+    with store.read() as snapshot:
+        assert (snapshot.count(PAST_DUE), snapshot.count(AUDIT)) == (0, 0)
+
+
+def test_a_record_that_cannot_be_made_undoes_its_change(store: Store):
+    """There is no change without a record."""
+
+    def broken(_: object) -> AuditRecord:
+        raise ValueError("no record")
+
+    (outcome,) = store.write_now([audited(change, made_at(EPOCH_MS), broken)])
+    assert isinstance(outcome, ValueError)
+    with store.read() as snapshot:
+        assert (snapshot.count(PAST_DUE), snapshot.count(AUDIT)) == (0, 0)
+
+
+def test_where_nothing_was_changed_nothing_is_recorded(store: Store):
+    assert store.write_now([audited(lambda _: "no", made_at(EPOCH_MS), lambda _: None)]) == ["no"]
+    assert records(store) == []
+
+
+def test_an_id_that_has_a_record_keeps_it_whatever_comes_later(store: Store):
+    audit_id = made_at(EPOCH_MS)
+    later = msgspec.structs.replace(RECORD, subject="key_z")
+    store.write_now([audited(change, audit_id, lambda _, made=made: made) for made in (RECORD, later)])
+    with store.read() as snapshot:
+        assert [record for _, record in snapshot.scan(AUDIT)] == [RECORD]
+
+
+def test_records_of_all_organizations_are_read_newest_first(store: Store):
+    made = [put(store, EPOCH_MS + place, organization=place % 3 + 1) for place in range(12)]
+    assert records(store) == made[::-1]
+    assert records(store, limit=5) == made[:6:-1]
+    assert records(store, organization=2) == made[1::3][::-1]
+
+
+def test_within_a_millisecond_the_order_is_that_of_the_ids(store: Store):
+    made = [put(store, EPOCH_MS, organization=place % 2 + 1) for place in range(6)]
+    assert records(store) == made[::-1]
+
+
+def test_a_window_holds_its_start_and_not_its_end(store: Store):
+    made = [put(store, EPOCH_MS + place) for place in range(5)]
+    assert records(store, since_ms=EPOCH_MS + 1, until_ms=EPOCH_MS + 3) == [made[2], made[1]]
+    assert records(store, since_ms=EPOCH_MS + 4) == [made[4]]
+    assert records(store, until_ms=0) == records(store, since_ms=-5, until_ms=-1) == []
+
+
+def test_an_action_and_an_actor_are_found_by_what_they_are_exactly(store: Store):
+    by_key = put(store, EPOCH_MS)
+    by_root = put(store, EPOCH_MS + 1, actor=OPERATOR, action="svc key issue")
+    assert records(store, action="issueSdkKey") == [by_key]
+    assert records(store, action="issue") == []
+    assert records(store, actor="key_x") == records(store, actor="robot") == [by_key]
+    assert records(store, actor="root") == [by_root]
+    assert records(store, actor="root", action="issueSdkKey") == []
+
+
+def test_what_is_over_is_deleted_in_bounded_steps_and_nothing_else(store: Store):
+    kept = [put(store, EPOCH_MS + 1), put(store, EPOCH_MS), put(store, EPOCH_MS - 1, organization=2)]
+
+    def many(transaction: Transaction) -> None:
+        for _ in range(ROWS_A_STEP + 1):
+            audited(lambda _: None, made_at(EPOCH_MS - 1), lambda _: RECORD)(transaction)
+
+    store.write_now([many])
+    with store.read() as snapshot:
+        (duty,) = over(snapshot, 1, EPOCH_MS + AUDIT_MS)
+    left: list[int] = []
+    for _ in range(2):
+        store.write_now([partial(duty.step, duty.start)])
+        left.append(len(records(store)))
+    assert left == [len(kept) + 1, len(kept)]
+    assert records(store) == kept
+
+
+@pytest.mark.parametrize(
+    ("place", "record", "sentence"),
+    [
+        (
+            (1, first_id(EPOCH_MS)),
+            msgspec.structs.replace(RECORD, organization=2),
+            "is of organization 2 and lies with",
+        ),
+        ((7, first_id(EPOCH_MS)), msgspec.structs.replace(RECORD, organization=7), "organization 7, which does not ex"),
+        ((1, first_id(EPOCH_MS - 1)), RECORD, "has an id from before its own time"),
+    ],
+)
+def test_a_record_that_does_not_belong_is_told(
+    tmp_path: Path, place: tuple[int, bytes], record: AuditRecord, sentence: str
+):
+    def misplace(transaction: Transaction) -> None:
+        transaction.put(AUDIT, place, record)
+
+    (violation,) = found_in(tmp_path, misplace)
+    assert sentence in violation
+
+
+def test_an_id_that_ran_ahead_of_a_clock_set_back_breaks_nothing(tmp_path: Path):
+    ahead: Callable[[Transaction], None] = lambda txn: txn.put(AUDIT, (1, first_id(EPOCH_MS + 10**9)), RECORD)  # noqa: E731
+    assert found_in(tmp_path, ahead) == []
+
+
+def test_the_bytes_of_a_record_are_pinned():
+    record = Record(AuditRecord)
+    raw = record.encode(RECORD)
+    assert raw.hex() == (
+        "861b0000019b76daa800"  # at_ms
+        "856e6d616e6167656d656e745f6b6579656b65795f7865726f626f746561646d696e6b3230332e302e3131332e37"
+        "6b697373756553646b4b657901656b65795f79a1646e616d656473686f70"
+    )
+    assert record.decode(raw) == RECORD
+
+
+def test_the_log_is_written_in_one_place_and_deleted_in_one():
+    """Append-only: whoever names the table is named here."""
+    naming = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "svc").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and "AUDIT" in {alias.name for alias in node.names}
+    }
+    assert naming == {
+        "svc/store/transactions/audit.py",
+        "svc/store/transactions/retention.py",
+        "svc/store/audit_views.py",
+        "svc/store/invariants.py",
+        "svc/store/inspection.py",
+    }

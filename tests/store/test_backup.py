@@ -1,0 +1,516 @@
+"""Snapshots, segments, the follower and restore: what is written, what of it comes back, and what is refused."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from zlib import crc32
+
+import pytest
+
+from svc.domain.operations import Batch, pack_batch
+from svc.domain.timestamps import timestamp
+from svc.store import operations
+from svc.store.backup import segments, snapshots
+from svc.store.backup.files import exclusive
+from svc.store.backup.follower import Follower, NotResumed, Resumed, resume
+from svc.store.backup.segments import Damaged, Record, Segment, Torn, Writer, listed, records
+from svc.store.codec import Corrupted
+from svc.store.directory import Unusable
+from svc.store.migrations import MIGRATIONS, NewerStore
+from svc.store.tables import BALANCES, META
+from svc.store.transactions.accounts import create_organization
+from tests.support.backup import BackedUp, put, recorded, rows_of
+
+TIMELINE = b"t" * 16
+HOUR_MS = 3_600_000
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> BackedUp:
+    return BackedUp(tmp_path)
+
+
+def batch(at_ms: int, value: bytes = b"value") -> bytes:
+    return pack_batch(Batch(at_ms, {"balances": {b"key": value}}))
+
+
+def written(folder: Path, count: int = 4, *, apart_ms: int = 1) -> list[Segment]:
+    folder.mkdir(exist_ok=True)
+    writer = Writer(folder, TIMELINE, 0)
+    for sequence in range(1, count + 1):
+        writer.append(sequence, batch(sequence * apart_ms, b"%d" % sequence))
+    writer.close()
+    return listed(folder, TIMELINE)
+
+
+def read(segment: Segment) -> tuple[list[int], Torn | None]:
+    """(sequences, what is torn) of a last segment."""
+    found = list(records(segment, last=True))
+    torn = found.pop() if found and isinstance(found[-1], Torn) else None
+    return [record.sequence for record in found if isinstance(record, Record)], torn
+
+
+# Segments
+
+
+def test_a_segment_gives_its_batches_back(tmp_path: Path):
+    (segment,) = written(tmp_path)
+    assert segment.path.name == f"operations-{TIMELINE.hex()}-0000000000000001.log"
+    assert stat.S_IMODE(segment.path.stat().st_mode) == 0o600
+    found = [record for record in records(segment, last=False) if isinstance(record, Record)]
+    assert [(record.sequence, record.batch.changes["balances"][b"key"]) for record in found] == [
+        (1, b"1"), (2, b"2"), (3, b"3"), (4, b"4"),
+    ]  # fmt: skip
+    assert found[-1].end == segment.path.stat().st_size
+
+
+def test_the_bytes_of_a_segment_are_pinned(tmp_path: Path):
+    (segment,) = written(tmp_path, 1)
+    head = b"svc log 1" + TIMELINE + (1).to_bytes(8)
+    raw = batch(1, b"1")
+    numbers = (1).to_bytes(8) + len(raw).to_bytes(4)
+    assert segment.path.read_bytes() == head + numbers + crc32(TIMELINE + numbers).to_bytes(4) + raw
+
+
+@pytest.mark.slow
+def test_wherever_the_last_record_is_torn_the_others_are_read_and_following_goes_on(tmp_path: Path):
+    (segment,) = written(tmp_path / "whole")
+    whole = segment.path.read_bytes()
+    begins = [record.end for record in records(segment, last=True)][-2]
+    for length in range(begins + 1, len(whole)):
+        torn = tmp_path / "torn"
+        torn.mkdir()
+        copy = segment._replace(path=torn / segment.path.name)
+        copy.path.write_bytes(whole[:length])
+        assert read(copy) == ([1, 2, 3], Torn(copy.path, begins, length - begins))
+        writer, raw = segments.resume(torn, TIMELINE)
+        assert (writer.copied, raw) == (3, batch(3, b"3"))
+        writer.append(4, batch(4, b"4"))
+        writer.close()
+        assert copy.path.read_bytes() == whole
+        copy.path.unlink()
+        torn.rmdir()
+
+
+def test_zeros_that_a_power_cut_left_are_torn_too(tmp_path: Path):
+    (segment,) = written(tmp_path)
+    size = segment.path.stat().st_size
+    with segment.path.open("ab") as file:
+        file.write(bytes(5000))
+    assert read(segment) == ([1, 2, 3, 4], Torn(segment.path, size, 5000))
+
+
+def test_a_head_that_was_not_written_to_its_end_is_replaced(tmp_path: Path):
+    (segment,) = written(tmp_path, 1)
+    segment.path.write_bytes(segment.path.read_bytes()[:20])
+    assert read(segment) == ([], Torn(segment.path, 0, 20))
+    writer, raw = segments.resume(tmp_path, TIMELINE)
+    assert (writer.copied, raw) == (0, None)
+    writer.append(1, batch(1, b"1"))
+    writer.close()
+    assert read(segment) == ([1], None)
+
+
+@pytest.mark.slow
+def test_a_flipped_bit_before_the_last_record_is_refused_with_file_and_place(tmp_path: Path):
+    (segment,) = written(tmp_path)
+    whole = segment.path.read_bytes()
+    ends = [0, 33, *(record.end for record in records(segment, last=True))]
+    for place in range(ends[-2]):
+        segment.path.write_bytes(whole[:place] + bytes((whole[place] ^ 4,)) + whole[place + 1 :])
+        with pytest.raises(Damaged) as refused:
+            read(segment)
+        assert str(segment.path) in str(refused.value)
+        begins = max(end for end in ends if end <= place)
+        assert place < 33 or f"at byte {begins}:" in str(refused.value)
+
+
+def test_only_the_last_segment_of_a_timeline_may_be_torn(tmp_path: Path):
+    first, _ = written(tmp_path, 4, apart_ms=HOUR_MS // 2)
+    first.path.write_bytes(first.path.read_bytes()[:-1])
+    with pytest.raises(Damaged, match="another segment follows"):
+        list(records(first, last=False))
+
+
+def test_segments_are_begun_anew_each_hour(tmp_path: Path):
+    found = written(tmp_path, 5, apart_ms=HOUR_MS // 2)
+    assert [segment.first for segment in found] == [1, 3, 5]
+    writer, _ = segments.resume(tmp_path, TIMELINE)
+    assert writer.copied == 5
+    writer.close()
+
+
+# The follower
+
+
+def test_a_follower_copies_what_is_committed_and_the_log_is_cut_off(world: BackedUp):
+    world.follow()
+    with world.opened() as store, world.following(store) as follower:
+        world.commit(store, 3)
+        assert follower.step()
+        assert recorded(store) == [0, 1, 2, 3], "each cut is a commit; it waits for some more"
+        (segment,) = listed(world.folder)
+        assert read(segment) == ([1, 2, 3], None)
+        for _ in range(4):
+            assert follower.step()
+        assert recorded(store) == [3]
+        assert (follower.batches, follower.bytes > 100) == (3, True)
+
+
+def test_a_follower_that_was_killed_goes_on_where_its_segments_end(world: BackedUp):
+    world.follow()
+    with world.opened() as store:
+        world.commit(store, 2)
+        resumed = resume(store, world.folder)
+        assert isinstance(resumed, Resumed)
+        assert Follower(store, resumed.writer).step()
+        resumed.writer.close()  # the file alone: nothing was cut off
+        (segment,) = listed(world.folder)
+        segment.path.write_bytes(segment.path.read_bytes()[:-3])  # the batch is in the log still: it was never cut off
+        world.commit(store, 2)
+        assert recorded(store)[-1] == 4
+        with world.following(store) as follower:
+            assert follower.step()
+    assert read(segment) == ([1, 2, 3, 4], None)
+    assert world.restore(world.data.with_name("new")).batches == 4
+
+
+def test_following_begins_anew_where_it_cannot_go_on(world: BackedUp, tmp_path: Path):
+    def reason(folder: Path = world.folder) -> str:
+        with world.opened() as store:
+            resumed = resume(store, folder)
+            if not isinstance(resumed, NotResumed):
+                resumed.writer.close()
+                return "goes on"
+            return resumed.because
+
+    world.folder.mkdir()
+    assert reason() == "nobody has followed this store"
+    world.follow()
+    assert reason() == "goes on"
+    (tmp_path / "other").mkdir()
+    assert "has no snapshot that the log continues" in reason(tmp_path / "other")
+    with world.opened() as store:
+        with world.following(store) as follower:
+            world.commit(store, 3)
+            follower.step()
+        following = operations.follower(store.read().__enter__())
+        assert following is not None
+        store.change_log(partial(operations.begin, following=following))  # as a data directory that was set back
+        world.commit(store, 1)
+    assert "end at batch 3, where the log does not go on" in reason()
+    with world.opened() as store:
+        world.commit(store, 2, note="batches 2 and 3, which are others than those that were copied")
+    assert "end at batch 3, where the log does not go on" in reason()
+    (segment,) = listed(world.folder)
+    segment.path.write_bytes(b"?" + segment.path.read_bytes()[1:])
+    assert "does not begin as its name says" in reason()
+    with world.opened() as store:
+        store.change_log(partial(operations.drop, now_ms=5, because="it was too large"))
+    assert reason() == "the operation log was dropped: it was too large"
+
+
+def test_a_follower_whose_timeline_has_ended_says_so(world: BackedUp):
+    world.follow()
+    with world.opened() as store, world.following(store) as follower:
+        assert follower.step()
+        store.change_log(operations.end)
+        assert not follower.step()
+    world.follow()
+    with world.opened() as store, world.following(store) as follower:
+        store.change_log(partial(operations.drop, now_ms=5, because="it was too large"))
+        assert not follower.step()
+
+
+# Snapshots
+
+
+def test_a_snapshot_says_what_it_holds_and_is_for_its_owner_only(world: BackedUp):
+    with world.opened() as store:
+        world.commit(store, 3)
+    taken = world.snapshot()
+    assert taken.path.name == "snapshot-20260101T000004.000Z"
+    assert taken.manifest.rows["ledger"] == 3
+    assert (taken.manifest.timeline, taken.manifest.sequence, taken.manifest.pepper) == (None, None, False)
+    assert sorted(path.name for path in taken.path.iterdir()) == ["data.mdb", "manifest.json"]
+    assert stat.S_IMODE(taken.path.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in taken.path.iterdir()} == {0o600}
+    assert snapshots.listed(world.folder) == [taken]
+
+
+def test_a_snapshot_of_a_broken_store_is_not_kept(world: BackedUp):
+    with world.opened() as store:
+        store.write_now([put(BALANCES, 1, value=5)])
+    with pytest.raises(Unusable, match="breaks an invariant, so no snapshot was kept: organization 1 has a balance"):
+        world.snapshot()
+    assert [path.name for path in world.folder.iterdir()] == [".lock"]
+
+
+def test_what_an_interrupted_backup_left_is_swept_away(world: BackedUp):
+    (world.folder / ".snapshot.partial").mkdir(parents=True)
+    (world.folder / ".snapshot.partial" / "data.mdb").write_bytes(b"half")
+    taken = world.snapshot()
+    assert sorted(path.name for path in world.folder.iterdir()) == [".lock", taken.path.name]
+
+
+def test_two_backups_at_once_and_two_stores_in_one_folder_are_refused(world: BackedUp, tmp_path: Path):
+    world.snapshot()
+    with (
+        exclusive(world.folder / ".lock", "held by this test"),
+        pytest.raises(Unusable, match="another backup is being made"),
+    ):
+        world.snapshot()
+    other = BackedUp(tmp_path / "other")
+    other.folder = world.folder
+    with pytest.raises(Unusable, match="holds backups of another store"):
+        other.snapshot()
+
+
+def test_pruning_keeps_the_newest_snapshots_and_the_segments_that_they_need(world: BackedUp):
+    world.follow()
+    names: list[str] = []
+    for _ in range(3):
+        with world.opened() as store, world.following(store) as follower:
+            world.commit(store, 2)
+            follower.step()
+        world.clock.advance(hours=2)
+        names.append(world.snapshot().path.name)
+    assert len(snapshots.listed(world.folder)) == 4
+    assert [segment.first for segment in listed(world.folder)] == [1, 3, 5]
+    before = world.rows()
+    snapshots.prune(world.folder, 2, None)
+    assert [snapshot.path.name for snapshot in snapshots.listed(world.folder)] == names[1:]
+    assert [segment.first for segment in listed(world.folder)] == [5], "the older snapshot holds all before batch 5"
+    restored = world.restore(world.data.with_name("new"), source=snapshots.listed(world.folder)[0].path,
+                             to_ms=world.clock.now_ms)  # fmt: skip
+    assert restored.batches == 2
+    assert world.rows(world.data.with_name("new")) == before
+
+
+def test_pruning_spares_the_segment_that_is_being_written(world: BackedUp):
+    world.follow()
+    with world.opened() as store, world.following(store) as follower:
+        world.commit(store)
+        follower.step()
+    (segment,) = listed(world.folder)
+    with world.opened() as store:
+        store.change_log(operations.end)
+    world.clock.advance(seconds=1)
+    world.snapshot()
+    snapshots.prune(world.folder, 1, segment.timeline)
+    assert listed(world.folder) == [segment]
+    snapshots.prune(world.folder, 1, None)
+    assert listed(world.folder) == []
+
+
+# Restore
+
+
+@pytest.mark.slow
+def test_a_store_comes_back_as_it_was_at_every_moment(world: BackedUp, tmp_path: Path):
+    states = {}
+    with world.opened() as store:
+        world.commit(store, 2)
+    world.follow()
+    for _ in range(2):
+        with world.opened() as store, world.following(store) as follower:
+            for _ in range(3):
+                states[world.clock.now_ms] = rows_of(store)
+                world.commit(store)
+                follower.step()
+        states[world.clock.now_ms] = world.rows()
+        world.snapshot()
+    assert len(states) == 8
+    for number, (moment, rows) in enumerate(states.items()):
+        directory = tmp_path / f"at-{number}"
+        restored = world.restore(directory, to_ms=moment + 999)
+        assert moment - 1000 <= restored.at_ms <= moment
+        assert world.rows(directory) == rows
+    world.restore(tmp_path / "last")
+    assert world.rows(tmp_path / "last") == rows
+
+
+def test_a_snapshot_that_is_named_itself_is_restored_as_it_was_or_carried_on(world: BackedUp, tmp_path: Path):
+    first = world.follow()
+    with world.opened() as store, world.following(store) as follower:
+        world.commit(store, 2)
+        follower.step()
+    assert world.restore(tmp_path / "as-taken", source=first.path).batches == 0
+    assert world.restore(tmp_path / "on", source=first.path, to_ms=world.clock.now_ms).batches == 2
+
+
+def test_who_is_restored_is_not_followed_and_its_log_is_empty(world: BackedUp, tmp_path: Path):
+    world.follow()
+    with world.opened() as store:
+        world.commit(store, 2)
+    world.clock.advance(seconds=1)
+    world.snapshot()  # with two batches in its log
+    world.restore(tmp_path / "new")
+    with world.opened(tmp_path / "new") as store:
+        assert recorded(store) == []
+        with store.read() as snapshot:
+            assert operations.follower(snapshot) is None
+
+
+def test_a_torn_end_is_left_out_and_told(world: BackedUp, tmp_path: Path):
+    world.follow()
+    with world.opened() as store, world.following(store) as follower:
+        world.commit(store, 3)
+        follower.step()
+        (segment,) = listed(world.folder)
+        whole = [record.end for record in records(segment, last=True)]
+    segment.path.write_bytes(segment.path.read_bytes()[:-1])
+    restored = world.restore(tmp_path / "new")
+    assert restored.batches == 2
+    assert restored.torn == Torn(segment.path, whole[1], whole[2] - whole[1] - 1)
+
+
+def test_a_damaged_middle_is_refused_and_what_is_before_it_can_be_had(world: BackedUp, tmp_path: Path):
+    world.follow()
+    with world.opened() as store, world.following(store) as follower:
+        world.commit(store, 1)
+        before, moment = rows_of(store), world.clock.now_ms
+        world.commit(store, 3)
+        follower.step()
+    (segment,) = listed(world.folder)
+    _, second, *_ = [record.end for record in records(segment, last=True)]
+    content = bytearray(segment.path.read_bytes())
+    content[second - 1] ^= 1
+    segment.path.write_bytes(content)
+    with pytest.raises(Damaged) as refused:
+        world.restore(tmp_path / "new")
+    assert str(segment.path) in str(refused.value)
+    assert f"--to {timestamp(moment)} restores what was committed before" in str(refused.value)
+    assert not (tmp_path / "new").exists()
+    world.restore(tmp_path / "new", to_ms=moment)
+    assert world.rows(tmp_path / "new") == before
+
+
+def test_a_segment_that_is_missing_is_refused(world: BackedUp, tmp_path: Path):
+    world.follow()
+    for _ in range(3):
+        with world.opened() as store, world.following(store) as follower:
+            world.commit(store)
+            follower.step()
+            world.clock.advance(hours=1)
+    listed(world.folder)[1].path.unlink()
+    with pytest.raises(Damaged, match="the segment with batch 2 is missing before"):
+        world.restore(tmp_path / "new")
+
+
+def test_batches_of_another_timeline_never_continue_a_snapshot(world: BackedUp, tmp_path: Path):
+    first = world.follow()
+    with world.opened() as store:
+        world.commit(store, 2)  # lost: nobody copied them before following began anew
+    world.clock.advance(seconds=1)
+    world.follow()
+    with world.opened() as store, world.following(store) as follower:
+        world.commit(store, 2)
+        follower.step()
+    later = world.clock.now_ms
+    assert world.restore(tmp_path / "old", source=first.path, to_ms=later).batches == 0
+    assert world.restore(tmp_path / "new", to_ms=later).batches == 2
+    assert world.rows(tmp_path / "new") == world.rows()
+
+
+def bad_directory(world: BackedUp) -> None:
+    (world.data.with_name("new")).mkdir()
+    (world.data.with_name("new") / "something").touch()
+
+
+def bad_leftover(world: BackedUp) -> None:
+    world.data.with_name("new.restoring").mkdir()
+
+
+def bad_snapshot_file(world: BackedUp) -> None:
+    file = snapshots.listed(world.folder)[0].file
+    file.write_bytes(file.read_bytes()[:-1] + b"?")
+
+
+def bad_manifest(world: BackedUp) -> None:
+    (snapshots.listed(world.folder)[0].path / "manifest.json").write_text("{}")
+
+
+def newer_manifest(world: BackedUp) -> None:
+    (snapshots.listed(world.folder)[0].path / "manifest.json").write_text('{"format": 2}')
+
+
+def newer_store(world: BackedUp) -> None:
+    file = snapshots.listed(world.folder)[0].path / "manifest.json"
+    file.write_text(file.read_text().replace('"store_version": 1', '"store_version": 99'))
+
+
+def no_snapshot(world: BackedUp) -> None:
+    snapshots.listed(world.folder)[0].path.rename(world.folder / "renamed")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "kind", "says"),
+    [
+        (bad_directory, Unusable, "is there and not empty"),
+        (bad_leftover, Unusable, "left of a restore that did not end"),
+        (bad_snapshot_file, Corrupted, "is not what its manifest says"),
+        (bad_manifest, Unusable, "is not a manifest"),
+        (newer_manifest, NewerStore, "has the form 2"),
+        (newer_store, NewerStore, "has version 99 and this program knows"),
+        (no_snapshot, Unusable, "holds no snapshot"),
+    ],
+)
+def test_what_cannot_be_restored_is_refused_and_leaves_nothing(
+    world: BackedUp, spoil: Callable[[BackedUp], None], kind: type[Exception], says: str
+):
+    world.snapshot()
+    spoil(world)
+    before = sorted(world.data.parent.rglob("*"))
+    with pytest.raises(kind, match=says):
+        world.restore(world.data.with_name("new"))
+    assert sorted(world.data.parent.rglob("*")) == before
+
+
+def test_a_moment_before_the_oldest_snapshot_is_refused(world: BackedUp, tmp_path: Path):
+    taken = world.snapshot()
+    for source in (world.folder, taken.path):
+        with pytest.raises(Unusable, match=r"was taken at 2026-01-01T00:00:01\.000Z"):
+            world.restore(tmp_path / "new", source=source, to_ms=world.clock.now_ms - 1)
+
+
+def test_a_log_that_leads_to_a_newer_store_is_refused(world: BackedUp, tmp_path: Path):
+    world.follow()
+    with world.opened() as store, world.following(store) as follower:
+        store.write_now([put(META, "version", value=len(MIGRATIONS) + 1)])
+        follower.step()
+    with pytest.raises(NewerStore):
+        world.restore(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_an_older_snapshot_is_brought_up_to_date(world: BackedUp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    taken = world.snapshot()
+    later = (*MIGRATIONS, lambda transaction: None)
+    for module in ("svc.store.store", "svc.store.reading", "svc.store.backup.restore"):
+        monkeypatch.setattr(f"{module}.MIGRATIONS", later)
+    monkeypatch.setitem(
+        __import__("svc.store.store", fromlist=["Store"]).Store.open.__kwdefaults__, "migrations", later
+    )
+    with pytest.raises(Unusable, match="older program"), snapshots.read_only(taken.file, live=False):
+        pass
+    world.restore(tmp_path / "new")
+    with world.opened(tmp_path / "new") as store, store.read() as snapshot:
+        assert snapshot.get(META, "version") == len(later)
+
+
+@pytest.mark.slow
+def test_a_large_log_is_carried_on_in_several_commits(world: BackedUp, tmp_path: Path):
+    world.follow()
+    with world.opened() as store, world.following(store) as follower:
+        for number in range(2, 60):
+            job = partial(create_organization, organization_id=f"org_{number}", name="n" * 400_000, now_ms=0,
+                          rate_limit_per_s=0)  # fmt: skip
+            assert not isinstance(store.write_now([job])[0], Exception)
+            follower.step()
+    restored = world.restore(tmp_path / "new")
+    assert restored.batches == 58
+    assert world.rows(tmp_path / "new") == world.rows()

@@ -1,0 +1,112 @@
+"""Stores of every released version under this program, and the rule that a change of the tables is a new version."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import svc
+from svc.config import Config
+from svc.domain.records import Event
+from svc.service import opened_directory
+from svc.store import views
+from svc.store.invariants import violations
+from svc.store.migrations import MIGRATIONS
+from svc.store.tables import TABLES
+from svc.store.upgrade import upgrade
+from svc.world import World
+from tests.spec.answers import BROWSER
+from tests.store.release import RELEASED, TOKEN, schema_file, unpack, written
+from tests.store.schema import _kind, schema
+from tests.support.live import live_service, report
+from tests.support.worlds import EPOCH_MS
+
+CHANGED = (
+    "the tables are not those of {file}. Is that store version released? Then append a migration, even one that has "
+    "nothing to do, since an older program must not open the new rows; else keep the file. Both ways: "
+    "python -m tests.store.release"
+)
+PASSING = {
+    "departed",
+    "erasures",
+    "following",
+    "operations",
+    "settlements",
+    "webhook_due",
+    "webhook_manual",
+    "webhook_refusals",
+    "webhook_removed_endpoints",
+}
+"""Tables of what is under way, and of a day's end: empty most of the time."""
+STORES = sorted(RELEASED.glob("*.tar.xz"))
+
+
+def test_a_change_of_the_tables_is_a_new_version_of_the_store():
+    file = schema_file(len(MIGRATIONS))
+    assert file.exists(), f"run `python -m tests.store.release` to keep what store version {len(MIGRATIONS)} is"
+    assert written(schema()) == file.read_text(), CHANGED.format(file=file.name)
+
+
+def test_the_release_notes_say_which_store_version_a_release_writes():
+    release = (Path(__file__).parents[2] / "CHANGELOG.md").read_text().partition("\n## ")[2].partition("\n## ")[0]
+    assert release.startswith(svc.__version__)
+    assert f"tore version {len(MIGRATIONS)}." in release
+
+
+def test_the_schema_tells_of_every_field_and_its_default():
+    records: dict[str, list[str]] = {}
+    _kind(Event, records)
+    assert [line.partition(":")[0] for line in records["Event"]] == list(Event.__struct_fields__)
+    assert set(schema()["tables"]) == {table.name for table in TABLES}
+
+
+def test_every_version_of_the_store_has_its_schema_and_this_release_its_store():
+    assert {file.name for file in RELEASED.glob("schema-*.json")} == {
+        schema_file(version).name for version in range(1, len(MIGRATIONS) + 1)
+    }
+    assert RELEASED / f"{svc.__version__}.tar.xz" in STORES
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", STORES, ids=lambda file: file.name.removesuffix(".tar.xz"))
+async def test_a_store_of_a_release_is_opened_with_all_that_was_in_it_and_goes_on(file: Path, tmp_path: Path):
+    directory, known = unpack(file, tmp_path)
+    world = World.real()
+    upgrade(directory, world.run_sync, map_bytes=64 << 20, program=svc.__version__, now_ms=world.now_ms)
+    with (
+        opened_directory(directory, Config(map_gib=0.0625), world, create=False) as found,
+        found.store.read() as snapshot,
+    ):
+        assert list(violations(snapshot)) == []
+        account = views.find_account(snapshot, known["organization"])
+        assert account is not None
+        assert views.balance(snapshot, account.organization.number) == known["balance"]
+    async with live_service(directory, now_ms=EPOCH_MS + 60_000) as live:
+        for event in known["events"]:
+            assert_shows(event, await get(live.client, event["request_id"], known["secret_key"]))
+        later = partial(live.identify, known["public_key"])
+        again = (await later(report(1, client_token=TOKEN), headers=BROWSER)).json()
+        assert again["visitor_id"] == known["events"][0]["visitor_id"]
+        assert again["visitor_confidence"] == 100
+        stranger = (await later(report(4))).json()
+        assert stranger["visitor_is_new"]
+
+
+async def get(client: Any, request_id: str, key: str) -> dict[str, Any]:
+    response = await client.get(f"/api/v1/events/{request_id}", headers={"x-api-key": key})
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def assert_shows(known: dict[str, Any], shown: dict[str, Any]) -> None:
+    """Later versions may add to an answer, and change nothing of it."""
+    assert {name: shown.get(name) for name in known} == known
+
+
+def test_the_store_of_this_release_has_rows_in_every_table_that_keeps_any(tmp_path: Path):
+    """So that a migration which forgets a table is noticed."""
+    rows = unpack(RELEASED / f"{svc.__version__}.tar.xz", tmp_path).known["rows"]
+    assert {name for name, count in rows.items() if not count} <= PASSING

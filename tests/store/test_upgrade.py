@@ -1,0 +1,205 @@
+"""Upgrades of a data directory: the copy before, the one transaction, and what refuses them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections import namedtuple
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import svc
+from svc.store import upgrade as upgrading
+from svc.store.backup import snapshots
+from svc.store.backup.restore import restore
+from svc.store.directory import Unusable, open_directory
+from svc.store.migrations import MIGRATIONS, Migration, NewerStore, OlderStore
+from svc.store.snapshot import Transaction
+from svc.store.steps import QUIET
+from svc.store.store import Store, StoreFull
+from svc.store.tables import BALANCES, META, STATISTICS
+from svc.store.upgrade import FOLDER, Upgraded, upgrade
+from svc.world import World
+from tests.store.release import RELEASED, unpack
+from tests.support.backup import rows_of
+
+MAP_BYTES = 64 << 20
+WORLD = World.real()
+BEFORE = len(MIGRATIONS)
+
+
+def mark(transaction: Transaction) -> None:
+    transaction.put(STATISTICS, (7,), b"migrated")
+
+
+def breaks(transaction: Transaction) -> None:
+    transaction.put(BALANCES, (1,), 1)
+    raise RuntimeError("half way")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data directory of the present release."""
+    return unpack(RELEASED / f"{svc.__version__}.tar.xz", tmp_path).directory
+
+
+def upgraded(data: Path, *migrations: Migration, **options: Any) -> Upgraded | None:
+    """With a program that knows these migrations beside its own."""
+    return upgrade(
+        data,
+        WORLD.run_sync,
+        program="9.9",
+        now_ms=lambda: 99,
+        **{"map_bytes": MAP_BYTES, "migrations": (*MIGRATIONS, *migrations), **options},
+    )
+
+
+def contents(path: Path, *migrations: Migration) -> dict[str, list[Any]]:
+    store = Store.open(path, WORLD.run_sync, map_bytes=MAP_BYTES, migrations=(*MIGRATIONS, *migrations), upgrade=False)
+    try:
+        return rows_of(store)
+    finally:
+        store.close()
+
+
+def test_an_older_store_is_copied_and_then_upgraded(data: Path):
+    before = contents(data / "store")
+    done = upgraded(data, mark, lambda transaction: transaction.delete(BALANCES, 1))
+    assert done == Upgraded(BEFORE, BEFORE + 2, data / FOLDER / f"version-{BEFORE}")
+    after = contents(data / "store", mark, mark)
+    assert after.pop("statistics") == [*before.pop("statistics"), ((7,), b"migrated")]
+    assert after.pop("balances") == []
+    assert before.pop("balances")
+    assert dict(after.pop("meta")) == {**dict(before.pop("meta")), ("version",): BEFORE + 2}
+    assert after == before
+
+
+def test_the_copy_is_a_snapshot_that_the_older_program_restores(data: Path, tmp_path: Path):
+    before = contents(data / "store")
+    done = upgraded(data, mark)
+    assert done is not None
+    assert done.copy is not None
+    manifest = snapshots.read(done.copy).manifest
+    assert (manifest.program, manifest.store_version, manifest.taken_at_ms) == ("9.9", BEFORE, 99)
+    assert manifest.rows["events"] == len(before["events"])
+    snapshots.check_file(snapshots.read(done.copy), QUIET)
+    again = tmp_path / "again"
+    pepper = data / "pepper"
+    restored = restore(
+        done.copy, again, to_ms=None, run_sync=WORLD.run_sync, map_bytes=MAP_BYTES, pepper_file=pepper, steps=QUIET
+    )
+    assert restored.pepper == "present"
+    assert contents(again / "store") == before
+
+
+def test_the_copy_is_for_its_owner_only(data: Path):
+    done = upgraded(data, mark)
+    assert done is not None
+    assert done.copy is not None
+    paths = [data / FOLDER, done.copy, *done.copy.iterdir()]
+    assert [oct(path.stat().st_mode & 0o077) for path in paths] == ["0o0"] * 4
+
+
+def test_a_store_of_this_version_and_none_at_all_are_left_alone(data: Path, tmp_path: Path):
+    assert upgraded(data) is None
+    assert upgraded(tmp_path / "nowhere", mark) is None
+    assert not (data / FOLDER).exists()
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_the_copy_of_the_upgrade_before_is_replaced(data: Path):
+    upgraded(data, mark)
+    upgraded(data, mark, mark)
+    assert [path.name for path in (data / FOLDER).iterdir()] == [f"version-{BEFORE + 1}"]
+
+
+def test_an_upgrade_after_going_back_keeps_what_the_store_is_now(data: Path):
+    older = data.with_name("older")
+    shutil.copytree(data, older)
+    upgraded(data, mark)
+    shutil.rmtree(data / "store")
+    shutil.copytree(older / "store", data / "store")
+    store = Store.open(data / "store", WORLD.run_sync, map_bytes=MAP_BYTES)
+    store.write_now([lambda transaction: transaction.put(BALANCES, (9,), 9)])
+    store.close()
+    done = upgraded(data, mark)
+    assert done is not None
+    assert done.copy is not None
+    assert snapshots.read(done.copy).manifest.rows["balances"] == 2
+
+
+def test_a_migration_that_fails_changes_nothing(data: Path):
+    before = contents(data / "store")
+    with pytest.raises(RuntimeError, match="half way"):
+        upgraded(data, mark, breaks)
+    assert contents(data / "store") == before
+    done = upgraded(data, mark)
+    assert done is not None
+    assert done.copy is not None
+
+
+def test_without_a_copy_none_is_kept(data: Path):
+    assert upgraded(data, mark, copy=False) == Upgraded(BEFORE, BEFORE + 1, None)
+    assert not (data / FOLDER).exists()
+
+
+def test_no_room_for_the_copy_is_refused_before_anything_is_changed(data: Path, monkeypatch: pytest.MonkeyPatch):
+    usage = namedtuple("usage", "free")  # noqa: PYI024  as the library answers
+    monkeypatch.setattr(upgrading.shutil, "disk_usage", lambda _: usage(1000))
+    before = contents(data / "store")
+    with pytest.raises(Unusable, match=r"has 0 MiB left .* `svc serve --no-snapshot` once"):
+        upgraded(data, mark)
+    assert contents(data / "store") == before
+    assert list((data / FOLDER).iterdir()) == []
+    assert upgraded(data, mark, copy=False) is not None
+
+
+def test_no_room_for_the_migration_leaves_the_store_as_it_was(data: Path):
+    def grows(transaction: Transaction) -> None:
+        for number in range(400):
+            transaction.put(STATISTICS, (number,), b"x" * 100_000)
+
+    before = contents(data / "store")
+    with pytest.raises(StoreFull):
+        upgraded(data, grows, map_bytes=8 << 20)
+    assert contents(data / "store") == before
+
+
+def test_a_newer_store_is_refused_and_no_table_made_in_it(data: Path, monkeypatch: pytest.MonkeyPatch):
+    upgraded(data, mark)
+    file = data / "store" / "data.mdb"
+    before = file.read_bytes()
+    for open_it in (upgraded, lambda path: open_directory(path, WORLD.run_sync, WORLD.entropy, map_bytes=MAP_BYTES)):
+        with pytest.raises(NewerStore, match="run the newer program"):
+            open_it(data)
+    added = type(BALANCES)("later_table", BALANCES.key, BALANCES.value)
+    monkeypatch.setattr("svc.store.store.TABLES", (META, added))
+    with pytest.raises(NewerStore):
+        open_directory(data, WORLD.run_sync, WORLD.entropy, map_bytes=MAP_BYTES)
+    assert file.read_bytes() == before
+
+
+def test_commands_refuse_an_older_store_and_leave_it_as_it_is(data: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(Store.open.__kwdefaults__, "migrations", (*MIGRATIONS, mark))
+    with pytest.raises(OlderStore, match="`svc serve` on it, which keeps a copy"):
+        open_directory(data, WORLD.run_sync, WORLD.entropy, map_bytes=MAP_BYTES)
+    monkeypatch.undo()
+    open_directory(data, WORLD.run_sync, WORLD.entropy, map_bytes=MAP_BYTES).store.close()
+
+
+def test_a_store_that_another_process_uses_is_not_upgraded(data: Path):
+    before = (data / "store" / "data.mdb").read_bytes()
+    program = "import lmdb, sys; kept = lmdb.open(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", program, str(data / "store")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"open\n"
+        with pytest.raises(Unusable, match="another process is using it"):
+            upgraded(data, mark)
+        assert (data / "store" / "data.mdb").read_bytes() == before
+        assert not (data / FOLDER).exists()
+        other.communicate()
+    assert upgraded(data, mark) is not None

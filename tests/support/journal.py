@@ -1,0 +1,118 @@
+"""Clients that keep a journal of what they were told, for comparing it with a store whose server was killed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator
+
+import httpx
+import trio
+
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, USER_AGENT, report
+from tests.support.process import Served
+
+CLIENTS = 8
+FIRST_ANSWER_S = 10
+"""For the first answer, on a machine that has other things to do."""
+
+
+class Whole(httpx.AsyncByteStream):
+    """A body in one piece. httpx's own is a generator, which nobody closes when the connection breaks under it."""
+
+    def __init__(self, body: bytes) -> None:
+        self._parts = [body]
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self._parts:
+            return self._parts.pop()
+        raise StopAsyncIteration
+
+
+class Journal:
+    """What the clients were told: idempotency key -> the request ids of its answers."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, list[str]] = {}
+        self.unanswered: list[tuple[str, int]] = []
+        self._more = trio.Event()
+
+    def note(self, key: str, request_id: str) -> None:
+        self.answers.setdefault(key, []).append(request_id)
+        self._more.set()
+
+    async def more(self) -> None:
+        """Until the next answer."""
+        self._more = trio.Event()
+        await self._more.wait()
+
+
+async def load(
+    server: Served, api_key: str, journal: Journal, round_number: int, seconds: float, *, pause_s: float = 0
+) -> None:
+    """Clients that send until the server is killed under them, so long after the first answer, and that send again what
+    was cut off before. Each waits for `pause_s` after an answer.
+    """
+    again, journal.unanswered = journal.unanswered, []
+    async with (
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", timeout=10) as client,
+        trio.open_nursery() as nursery,
+    ):
+        for number in range(CLIENTS):
+            mine = again[number::CLIENTS]
+            nursery.start_soon(_client, client, api_key, journal, f"{round_number}/{number}", mine, pause_s)
+        with trio.move_on_after(FIRST_ANSWER_S):
+            await journal.more()
+        await trio.sleep(seconds)
+        await trio.to_thread.run_sync(server.kill)
+        nursery.cancel_scope.deadline = trio.current_time() + 5
+
+
+async def _client(
+    client: httpx.AsyncClient, api_key: str, journal: Journal, name: str, again: list[tuple[str, int]], pause_s: float
+) -> None:
+    pending = list(again)
+    sent = 0
+    while True:
+        if pending:
+            key, device = pending.pop()
+        else:
+            key, device = f"{name}/{sent}", random.Random(f"{name}/{sent}").randrange(200)
+            sent += 1
+        headers = {
+            "x-api-key": api_key,
+            "origin": ORIGIN,
+            "idempotency-key": key,
+            "user-agent": USER_AGENT,
+            "x-forwarded-for": PUBLIC_ADDRESS,
+        }
+        body = {"sdk": {"platform": "web"}, "signals": report(device)}
+        try:
+            request = client.build_request("POST", "/api/v1/identify", json=body, headers=headers)
+            request.stream = Whole(request.content)
+            response = await client.send(request)
+        except httpx.TransportError:
+            journal.unanswered.extend([(key, device), *pending])
+            return
+        assert response.status_code == 200, response.text
+        journal.note(key, response.json()["request_id"])
+        await trio.sleep(pause_s)
+
+
+async def settle(server: Served, api_key: str, journal: Journal) -> None:
+    """Everything that went unanswered is sent again, and once more after its answer."""
+    left, journal.unanswered = journal.unanswered, []
+    twice = [pair for pair in left for _ in range(2)] + [(key, 0) for key in list(journal.answers)[:50]]
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", timeout=10) as client:
+        for key, device in twice:
+            headers = {
+                "x-api-key": api_key,
+                "origin": ORIGIN,
+                "idempotency-key": key,
+                "x-forwarded-for": PUBLIC_ADDRESS,
+            }
+            body = {"sdk": {"platform": "web"}, "signals": report(device)}
+            response = await client.post("/api/v1/identify", json=body, headers=headers)
+            journal.note(key, response.json()["request_id"])

@@ -1,0 +1,299 @@
+"""A service that is killed again and again under load, ten receivers that fail by seed, and what must come of it.
+
+What may live here: one run of it and the comparison at its end. How often it is killed, whoever runs it says.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import ssl
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Literal, NamedTuple
+from uuid import UUID
+
+import trio
+import trustme
+from trio.testing import wait_all_tasks_blocked
+
+from svc.cli.webhooks import judge
+from svc.domain.ids import made_at_ms
+from svc.domain.timestamps import timestamp
+from svc.domain.webhooks.envelope import identification_event_id
+from svc.domain.webhooks.lanes import ENDPOINT_SLOTS, ORGANIZATION_SLOTS
+from svc.domain.webhooks.records import Attempt
+from svc.domain.webhooks.signature import secrets_key
+from svc.store.directory import Opened, open_directory
+from svc.store.snapshot import Snapshot
+from svc.store.tables import ATTEMPTS, DELIVERIES, DUE, EVENTS
+from svc.store.transactions.webhook_endpoints import Issued, NewEndpoint, create_endpoint
+from svc.world import World
+from tests.support.journal import Journal, load, settle
+from tests.support.live import ORIGIN
+from tests.support.process import Served, run, run_json
+from tests.webhook_transport.receivers import Request, answer, read_request
+
+COMPLETED = "identification.completed"
+RECEIVERS = 10
+DRAIN_S = 600
+"""For everything to come to its end: the wait after the third failure, and room for a slow machine."""
+PAUSE_S = 0.1
+"""Of each client after an answer: ten deliveries for each have to be sent, too."""
+
+Answer = Literal["200", "500", "410", "drop"]
+Pair = tuple[int, str]
+"""(endpoint number, event id)"""
+
+_LINES: dict[Answer, bytes] = {
+    "200": answer("200 OK"),
+    "500": answer("500 Internal Server Error"),
+    "410": answer("410 Gone"),
+}
+
+
+class Arrival(NamedTuple):
+    answer: Answer
+    counted: bool
+    """Whether the attempt counts. Where a connection that was kept dies before it answers, the same attempt comes again
+    on a new one."""
+
+
+class Fickle:
+    """Ten receivers behind one port, told apart by path. What each answers is a matter of seed, event and how often."""
+
+    def __init__(self, seed: int, failing_arrivals: int) -> None:
+        self._seed = seed
+        self._failing_arrivals = failing_arrivals
+        self.secrets: dict[int, str] = {}
+        self.arrivals: dict[Pair, list[Arrival]] = {}
+        self.bodies: dict[str, bytes] = {}
+        self.faults: list[str] = []
+        self.kind = False
+        """Answer 200 from now on."""
+        self._world = World.real()
+
+    async def serve(self, tls: ssl.SSLContext, stream: trio.SocketStream) -> None:
+        """One connection, until either side ends it."""
+        secured = trio.SSLStream(stream, tls, server_side=True, https_compatible=True)
+        first = True
+        try:
+            while (request := await read_request(secured)) is not None:
+                chosen = self._hear(request, first=first)
+                first = False
+                if chosen == "drop":
+                    return
+                await secured.send_all(_LINES[chosen])
+        except (trio.BrokenResourceError, trio.ClosedResourceError, ssl.SSLError):
+            return
+        finally:
+            await trio.aclose_forcefully(stream)
+
+    def _hear(self, request: Request, *, first: bool) -> Answer:
+        place, event_id = int(request.target.strip("/")), request.headers["x-svc-event-id"]
+        at, signature = request.headers["x-svc-timestamp"], request.headers["x-svc-signature"]
+        verdict = judge([self.secrets[place]], signature, at, request.body, self._world.now_ms() // 1000)
+        if verdict != "valid":
+            self.faults.append(f"{event_id} to endpoint {place}: {verdict}")
+        if json.loads(request.body)["id"] != event_id:
+            self.faults.append(f"{event_id} to endpoint {place} has another id in its body")
+        if self.bodies.setdefault(event_id, request.body) != request.body:
+            self.faults.append(f"{event_id} to endpoint {place} has other bytes than before")
+        before = self.arrivals.setdefault((place, event_id), [])
+        chosen = self._choose(place, event_id, len(before))
+        before.append(Arrival(chosen, first or chosen != "drop"))
+        return chosen
+
+    def _choose(self, place: int, event_id: str, before: int) -> Answer:
+        if self.kind or before >= self._failing_arrivals:
+            return "200"
+        drawn = random.Random(f"{self._seed}/{place}/{event_id}/{before}").random()
+        return "200" if drawn < 0.7 else "500" if drawn < 0.85 else "drop" if drawn < 0.96 else "410"
+
+
+class Outcome(NamedTuple):
+    """What came of a run. `faults` is what must not be, each as a sentence."""
+
+    kills: int
+    acknowledged: int
+    """Identifications that a client was told of."""
+    events: int
+    deliveries: int
+    failed: int
+    """Of these, listed as such before they were recovered."""
+    recovered: int
+    duplicates: int
+    """Arrivals of attempts that the log does not know: what was in flight at a kill."""
+    most_in_flight: int
+    """Of these, at one kill."""
+    faults: list[str]
+
+
+class Killed:
+    """One run, over a fresh data directory."""
+
+    def __init__(self, directory: Path, seed: int, failing_arrivals: int, tell: Callable[[str], None]) -> None:
+        self.data = directory / "data"
+        self.fickle = Fickle(seed, failing_arrivals)
+        self.journal = Journal()
+        self.api_key = ""
+        self._directory = directory
+        self._chance = random.Random(seed)
+        self._tell = tell
+        self._unknown = Counter[Pair]()
+        self._most_in_flight = 0
+        self.faults: list[str] = []
+
+    async def run(self, kills: int) -> Outcome:
+        authority = trustme.CA()
+        authority.cert_pem.write_to_path(self._directory / "ca.pem")
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        authority.issue_cert("127.0.0.1").configure_cert(tls)
+        async with trio.open_nursery() as nursery:
+            (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+            nursery.start_soon(trio.serve_listeners, partial(self.fickle.serve, tls), [listener])
+            self._set_up(listener.socket.getsockname()[1])
+            for number in range(kills):
+                await self._kill(number)
+            outcome = await self._end(kills)
+            nursery.cancel_scope.cancel()
+        return outcome
+
+    def _set_up(self, port: int) -> None:
+        organization = run_json(
+            "org", "create", "shop", "--credit-usd", "100000", "--rate-limit", "0", "--data", str(self.data)
+        )
+        key = ("--kind", "public", "--environment", "production", "--origin", ORIGIN, "--data", str(self.data))
+        self.api_key = run_json("key", "issue", organization["organization_id"], *key)["secret"]
+        found = self._open()
+        for place in range(1, RECEIVERS + 1):
+            url = f"https://127.0.0.1:{port}/{place}"
+            new = NewEndpoint(id=endpoint_id(place), url=url, description="", environment="live", events=(COMPLETED,))
+            job = partial(create_endpoint, number=1, new=new, secrets_key=secrets_key(found.pepper), now_ms=0)
+            (issued,) = found.store.write_now([job])
+            assert isinstance(issued, Issued)
+            assert issued.registered.lane.endpoint == place
+            self.fickle.secrets[place] = issued.secret
+        found.store.close()
+
+    @asynccontextmanager
+    async def _served(self) -> AsyncGenerator[Served]:
+        settings = {
+            "SVC_WEBHOOK_ALLOW_NETWORKS": "127.0.0.0/8",
+            "SVC_WEBHOOK_CA_FILE": str(self._directory / "ca.pem"),
+        }
+        server = await trio.to_thread.run_sync(partial(Served, self.data, **settings))
+        try:
+            yield server
+        finally:
+            with trio.CancelScope(shield=True):
+                await trio.to_thread.run_sync(server.kill)  # nothing, where it has ended
+
+    async def _kill(self, number: int) -> None:
+        seconds = self._chance.uniform(0.2, 1.5)
+        async with self._served() as server:
+            await load(server, self.api_key, self.journal, number, seconds, pause_s=PAUSE_S)
+        await wait_all_tasks_blocked(0.05)  # what it had sent has arrived
+        found = self._open()
+        with found.store.read() as snapshot:
+            unknown = self._unlogged(snapshot)
+        found.store.close()
+        in_flight, self._unknown = unknown - self._unknown, unknown
+        of_one = Counter(place for place, _ in in_flight.elements())
+        self._most_in_flight = max(self._most_in_flight, in_flight.total())
+        if in_flight.total() > ORGANIZATION_SLOTS or max(of_one.values(), default=0) > ENDPOINT_SLOTS:
+            self.faults.append(f"kill {number + 1} had more in flight than there are slots: {dict(of_one)}")
+        self._tell(f"kill {number + 1}: {len(self.journal.answers)} acknowledged, {in_flight.total()} in flight")
+
+    async def _end(self, kills: int) -> Outcome:
+        """A last start, in which everything comes to its end; then what has failed is recovered beside the service."""
+        async with self._served() as server:
+            await settle(server, self.api_key, self.journal)
+            found = self._open()
+            failed = _ended_failed(await self._drained(found))
+            self._tell(f"{len(failed)} deliveries are listed as failed; recovering them")
+            self.fickle.kind = True
+            recovered = await self._recover(failed)
+            left = _ended_failed(await self._drained(found))
+            self.faults += [f"{event_id} to {place} was recovered and has not arrived" for place, event_id in left]
+            with found.store.read() as snapshot:
+                events, deliveries = snapshot.count(EVENTS), snapshot.count(DELIVERIES)
+            found.store.close()
+            if await trio.to_thread.run_sync(server.terminate) != 0:
+                self.faults.append("the service did not end well")
+        await trio.to_thread.run_sync(partial(run, "check", "--data", str(self.data)))
+        return Outcome(
+            kills=kills,
+            acknowledged=len(self.journal.answers),
+            events=events,
+            deliveries=deliveries,
+            failed=len(failed),
+            recovered=recovered,
+            duplicates=self._unknown.total(),
+            most_in_flight=self._most_in_flight,
+            faults=self.faults + self.fickle.faults,
+        )
+
+    async def _drained(self, found: Opened) -> dict[Pair, str]:
+        """The state of every delivery when nothing is on its way any more, compared with what everybody else says."""
+        with trio.fail_after(DRAIN_S):
+            while True:
+                with found.store.read() as snapshot:
+                    if not snapshot.count(DUE):
+                        return self._compared(snapshot)
+                await trio.sleep(0.1)
+
+    async def _recover(self, failed: list[Pair]) -> int:
+        """By the command line, beside the running service; how many it says."""
+        recovered = 0
+        since = timestamp(min((made_at_ms(UUID(event_id).bytes) for _, event_id in failed), default=0))
+        for place in sorted({place for place, _ in failed}):
+            command = ("webhook", "recover", endpoint_id(place), "--since", since, "--data", str(self.data))
+            recovered += (await trio.to_thread.run_sync(partial(run_json, *command)))["recovered"]
+        return recovered
+
+    def _compared(self, snapshot: Snapshot) -> dict[Pair, str]:
+        stored = [UUID(bytes=request_id) for (_, request_id), _ in snapshot.scan(EVENTS)]
+        for key, request_ids in self.journal.answers.items():
+            if not {UUID(request_id) for request_id in request_ids} <= set(stored):
+                self.faults.append(f"the identification that answered {key} is missing")
+        states = {
+            (place, str(UUID(bytes=event_id))): delivery.state
+            for (_, place, event_id, _), delivery in snapshot.scan(DELIVERIES, 1)
+        }
+        attempts = [attempt for _, attempt in snapshot.scan(ATTEMPTS)]
+        listed = {_pair(attempt) for attempt in attempts if attempt.status == "failed"}
+        events = [str(identification_event_id(COMPLETED, request_id)) for request_id in stored]
+        for pair in product(range(1, RECEIVERS + 1), events):
+            answers = {arrival.answer for arrival in self.fickle.arrivals.get(pair, ())}
+            state = states.get(pair, "missing")
+            if not (state == "delivered" and "200" in answers) and not (state == "failed" and pair in listed):
+                self.faults.append(f"{pair[1]} to endpoint {pair[0]} is {state}, and was answered {answers}")
+        again = self._unlogged(snapshot) - self._unknown
+        self.faults += [f"{event_id} arrived at endpoint {place} again without a kill" for place, event_id in again]
+        return states
+
+    def _unlogged(self, snapshot: Snapshot) -> Counter[Pair]:
+        """Arrivals of attempts that the log does not know."""
+        arrived = {pair: sum(one.counted for one in arrivals) for pair, arrivals in self.fickle.arrivals.items()}
+        return Counter(arrived) - Counter(_pair(attempt) for _, attempt in snapshot.scan(ATTEMPTS))
+
+    def _open(self) -> Opened:
+        world = World.real()
+        return open_directory(self.data, world.run_sync, world.entropy)
+
+
+def endpoint_id(place: int) -> str:
+    return f"whk_{place:020}"
+
+
+def _pair(attempt: Attempt) -> Pair:
+    return attempt.endpoint, str(UUID(bytes=attempt.event_id))
+
+
+def _ended_failed(states: dict[Pair, str]) -> list[Pair]:
+    return [pair for pair, state in states.items() if state == "failed"]

@@ -1,0 +1,412 @@
+"""The documentation holds: what is generated is up to date and complete, links lead somewhere, commands exist, and what
+is shown to be copied runs, through a real service.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import trio
+
+from svc.cli import program
+from svc.cli.reference import PAGES
+from svc.config import Config
+from svc.http.routes import ROUTES
+from tests.support.live import ORIGIN, Live, live_service, report
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+MARKDOWN = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "ops").rglob("*.md")])
+FENCED = re.compile(r"^```(?P<kind>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def blocks(page: str, kind: str) -> list[str]:
+    return [found["text"] for found in FENCED.finditer((DOCS / page).read_text()) if found["kind"] == kind]
+
+
+def block(page: str, kind: str, containing: str) -> str:
+    (found,) = [text for text in blocks(page, kind) if containing in text]
+    return found
+
+
+def prose(path: Path) -> str:
+    """Without what stands in code blocks, whose brackets and marks are no links and headings."""
+    return FENCED.sub("", path.read_text())
+
+
+# What is generated
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_generated_page_is_the_one_that_the_program_writes(name: str):
+    written = (DOCS / f"{name}.md").read_text()
+    assert written == PAGES[name](program), f"write it anew: svc reference {name} > docs/{name}.md"
+
+
+def test_every_setting_is_documented_and_says_what_it_does():
+    rows = {
+        cells[1].strip("` "): cells[-2].strip()
+        for line in (DOCS / "configuration.md").read_text().splitlines()
+        if len(cells := re.split(r"(?<!\\)\|", line)) > 5
+    }
+    for name in Config.__struct_fields__:
+        assert rows.get(name), f"{name} has no docstring below it"
+
+
+def all_commands() -> Iterator[tuple[str, click.Command]]:
+    def below(path: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+        yield path, command
+        if isinstance(command, click.Group):
+            for name, inner in command.commands.items():
+                yield from below(f"{path} {name}", inner)
+
+    yield from below("svc", program)
+
+
+def test_every_command_and_every_option_is_documented_and_has_a_help():
+    page = (DOCS / "commands.md").read_text()
+    sections = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
+    for path, command in all_commands():
+        if path == "svc":
+            continue
+        assert command.help, path
+        for param in command.params:
+            if isinstance(param, click.Option):
+                assert param.help, f"{path} {param.opts[0]}"
+                assert param.opts[0] in sections[path], f"{path} {param.opts[0]}"
+
+
+def test_every_route_is_documented():
+    page = (DOCS / "api.md").read_text()
+    for route in ROUTES:
+        for under in route.under:
+            assert f"`{route.method} {under}{route.path}`" in page
+
+
+# What is written
+
+
+def anchors(path: Path) -> set[str]:
+    """Of the headings, as code hosts make them."""
+    found: set[str] = set()
+    for heading in re.findall(r"^#+ +(.+?) *$", prose(path), re.MULTILINE):
+        words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
+        anchor = re.sub(r"[^\w -]", "", words.lower()).replace(" ", "-")
+        twin = next(number for number in range(100) if (f"{anchor}-{number}" if number else anchor) not in found)
+        found.add(f"{anchor}-{twin}" if twin else anchor)
+    return found
+
+
+@pytest.mark.parametrize("path", MARKDOWN, ids=name_of)
+def test_every_link_to_a_file_or_a_heading_leads_there(path: Path):
+    links = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", prose(path)))
+    for link in links:
+        if re.match(r"[a-z]+:", link):
+            continue
+        file, _, anchor = link.partition("#")
+        target = (path.parent / file).resolve() if file else path
+        assert target.exists(), f"{name_of(path)}: {link} is not there"
+        if anchor:
+            assert anchor in anchors(target), f"{name_of(path)}: {link} has no such heading"
+
+
+def test_every_page_is_in_the_index():
+    index = (DOCS / "README.md").read_text()
+    missing = [path.name for path in DOCS.glob("*.md") if path.name != "README.md" and f"({path.name})" not in index]
+    assert missing == []
+
+
+def written_commands() -> Iterator[tuple[str, str]]:
+    """(page, command) of whatever calls `svc`: in code blocks, whole lines; in the text, what is set as code."""
+    for path in MARKDOWN:
+        if path.name == "CHANGELOG.md" or (path.parent == DOCS and path.stem in PAGES):
+            continue
+        text = path.read_text()
+        for found in FENCED.finditer(text):
+            if found["kind"].startswith(("sh", "console")):
+                for line in found["text"].replace("\\\n", " ").splitlines():
+                    for part in re.split(r"&&|\||;", line.split(" # ")[0]):
+                        if call := re.match(r"\s*(?:\$ )?(?:[A-Z_]+=\S* )*(?:sudo -u \w+ )?(svc .+?)\s*$", part):
+                            yield name_of(path), call[1]
+        for call in re.findall(r"`(svc [a-z][^`\n]*)`", prose(path)):
+            yield name_of(path), call
+
+
+def problem_with(call: str) -> str | None:
+    """What is not there of a command line; words in capitals and what is left out (`...`) stand for anything."""
+    command: click.Command = program
+    words = shlex.split(re.sub(r"\[|\]", " ", call))[1:]
+    while words and isinstance(command, click.Group):
+        name = words.pop(0)
+        if name in ("...", "--version", "--help"):
+            return None
+        if name not in command.commands:
+            return f"there is no {name!r}"
+        command = command.commands[name]
+    known = {option for param in command.params for option in (*param.opts, *param.secondary_opts)} | {"--help"}
+    unknown = [word for word in words if word.startswith("--") and word.partition("=")[0] not in known]
+    return f"no option {unknown[0]}" if unknown else None
+
+
+def test_every_command_that_is_written_exists_with_its_options():
+    wrong = [(page, call, problem) for page, call in written_commands() if (problem := problem_with(call))]
+    assert wrong == []
+    assert len(list(written_commands())) > 30, "they are looked for in vain"
+
+
+def test_a_command_that_is_not_there_is_noticed():
+    assert problem_with("svc key isue ORG") is not None
+    assert problem_with("svc key issue ORG --knd secret") is not None
+    assert problem_with("svc key issue ORG --kind secret [--name N]") is None
+
+
+# What is shown to be copied
+
+PATIENCE_S = 60
+
+
+def free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return listening.getsockname()[1]
+
+
+class Shell:
+    """Somebody who follows the quick start: a folder, the programs, and what was put down of their output."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port, self.receiver = free_port(), free_port()
+        outside = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
+        programs = Path(sys.executable).parent
+        self.environment = {**outside, "PATH": f"{programs}:{outside['PATH']}", "HOME": str(folder)}
+
+    def here(self, text: str) -> str:
+        """With ports of this test's own, since others run beside it."""
+        text = text.replace("127.0.0.1:8080", f"127.0.0.1:{self.port}").replace(":8443", f":{self.receiver}")
+        text = text.replace("svc dev", f"svc dev --bind 127.0.0.1:{self.port}")
+        return text.replace("svc webhook listen", f"svc webhook listen --bind 127.0.0.1:{self.receiver}")
+
+    def run(self, text: str) -> str:
+        """A block, to its end."""
+        done = subprocess.run(
+            ["bash", "-eu", "-o", "pipefail", "-c", self.here(text)],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def read(self, file: str) -> Any:
+        return json.loads((self.folder / file).read_text())
+
+    @contextmanager
+    def serving(self, text: str) -> Iterator[subprocess.Popen[str]]:
+        """A block that goes on until Ctrl-C."""
+        process = subprocess.Popen(
+            ["bash", "-c", self.here(text)],
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+        )
+        end = partial(os.killpg, process.pid)
+        too_long = threading.Timer(PATIENCE_S, end, [signal.SIGKILL])
+        too_long.start()
+        try:
+            yield process
+        finally:
+            too_long.cancel()
+            if process.poll() is None:
+                end(signal.SIGINT)
+            process.communicate(timeout=PATIENCE_S)
+
+
+def read_until(process: subprocess.Popen[str], word: str) -> str:
+    assert process.stdout is not None
+    seen = ""
+    for line in process.stdout:
+        seen += line
+        if word in line:
+            return seen
+    raise AssertionError(f"it ended without {word!r}:\n{seen}")
+
+
+@pytest.mark.slow
+def test_the_quick_start_runs_as_it_stands(tmp_path: Path):
+    shell = Shell(tmp_path)
+    listen, dev = blocks("quickstart.md", "sh serves")
+    with shell.serving(listen) as receiver:
+        read_until(receiver, "SVC_WEBHOOK_CA_FILE")
+        with shell.serving(dev) as service:
+            shown = read_until(service, "Ctrl-C")
+            printed = dict(re.findall(r"^  (public|secret|management) +(svc_\S+)$", shown, re.MULTILINE))
+            organization = re.search(r"Organization (org_\w+);", shown)
+            assert organization
+            assert "svc_pk_us_development_" in block("quickstart.md", "sh", "PUBLIC=")
+            shell.environment |= {name.upper(): key for name, key in printed.items()} | {
+                "AT": f"http://127.0.0.1:{shell.port}/api/v1",
+                "ORG": organization[1],
+            }
+            for step in blocks("quickstart.md", "sh run"):
+                shell.run(step)
+            arrived = read_until(receiver, "identification.completed")
+            assert "not checked" in arrived
+    answer, again, event = shell.read("answer.json"), shell.read("again.json"), shell.read("event.json")
+    assert answer["visitor_is_new"]
+    assert shell.read("duplicate.json") == {"request_id": answer["request_id"], "duplicate": True}
+    assert again["visitor_id"] == answer["visitor_id"] == event["visitor_id"]
+    assert 0 < again["visitor_confidence"] < 100
+    assert (event["tag"], event["document"]["sdk"]) == ("signup-42", {"platform": "web", "version": "1.0"})
+    (shown,) = blocks("quickstart.md", "json")
+    made_up = {name: answer[name] for name in ("request_id", "deferred_token", "visitor_id")}
+    assert json.loads(shown) | made_up == answer, "the page shows another answer than comes"
+    assert shell.read("endpoint.json")["secret"].startswith("svc_whsec_")
+
+
+def node() -> str:
+    path = shutil.which("node")
+    if path is None:
+        pytest.skip("needs node, which is not on this machine")
+    return path
+
+
+async def in_node(folder: Path, script: str) -> Any:
+    (folder / "main.mjs").write_text(script)
+    done = await trio.run_process([node(), "main.mjs"], cwd=folder, capture_stdout=True)
+    return json.loads(done.stdout)
+
+
+PAGE = """
+import { identify, sendDeferred } from "./identify.mjs";
+const stored = new Map();
+const getItem = (name) => stored.get(name) ?? null, setItem = (name, text) => stored.set(name, text);
+globalThis.localStorage = { getItem, setItem };
+const sent = globalThis.fetch;
+let losing = 0, sendings = 0;
+globalThis.fetch = async (url, options) => {
+  sendings += 1;
+  const answer = await sent(url, { ...options, headers: { ...options.headers, origin: ORIGIN } });
+  if (losing-- > 0) { await answer.text(); throw new TypeError("the answer was lost"); }
+  return answer;
+};
+const one = { url: URL, key: KEY, collect: async () => (REPORT), tag: "signup" };
+const first = await identify(one);
+const second = await identify(one);
+losing = 2;
+const lost = await identify(one);
+const deferred = await sendDeferred({ ...one, answer: second, signals: { slow: 1 } });
+sendings = 0;
+const refused = await identify({ ...one, key: KEY + "x" }).then(() => "not refused", (error) => error.message);
+const refusedAfter = sendings;
+delete globalThis.localStorage;
+const without = await identify(one);
+const token = stored.get("visitor_token");
+console.log(JSON.stringify({ first, second, lost, deferred, refused, refusedAfter, without, token }));
+"""
+
+
+@pytest.mark.slow
+async def test_the_page_of_the_frontend_guide_identifies_retries_and_keeps_its_token(tmp_path: Path):
+    (tmp_path / "identify.mjs").write_text(block("frontend.md", "javascript", "function clientToken"))
+    async with live_service(tmp_path / "data") as live:
+        key = live.issue()[1]
+        await live.identify(key, report(2))  # the first one loads patterns, for longer than a page may wait
+        values = {"ORIGIN": ORIGIN, "URL": live.url, "KEY": key, "REPORT": report()}
+        script = re.sub(r"\b(ORIGIN|URL|KEY|REPORT)\b", lambda name: json.dumps(values[name[1]]), PAGE)
+        told = await in_node(tmp_path, script)
+        events = dict(live.events())
+    assert told["second"]["visitor_id"] == told["first"]["visitor_id"]
+    assert told["second"]["visitor_confidence"] == 100
+    assert told["lost"] == {"request_id": told["lost"]["request_id"], "duplicate": True}
+    assert len(events) == 5, "a lost answer made another event, or none"
+    assert events[told["lost"]["request_id"]].visitor_id == told["first"]["visitor_id"]
+    assert told["deferred"]["request_id"] == told["second"]["request_id"]
+    assert (told["refused"], told["refusedAfter"]) == ("identification failed: 401", 1)
+    assert re.fullmatch("[0-9a-f]{32}", told["token"])
+    assert told["without"]["identifiable"]
+
+
+@pytest.mark.slow
+async def test_the_checks_of_the_backend_guide_refuse_what_is_not_of_this_action(tmp_path: Path):
+    async with live_service(tmp_path / "data") as live:
+        request_id = (await live.identify(live.issue()[1], tag="signup")).json()["request_id"]
+        secret = live.issue("secret")[1]
+        now = datetime.fromtimestamp(live.clock.now_ms / 1000, UTC)
+        right = {"id": request_id, "now": now, "origin": ORIGIN, "ip": "127.0.0.1", "tag": "signup"}
+        cases: list[tuple[dict[str, Any], str | None]] = [
+            ({**right, "id": "019b76da-a800-7000-8000-000000000000"}, "no such identification"),
+            ({**right, "id": "../../healthz"}, "no such identification"),
+            ({**right, "now": now + timedelta(minutes=6)}, "too old"),
+            ({**right, "now": now - timedelta(minutes=6)}, "too old"),
+            ({**right, "origin": "https://other.example"}, "another site"),
+            ({**right, "ip": "81.2.69.160"}, "another address"),
+            ({**right, "tag": "payment"}, "another action"),
+            (right, None),
+            (right, "used before"),
+        ]
+        expected = [says for _, says in cases]
+        assert await in_python(live, secret, [case for case, _ in cases]) == expected
+        assert await in_javascript(live, secret, [case for case, _ in cases], tmp_path) == expected
+
+
+async def in_python(live: Live, secret: str, cases: list[dict[str, Any]]) -> list[str | None]:
+    names: dict[str, Any] = {}
+    exec(compile(block("backend.md", "python", "def read_event"), "docs/backend.md", "exec"), names)
+    used: set[str] = set()
+
+    def is_first_use(request_id: str) -> bool:
+        is_new = request_id not in used
+        used.add(request_id)
+        return is_new
+
+    said: list[str | None] = []
+    for case in cases:
+        given = {name: case[name] for name in ("now", "origin", "ip", "tag")}
+        event = await trio.to_thread.run_sync(names["read_event"], live.url, secret, case["id"])
+        said.append(names["what_is_wrong"](event, **given, is_first_use=is_first_use))
+    return said
+
+
+async def in_javascript(live: Live, secret: str, cases: list[dict[str, Any]], folder: Path) -> list[str | None]:
+    (folder / "backend.mjs").write_text(block("backend.md", "javascript", "function readEvent"))
+    given = [{**case, "now": round(case["now"].timestamp() * 1000)} for case in cases]
+    return await in_node(
+        folder,
+        f"""
+        import {{ readEvent, whatIsWrong }} from "./backend.mjs";
+        const used = new Set(), said = [];
+        const isFirstUse = async (id) => !used.has(id) && Boolean(used.add(id));
+        for (const one of {json.dumps(given)}) {{
+          said.push(await whatIsWrong(await readEvent("{live.url}", "{secret}", one.id), {{ ...one, isFirstUse }}));
+        }}
+        console.log(JSON.stringify(said));
+        """,
+    )

@@ -1,0 +1,269 @@
+"""The fronts of `ops/fronts`: each as the real program, where it is installed, before a real `svc serve`."""
+
+from __future__ import annotations
+
+import getpass
+import http.client
+import json
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from svc.cli.keys import issue_key
+from svc.cli.organizations import create_organization
+from svc.store.directory import open_directory
+from svc.world import World
+from tests.support.certificates import Files
+from tests.support.live import ORIGIN, USER_AGENT, report
+from tests.support.process import Served
+
+pytestmark = pytest.mark.slow
+
+FRONTS = Path(__file__).parents[1] / "ops" / "fronts"
+VISITOR = "127.0.0.2"
+"""Another address of this machine than 127.0.0.1, from which the front asks and which is trusted."""
+MISMATCH = "vpn_os_mismatch"
+PATIENCE_S = 20
+
+
+class Front(NamedTuple):
+    """How a front is tried: its file, what in it is of another machine, and how it is started."""
+
+    file: str
+    here: Callable[[Files, int, int], dict[str, str]]
+    command: Callable[[Path, Path], list[str]]
+    around: Callable[[Path, str], str]
+
+
+def paths(files: Files) -> dict[str, str]:
+    return {"/etc/ssl/svc/fullchain.pem": str(files.certfile), "/etc/ssl/svc/privkey.pem": str(files.keyfile)}
+
+
+def nginx_around(folder: Path, text: str) -> str:
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    folders = "".join(f"{kind}_temp_path {folder / kind};" for kind in kinds)
+    return (
+        f"user {getpass.getuser()};daemon off;worker_processes 1;pid {folder / 'pid'};error_log stderr;events {{}}\n"
+        f"http {{ access_log off;{folders}\n{text}}}"
+    )
+
+
+TRIED = {
+    "nginx": Front(
+        "nginx.conf",
+        lambda files, port, upstream: {
+            "listen 443": f"listen 127.0.0.1:{port}",
+            "127.0.0.1:8080": f"127.0.0.1:{upstream}",
+            **paths(files),
+        },
+        lambda folder, file: ["nginx", "-p", str(folder), "-e", "stderr", "-c", str(file)],
+        nginx_around,
+    ),
+    "haproxy": Front(
+        "haproxy.cfg",
+        lambda files, port, upstream: {
+            "bind :443": f"bind 127.0.0.1:{port}",
+            "svc 127.0.0.1:8080": f"svc 127.0.0.1:{upstream}",
+            "/etc/ssl/svc/combined.pem": str(files.combined()),
+        },
+        lambda _, file: ["haproxy", "-db", "-f", str(file)],
+        lambda _, text: text,
+    ),
+    "caddy": Front(
+        "Caddyfile",
+        lambda files, port, upstream: {
+            "id.example.com {": f"https://localhost:{port} {{",
+            "reverse_proxy 127.0.0.1:8080": f"reverse_proxy 127.0.0.1:{upstream}",
+            **paths(files),
+        },
+        lambda _, file: ["caddy", "run", "--adapter", "caddyfile", "--config", str(file)],
+        lambda _, text: "{\n\tadmin off\n\tauto_https disable_redirects\n}\n" + text,
+    ),
+}
+
+
+class Site:
+    """A service behind a front, and what a visitor of it needs."""
+
+    def __init__(self, port: int, service_port: int, trust: ssl.SSLContext, keys: dict[str, str]) -> None:
+        self.port = port
+        self.service_port = service_port
+        self.trust = trust
+        self.keys = keys
+        self.origin = f"https://localhost:{port}"
+
+    def connect(self) -> http.client.HTTPSConnection:
+        return http.client.HTTPSConnection(
+            "localhost", self.port, timeout=PATIENCE_S, context=self.trust, source_address=(VISITOR, 0)
+        )
+
+    def ask(
+        self, method: str, path: str, body: bytes | None = None, *more: tuple[str, str], **headers: str
+    ) -> tuple[int, dict[str, str], Any]:
+        client = self.connect()
+        try:
+            return send(client, method, path, body, *more, **headers)
+        finally:
+            client.close()
+
+
+def send(
+    client: http.client.HTTPConnection,
+    method: str,
+    path: str,
+    body: bytes | None = None,
+    *more: tuple[str, str],
+    **headers: str,
+) -> tuple[int, dict[str, str], Any]:
+    client.putrequest(method, f"/api/v1{path}")
+    named = [(name.replace("_", "-"), value) for name, value in headers.items()]
+    if body is not None:
+        named += [("content-type", "application/json"), ("content-length", str(len(body)))]
+    for name, value in (*named, *more):
+        client.putheader(name, value)
+    client.endheaders(body)
+    answer = client.getresponse()
+    return answer.status, {name.lower(): value for name, value in answer.getheaders()}, json.loads(answer.read())
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def made_data(directory: Path) -> dict[str, str]:
+    """A data directory, and the keys in it."""
+    world = World.real()
+    found = open_directory(directory, world.run_sync, world.entropy)
+    number = create_organization(found, world, "shop", credit=10_000_000, rate_limit=0).number
+    kinds: dict[str, dict[str, Any]] = {
+        "public": {"environment": "production", "platforms": ("web",), "allowed_origins": (ORIGIN,)},
+        "secret": {"environment": "production"},
+        "development": {"kind": "secret", "environment": "development"},
+    }
+    issued = {
+        name: issue_key(found, world, organization=number, region="us", name=name, **{"kind": name, **fields})[1]
+        for name, fields in kinds.items()
+    }
+    found.store.close()
+    return issued
+
+
+@pytest.fixture(scope="module", params=sorted(TRIED))
+def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[Site]:
+    front = TRIED[request.param]
+    if shutil.which(request.param) is None:
+        pytest.skip(f"{request.param} is not installed")
+    folder = tmp_path_factory.mktemp(request.param)
+    files = Files(folder)
+    keys = made_data(folder / "data")
+    server = Served(folder / "data", SVC_CONNECTION_OS_HEADER="x-connection-os")
+    port = free_port()
+    text = (FRONTS / front.file).read_text()
+    for there, here in front.here(files, port, server.port).items():
+        assert text.count(there) == 1, f"{front.file} says {there!r} {text.count(there)} times"
+        text = text.replace(there, here)
+    file = folder / front.file
+    file.write_text(front.around(folder, text))
+    log = (folder / "log").open("w")
+    process = subprocess.Popen(
+        front.command(folder, file),
+        stdout=log,
+        stderr=log,
+        env={"HOME": str(folder), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
+    )
+    try:
+        running = Site(port, server.port, files.client(), keys)
+        await_answer(running, process, folder / "log")
+        yield running
+    finally:
+        process.terminate()
+        process.wait(timeout=PATIENCE_S)
+        log.close()
+        assert server.terminate() == 0
+
+
+def await_answer(site: Site, process: subprocess.Popen[bytes], log: Path) -> None:
+    waiting = threading.Event()
+    for _ in range(PATIENCE_S * 10):
+        assert process.poll() is None, log.read_text()
+        try:
+            if site.ask("GET", "/readyz")[0] == 200:
+                return
+        except (OSError, ValueError):  # not listening yet, or the front has an answer of its own
+            pass
+        waiting.wait(0.1)
+    raise AssertionError(log.read_text())
+
+
+BODY = json.dumps({"sdk": {"platform": "web"}, "signals": report()}).encode()
+
+
+def identified_from(site: Site, *more: tuple[str, str]) -> str:
+    """The address that the event of an identification names."""
+    status, _, answer = site.ask(
+        "POST", "/identify", BODY, *more, x_api_key=site.keys["public"], origin=ORIGIN, user_agent="Mozilla/5.0"
+    )
+    assert status == 200, answer
+    _, _, event = site.ask("GET", f"/events/{answer['request_id']}", x_api_key=site.keys["secret"])
+    return event["ip_address"]
+
+
+def test_the_address_of_an_identification_is_the_visitors(site: Site):
+    assert identified_from(site) == VISITOR
+
+
+@pytest.mark.parametrize("spoofed", ["81.2.69.160", "81.2.69.160, 127.0.0.1", "127.0.0.1"])
+def test_an_address_that_the_visitor_claims_is_not_believed(site: Site, spoofed: str):
+    assert identified_from(site, ("x-forwarded-for", spoofed), ("X-Forwarded-For", spoofed)) == VISITOR
+
+
+def test_the_visitor_cannot_say_what_fingerprints_its_connection(site: Site):
+    claims = ("X-Connection-Os", "Linux 3.11 and newer")
+    headers = {"x_api_key": site.keys["public"], "origin": ORIGIN, "user_agent": USER_AGENT}
+    _, _, answer = site.ask("POST", "/identify", BODY, claims, **headers)
+    assert MISMATCH not in {trigger["signal"] for trigger in answer.get("triggers", ())}
+    behind = http.client.HTTPConnection("127.0.0.1", site.service_port, timeout=PATIENCE_S)
+    _, _, answer = send(behind, "POST", "/identify", BODY, claims, ("x-forwarded-for", "81.2.69.160"), **headers)
+    behind.close()
+    assert MISMATCH in {trigger["signal"] for trigger in answer.get("triggers", ())}, "the service believes its proxies"
+
+
+def test_a_page_reads_its_answer_and_another_one_is_refused(site: Site):
+    _, headers, _ = site.ask("POST", "/identify", BODY, x_api_key=site.keys["public"], origin=ORIGIN)
+    assert headers["access-control-allow-origin"] == ORIGIN
+    refused, _, _ = site.ask("POST", "/identify", BODY, x_api_key=site.keys["public"], origin="https://evil.example")
+    assert refused == 401
+
+
+def test_the_service_knows_its_own_https_origin(site: Site):
+    """Decisions 2.8: a development key from the page /docs, and from no other."""
+    assert site.ask("GET", "/events", x_api_key=site.keys["development"], origin=site.origin)[0] == 200
+    assert site.ask("GET", "/events", x_api_key=site.keys["development"], origin="https://localhost")[0] == 401
+
+
+def test_a_connection_serves_one_request_after_the_other(site: Site):
+    client = site.connect()
+    connections = set()
+    for _ in range(3):
+        assert send(client, "POST", "/identify", BODY, x_api_key=site.keys["public"], origin=ORIGIN)[0] == 200
+        assert client.sock is not None
+        connections.add(client.sock.fileno())
+    client.close()
+    assert len(connections) == 1
+
+
+def test_a_body_over_the_limit_gets_the_services_own_413(site: Site):
+    body = BODY[:-1] + b" " * (1 << 20) + b"}"
+    status, headers, answer = site.ask("POST", "/identify", body, x_api_key=site.keys["public"], origin=ORIGIN)
+    assert (status, answer["error"]["code"]) == (413, "payload_too_large")
+    assert headers["access-control-allow-origin"] == ORIGIN
+    assert site.ask("GET", "/readyz")[0] == 200

@@ -1,0 +1,155 @@
+"""What operators install the service with: unit, container, pinned libraries, and the page that says how."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import shlex
+import shutil
+import subprocess
+import tomllib
+from importlib.metadata import requires
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from svc.cli import program
+from svc.config import Config
+from svc.service import DRAIN_MARGIN_S
+
+ROOT = Path(__file__).parents[1]
+UNIT = ROOT / "ops" / "svc.service"
+CONTAINERFILE = ROOT / "ops" / "Containerfile"
+GUIDE = ROOT / "docs" / "install.md"
+SETTINGS = Config()
+
+
+class _Unit(configparser.RawConfigParser):
+    def optionxform(self, optionstr: str) -> str:
+        return optionstr
+
+
+def unit() -> dict[str, str]:
+    """[Service]; of a key that stands there twice, the last."""
+    read = _Unit(strict=False, interpolation=None, comment_prefixes="#", delimiters="=")
+    read.read(UNIT)
+    return dict(read["Service"])
+
+
+def test_the_unit_gives_the_drain_its_time_and_starts_again_after_every_end_but_a_wrong_command_line():
+    service = unit()
+    assert float(service["TimeoutStopSec"].removesuffix("s")) > SETTINGS.drain_limit_s + DRAIN_MARGIN_S
+    assert (service["Restart"], service["RestartPreventExitStatus"]) == ("always", "2")
+    assert "StartLimitIntervalSec=0" in UNIT.read_text()
+    assert int(service["LimitNOFILE"]) > 4 * SETTINGS.max_connections
+
+
+def test_the_unit_starts_a_command_that_the_program_has():
+    _, *arguments = shlex.split(unit()["ExecStart"])
+    shown = CliRunner().invoke(program, [*arguments, "--help"])
+    assert shown.exit_code == 0, shown.output
+    assert "-HUP" in unit()["ExecReload"]
+
+
+def test_the_unit_lets_the_service_write_in_its_own_directory_alone():
+    service = unit()
+    assert (service["ProtectSystem"], service["StateDirectory"]) == ("strict", "svc")
+    assert "ReadWritePaths" not in service
+    assert "SVC_DATA=/var/lib/svc" in service["Environment"]
+    assert service["User"] not in ("", "root")
+
+
+@pytest.mark.slow
+def test_systemd_reads_the_unit_and_finds_it_little_exposed(tmp_path: Path):
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("systemd-analyze is not installed")
+    copy = tmp_path / "svc.service"
+    copy.write_text(UNIT.read_text().replace("/opt/svc/bin/svc", shutil.which("true") or "/bin/true"))
+    verified = subprocess.run([analyze, "verify", "--man=no", str(copy)], capture_output=True, text=True, check=False)
+    assert (verified.returncode, [line for line in verified.stderr.splitlines() if "svc.service" in line]) == (0, [])
+    told = subprocess.run(
+        [analyze, "security", "--offline=true", "--no-pager", str(UNIT)], capture_output=True, text=True, check=False
+    )
+    exposure = re.search(r"exposure level for svc\.service: ([0-9.]+)", told.stdout)
+    assert exposure is not None, told.stdout + told.stderr
+    assert float(exposure[1]) <= 1.5
+
+
+def instructions() -> list[tuple[str, str]]:
+    """(instruction, the rest of it) of the container file, lines joined."""
+    text = re.sub(r"\\\n", " ", re.sub(r"^#.*\n", "", CONTAINERFILE.read_text(), flags=re.MULTILINE))
+    pairs = [line.partition(" ") for line in text.splitlines() if line.strip()]
+    return [(name, rest.strip()) for name, _, rest in pairs]
+
+
+def test_the_container_runs_as_nobody_special_and_keeps_its_data_in_a_volume():
+    lines = dict(instructions())
+    assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", lines["USER"])
+    names = [name for name, _ in instructions()]
+    assert names.index("USER") > max(index for index, name in enumerate(names) if name in ("RUN", "COPY"))
+    assert lines["VOLUME"] == "/data"
+    assert "SVC_DATA=/data" in lines["ENV"]
+    assert f"install -d -o svc -g svc -m 0700 {lines['VOLUME']}" in CONTAINERFILE.read_text()
+
+
+def test_the_container_is_made_of_a_short_name_and_of_files_that_are_there():
+    lines = dict(instructions())
+    assert re.fullmatch(r"[a-z]+:[a-z0-9.-]+", lines["FROM"])
+    *sources, _ = lines["COPY"].split()
+    for source in sources:
+        assert source.startswith("dist/") or (ROOT / source).is_file(), source
+    assert "wheel:" in (ROOT / "Makefile").read_text()
+
+
+def test_the_container_asks_whether_the_service_is_ready_where_it_listens():
+    lines = dict(instructions())
+    port = lines["EXPOSE"]
+    assert f"SVC_BIND=0.0.0.0:{port}" in lines["ENV"]
+    assert f"http://127.0.0.1:{port}/readyz" in lines["HEALTHCHECK"]
+    shown = CliRunner().invoke(program, [*re.findall(r'"([^"]+)"', lines["CMD"]), "--help"])
+    assert shown.exit_code == 0
+
+
+def pinned(file: Path) -> dict[str, str]:
+    """Version with its hashes, by name."""
+    text = re.sub(r"^#.*\n", "", file.read_text(), flags=re.MULTILINE)
+    entries = [entry.strip() for entry in re.split(r"\n(?=\S)", text)]
+    return {canonicalize_name(entry.partition("==")[0]): entry.partition("==")[2] for entry in entries}
+
+
+def test_what_is_installed_to_run_is_what_was_tested():
+    """`ops/requirements.lock` is all that the program needs, in the versions and with the hashes of development."""
+    running, tested = pinned(ROOT / "ops" / "requirements.lock"), pinned(ROOT / "requirements.lock")
+    assert running.items() <= tested.items()
+    assert all("--hash=sha256:" in entry for entry in running.values())
+    asked = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    needed, left = set[str](), [Requirement(text) for text in asked]
+    while left:
+        requirement = left.pop()
+        name = canonicalize_name(requirement.name)
+        extras = sorted(requirement.extras) or [""]
+        if name in needed and not requirement.extras:
+            continue
+        needed.add(name)
+        for text in requires(name) or ():
+            further = Requirement(text)
+            if further.marker is None or any(further.marker.evaluate({"extra": extra}) for extra in extras):
+                left.append(further)
+    assert set(running) == needed
+
+
+def test_the_guide_names_files_and_commands_that_are_there():
+    text = GUIDE.read_text()
+    for path in re.findall(r"\b(?:ops|docs)/[\w./-]+\w", text):
+        assert (ROOT / path).exists(), path
+    for link in re.findall(r"\]\(([\w./-]+)\)", text):
+        assert (GUIDE.parent / link).exists(), link
+    for setting in re.findall(r"\bSVC_([A-Z_]+)\b", text):
+        assert setting.lower() in Config.__struct_fields__ or setting in ("DATA", "CONFIG"), setting
+    commands = {*re.findall(r"\bsvc (serve|org|key|backup|restore|check|dev)\b", text)}
+    assert commands <= set(program.commands)
+    assert {"serve", "org", "key", "backup", "restore"} <= commands

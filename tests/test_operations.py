@@ -1,0 +1,173 @@
+"""What operators are given to watch the service with: the page of metrics, the alert rules and the dashboard.
+
+Each names only what a real scrape exports, so that none of them watches something that is not there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from svc.metrics import METRICS
+from tests.support.live import Live, live_service
+
+ROOT = Path(__file__).parents[1]
+RULES = [
+    rule
+    for group in yaml.safe_load((ROOT / "ops" / "alerts.yml").read_text())["groups"]
+    for rule in group["rules"]
+]  # fmt: skip
+DASHBOARD = json.loads((ROOT / "ops" / "grafana-dashboard.json").read_text())
+PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
+RUNBOOK = ROOT / "docs" / "runbook.md"
+
+PROMETHEUS_OWN = {"up"}
+"""What Prometheus itself makes of a scrape."""
+NAME = re.compile(r"\b(?:svc|process)_[a-z0-9_]+\b|\bup\b")
+LABEL = re.compile(r"([a-z_]+)\s*(?:=~|!~|!=|=)\s*\"")
+
+
+def expressions() -> Iterator[tuple[str, str]]:
+    """(where it stands, the expression) of every rule and panel."""
+    for rule in RULES:
+        yield rule["alert"], rule["expr"]
+    for panel in PANELS:
+        for target in panel["targets"]:
+            yield panel["title"], target["expr"]
+    for note in DASHBOARD["annotations"]["list"]:
+        yield note["name"], note["expr"]
+    for variable in DASHBOARD["templating"]["list"]:
+        if variable["type"] == "query":
+            yield variable["name"], variable["query"]["query"]
+
+
+async def scraped(live: Live) -> dict[str, set[str]]:
+    """Sample name -> its labels, of all that is exported; families without a value yet are there by name."""
+    found: dict[str, set[str]] = {}
+    for family in text_string_to_metric_families((await live.service.metrics.expose()).decode()):
+        suffixes = {"counter": ["_total"], "histogram": ["_bucket", "_count", "_sum"]}.get(family.type, [""])
+        for suffix in suffixes:
+            found.setdefault(family.name + suffix, set())
+        for sample in family.samples:
+            found.setdefault(sample.name, set()).update(sample.labels)
+    return found
+
+
+async def test_every_metric_that_an_alert_or_a_panel_names_is_exported(tmp_path: Path):
+    async with live_service(tmp_path) as live:
+        exported = await scraped(live)
+    unknown = {
+        (where, name)
+        for where, expression in expressions()
+        for name in NAME.findall(expression)
+        if name not in exported and name not in PROMETHEUS_OWN
+    }
+    assert unknown == set()
+
+
+def test_every_label_that_an_alert_or_a_panel_selects_by_is_one_of_the_metric():
+    labels = {metric.name: set(metric.labels) for metric in METRICS}
+    wrong: list[tuple[str, str, str]] = []
+    for where, expression in expressions():
+        for name, selector in re.findall(r"\b(svc_[a-z0-9_]+)\{([^}]*)\}", expression):
+            family = re.sub(r"_(total|bucket|count|sum)$", "", name)
+            known = labels[family] | {"job", "instance", "le"}
+            wrong += [(where, name, label) for label in LABEL.findall(selector) if label not in known]
+    assert wrong == []
+
+
+def test_every_metric_of_the_service_is_in_a_panel():
+    """Otherwise nobody would see it."""
+    shown = " ".join(target["expr"] for panel in PANELS for target in panel["targets"])
+    unseen = {metric.name for metric in METRICS if not re.search(rf"\b{metric.name}(_total|_bucket)?\b", shown)}
+    assert unseen == set()
+
+
+async def test_what_is_listed_is_what_is_exported_each_once_and_described(tmp_path: Path):
+    async with live_service(tmp_path) as live:
+        families = [
+            family
+            for family in text_string_to_metric_families((await live.service.metrics.expose()).decode())
+            if not family.name.startswith("process_")
+        ]
+    listed = [(metric.name, metric.kind, metric.help) for metric in METRICS]
+    assert sorted(listed) == sorted((family.name, family.type, family.documentation) for family in families)
+    assert len({metric.name for metric in METRICS}) == len(METRICS)
+
+
+def test_the_page_of_metrics_holds_every_one():
+    exposed = {"counter": "_total", "gauge": "", "histogram": ""}
+    rows = ["| metric | kind | labels | what |", "|---|---|---|---|"]
+    for metric in METRICS:
+        labels = ", ".join(f"`{label}`" for label in metric.labels)
+        rows.append(f"| `{metric.name}{exposed[metric.kind]}` | {metric.kind} | {labels} | {metric.help} |")
+    written = (ROOT / "docs" / "metrics.md").read_text()
+    found = "\n".join(line for line in written.splitlines() if line.startswith("|"))
+    assert found == "\n".join(rows), "the table is:\n" + "\n".join(rows)
+
+
+def test_an_alert_says_how_urgent_it_is_what_happens_and_what_to_do():
+    assert len({rule["alert"] for rule in RULES}) == len(RULES)
+    for rule in RULES:
+        assert rule["labels"]["severity"] in ("page", "ticket"), rule["alert"]
+        assert rule["annotations"]["summary"]
+        assert rule["annotations"]["runbook_url"] == f"docs/runbook.md#{rule['alert'].lower()}"
+
+
+@pytest.mark.skipif(not RUNBOOK.exists(), reason="there is no runbook yet")
+def test_every_alert_has_its_page_in_the_runbook():
+    headings = re.findall(r"^#+ (.+)$", RUNBOOK.read_text(), re.MULTILINE)
+    anchors = {re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+    assert {rule["alert"].lower() for rule in RULES} <= anchors
+
+
+def test_the_dashboard_begins_with_rate_errors_and_duration_and_no_two_panels_overlap():
+    assert [panel["title"] for panel in PANELS[:3]] == [
+        "Rate by route",
+        "Errors by status and code",
+        "Duration of identify",
+    ]
+    assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])
+    taken: set[tuple[int, int]] = set()
+    for panel in DASHBOARD["panels"]:
+        place = panel["gridPos"]
+        cells = {(place["x"] + x, place["y"] + y) for x in range(place["w"]) for y in range(place["h"])}
+        assert not cells & taken, panel["title"]
+        assert place["x"] + place["w"] <= 24, panel["title"]
+        taken |= cells
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="needs promtool, which comes with Prometheus")
+@pytest.mark.slow
+async def test_promtool_reads_the_rules_the_expressions_and_a_scrape(tmp_path: Path):
+    rules = [
+        {"record": f"r{number}", "expr": told(text)}
+        for number, (_, text) in enumerate(expressions())
+        if "label_" not in text
+    ]
+    panels = tmp_path / "panels.yml"
+    panels.write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": rules}]}))
+    promtool("check", "rules", ROOT / "ops" / "alerts.yml", panels)
+    promtool("test", "rules", ROOT / "ops" / "alerts-test.yml")
+    async with live_service(tmp_path / "data") as live:
+        text = await live.service.metrics.expose()
+    promtool("check", "metrics", given=text)
+
+
+def told(expression: str) -> str:
+    """A panel's expression as Grafana sends it."""
+    return expression.replace("$__rate_interval", "1m").replace("$instance", ".*")
+
+
+def promtool(*arguments: Any, given: bytes = b"") -> None:
+    done = subprocess.run(["promtool", *map(str, arguments)], input=given, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()

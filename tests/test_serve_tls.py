@@ -1,0 +1,123 @@
+"""`svc serve` with a certificate: what it refuses to start with, and how it takes up a renewed one."""
+
+from __future__ import annotations
+
+import datetime as dt
+import http.client
+import json
+import os
+import signal
+import socket
+import ssl
+import threading
+from pathlib import Path
+
+import pytest
+
+from svc.store.directory import open_directory
+from svc.world import World
+from tests.support.certificates import Files
+from tests.support.process import Served, run
+
+pytestmark = pytest.mark.slow
+
+PATIENCE_S = 20
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    world = World.real()
+    open_directory(tmp_path / "data", world.run_sync, world.entropy).store.close()
+    return tmp_path / "data"
+
+
+def settings(files: Files) -> dict[str, str]:
+    return {"SVC_TLS_CERTFILE": str(files.certfile), "SVC_TLS_KEYFILE": str(files.keyfile)}
+
+
+def shown(server: Served, files: Files) -> bytes:
+    """The certificate that a client is shown."""
+    with (
+        socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as plain,
+        files.client().wrap_socket(plain, server_hostname="localhost") as stream,
+    ):
+        certificate = stream.getpeercert(binary_form=True)
+        assert certificate is not None
+        return certificate
+
+
+def told(server: Served, event: str) -> dict[str, str]:
+    """The line of the log that says so, waited for."""
+    waiting = threading.Event()
+    for _ in range(PATIENCE_S * 20):
+        for line in list(server.log):
+            if event in line:
+                return json.loads(line)
+        waiting.wait(0.05)
+    raise AssertionError(f"{event!r} is not in\n{''.join(server.log)}")
+
+
+def test_a_client_is_answered_over_tls_by_a_real_service(data: Path, files: Files):
+    server = Served(data, **settings(files))
+    client = http.client.HTTPSConnection("localhost", server.port, timeout=PATIENCE_S, context=files.client())
+    client.request("GET", "/readyz")
+    answer = client.getresponse()
+    assert answer.status == 200
+    answer.read()
+    client.request("GET", "/healthz")
+    assert client.getresponse().status == 200
+    client.close()
+    assert server.terminate() == 0
+    assert not any("certificate" in line for line in server.log)
+
+
+def test_sighup_takes_up_a_renewed_certificate_and_keeps_the_old_one_where_the_new_one_is_wrong(
+    data: Path, files: Files
+):
+    server = Served(data, **settings(files))
+    first = shown(server, files)
+    old = files.certfile.read_bytes()
+    files.issue()
+    renewed, leaf = files.certfile.read_bytes(), files.leaf()
+    files.certfile.write_bytes(old)
+    os.kill(server.pid, signal.SIGHUP)
+    assert "is not the key of" in told(server, "was not renewed")["because"]
+    assert shown(server, files) == first
+    files.certfile.write_bytes(renewed)
+    os.kill(server.pid, signal.SIGHUP)
+    told(server, "the certificate was renewed")
+    assert shown(server, files) == leaf != first
+    assert server.terminate() == 0
+
+
+def test_a_certificate_that_has_expired_is_served_and_warned_of(data: Path, files: Files):
+    then = dt.datetime(2025, 1, 1, tzinfo=dt.UTC)
+    files.issue(not_before=then, not_after=then + dt.timedelta(days=90))
+    server = Served(data, **settings(files))
+    line = told(server, "clients refuse the certificate")
+    assert (line["level"], line["not_after"]) == ("warning", "2025-04-01T00:00:00.000Z")
+    with pytest.raises(ssl.SSLCertVerificationError, match="expired"):
+        shown(server, files)
+    assert server.terminate() == 0
+
+
+def test_sighup_does_not_end_a_service_without_a_certificate(data: Path):
+    server = Served(data)
+    os.kill(server.pid, signal.SIGHUP)
+    told(server, "speaks plain HTTP")
+    assert server.terminate() == 0
+
+
+def test_a_certificate_that_cannot_be_served_with_is_one_line_and_status_1(data: Path, files: Files):
+    serve = ["serve", "--data", str(data), "--bind", "127.0.0.1:0"]
+    certfile, keyfile = str(files.certfile), str(files.keyfile)
+    refused = run(*serve, "--certfile", certfile, status=1).stderr
+    assert refused == "svc: tls_certfile and tls_keyfile go together, and tls_keyfile is not set\n"
+    files.keyfile.write_bytes(files.authority.issue_cert("localhost").private_key_pem.bytes())
+    refused = run(*serve, "--certfile", certfile, "--keyfile", keyfile, status=1).stderr
+    assert refused == f"svc: tls_certfile, tls_keyfile: {keyfile} is not the key of the certificate in {certfile}\n"

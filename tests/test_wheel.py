@@ -1,0 +1,124 @@
+"""The wheel: built from the sources alone, installed where nothing of the checkout is, and run."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import sysconfig
+import urllib.request
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import svc
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[1]
+PAGE = "svc/http/page"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built as `make wheel` builds it, from a copy without what was built before."""
+    folder = tmp_path_factory.mktemp("wheel")
+    sources = folder / "sources"
+    shutil.copytree(ROOT / "svc", sources / "svc", ignore=shutil.ignore_patterns("__pycache__", "swagger-ui*"))
+    for name in ("pyproject.toml", "setup.py", "README.md"):
+        shutil.copy(ROOT / name, sources)
+    build = ["wheel", "--no-deps", "--no-build-isolation", "--no-index", "-w", str(folder), str(sources)]
+    pip(*build)
+    (made,) = folder.glob("*.whl")
+    return made
+
+
+@pytest.fixture(scope="module")
+def program(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`svc` in an environment of its own, beside the libraries of this one."""
+    environment = tmp_path_factory.mktemp("environment")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
+    pip("--python", str(environment / "bin" / "python"), "install", "--no-deps", "--no-index", str(wheel))
+    (site,) = environment.glob("lib/python*/site-packages")
+    # A .pth file adds a folder and does not read those in it, so that this checkout's own is not seen from there.
+    (site / "libraries.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return environment / "bin" / "svc"
+
+
+def pip(*arguments: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "--disable-pip-version-check", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SVC_", "PYTHON"))}
+    return {**kept, "SVC_METRICS_BIND": "127.0.0.1:0"}
+
+
+def test_the_wheel_holds_what_the_program_reads_and_nothing_beside_it(wheel: Path):
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        bundle = gzip.decompress(archive.read(f"{PAGE}/swagger-ui-bundle.js.gz"))
+    sources = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "svc").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert sources <= names
+    assert {name.partition("/")[0] for name in names} == {"svc", f"svc-{svc.__version__}.dist-info"}
+    assert len(bundle) > 100_000
+
+
+def test_the_installed_program_is_not_the_checkout(program: Path, tmp_path: Path):
+    python = program.with_name("python")
+    code = "import svc; print(svc.__file__)"
+    where = subprocess.run([python, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert Path(where.strip()).is_relative_to(program.parents[1])
+    told = subprocess.run([program, "--version"], capture_output=True, text=True, check=True, env=environment()).stdout
+    assert told == f"svc, version {svc.__version__}\n"
+
+
+def test_the_installed_program_goes_from_nothing_to_answers_and_a_page(program: Path, tmp_path: Path):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        bind = f"127.0.0.1:{probe.getsockname()[1]}"
+    process = subprocess.Popen(
+        [program, "dev", "--data", str(tmp_path / "data"), "--bind", bind],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=tmp_path,
+        env=environment(),
+    )
+    try:
+        assert process.stdout is not None
+        shown = ""
+        for line in process.stdout:
+            shown += line
+            if "Ctrl-C" in line:
+                break
+        assert '"visitor_is_new": true' in shown
+        assert "the same visitor" in shown
+        page = fetched(f"http://{bind}/docs")
+        assert b"swagger-ui-bundle.js" in page
+        assert len(fetched(f"http://{bind}/docs/swagger-ui-bundle.js")) > 10_000
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+    assert process.returncode == 0
+
+
+def fetched(url: str) -> bytes:
+    with urllib.request.urlopen(url, timeout=20) as answer:
+        assert answer.status == 200
+        return answer.read()

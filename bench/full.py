@@ -223,7 +223,7 @@ def small_disk(size_mib: int) -> Generator[Path]:
         try:
             yield Path(directory)
         finally:
-            subprocess.run(["umount", directory], check=True)
+            subprocess.run(["umount", "--lazy", directory], check=True)
 
 
 def main() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -34,50 +36,38 @@ def delete(number: int):
     return lambda transaction: transaction.delete(STATISTICS, number)
 
 
+def until_full(write: Callable[[int], object]) -> int:
+    """How many times it fitted."""
+    for number in count():
+        try:
+            write(number)
+        except StoreFull:
+            return number
+    raise AssertionError
+
+
 def filled(directory: Path, size: int, map_bytes: int = 2 * MIB) -> tuple[Store, int]:
     """A store into which nothing of this size fits any more, and how many did."""
     store = Store.open(directory, inline, map_bytes=map_bytes, durable=False)
-    number = 0
-    with pytest.raises(StoreFull):
-        while True:
-            store.write_now([put(number, size)])
-            number += 1
-    return store, number
+    return store, until_full(lambda number: store.write_now([put(number, size)]))
 
 
 @pytest.mark.parametrize("size", [100, 3_000, 50_000])
 def test_whatever_filled_a_store_can_be_deleted_again_row_by_row(tmp_path: Path, size: int):
-    store, count = filled(tmp_path, size)
-    assert count > 10
-    for number in range(count):
+    store, fitted = filled(tmp_path, size)
+    assert fitted > 10
+    for number in range(fitted):
         assert store.write_now([delete(number)], into_reserve=True) == [True]
     assert not any(isinstance(outcome, Exception) for outcome in store.write_now([put(0, size)]))
     store.close()
 
 
-def test_what_is_refused_leaves_the_reserve_to_deletes_however_small_it_is(tmp_path: Path):
-    """The least that can be written is refused too, and never takes what a delete needs."""
-    store, count = filled(tmp_path, 50_000)
-    least = 0
-    with pytest.raises(StoreFull):
-        while True:
-            least += 1
-            store.write_now([put(1_000 + least, 1)])
+def test_the_least_that_can_be_written_is_refused_too_before_it_takes_what_a_delete_needs(tmp_path: Path):
+    store, _ = filled(tmp_path, 50_000)
+    until_full(lambda number: store.write_now([put(1_000 + number, 1)]))
     with pytest.raises(StoreFull):
         store.write_now([lambda transaction: transaction.put(BALANCES, (1,), 1)])
     assert store.write_now([delete(0), delete(1)], into_reserve=True) == [True, True]
-    assert count > 10
-    store.close()
-
-
-def test_a_store_is_full_while_the_next_write_may_not_fit_also_after_it_was_opened_again(tmp_path: Path):
-    store, count = filled(tmp_path, 3_000)
-    assert store.is_full
-    store.close()
-    store = Store.open(tmp_path, inline, map_bytes=2 * MIB, durable=False)
-    assert store.is_full
-    store.write_now([delete(number) for number in range(count // 2)], into_reserve=True)
-    assert not store.is_full
     store.close()
 
 
@@ -94,45 +84,14 @@ def test_a_store_in_which_something_large_did_not_fit_is_full_until_something_do
     store.close()
 
 
-def test_a_small_disk_counts_as_a_small_map_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """What the disk has left is asked for at every commit; a file that could still grow within the map does not."""
-    store = Store.open(tmp_path, inline, map_bytes=64 * MIB, durable=False)
-    store.write_now([put(number, 50_000) for number in range(20)])
-    page = os.statvfs(tmp_path).f_frsize
-    real, left = os.statvfs, [8 * MIB]
-
-    def small(path: str) -> os.statvfs_result:
-        fields = list(real(path))
-        fields[2], fields[4] = 10 * MIB // page, left[0] // page
-        return os.statvfs_result(fields)
-
-    monkeypatch.setattr(os, "statvfs", small)
-    store.write_now([put(20, 10)])
-    assert not store.is_full
-    left[0] = MIB
-    assert store.is_full
-    with pytest.raises(StoreFull, match="disk is full"):
-        store.write_now([put(21, 10)])
-    store.write_now([delete(number) for number in range(20)], into_reserve=True)
-    assert not store.is_full or left[0] < 2 * MIB, "what lies unused in the file is room as well"
-    left[0] = 8 * MIB
-    store.write_now([put(21, 10)])
-    assert not store.is_full
-    store.close()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("map_mib", [2, 8])
 def test_a_store_full_of_visits_can_be_swept_and_its_visitors_erased(tmp_path: Path, map_mib: int):
     months = Months(tmp_path, visits_an_hour=8, devices=400, map_bytes=map_mib * MIB)
     store = months.found.store
-    with pytest.raises(StoreFull):
-        while True:
-            months.visit()
+    until_full(lambda _: months.visit())
     challenge = partial(issue_challenge, number=1, key_id="key_x", now_ms=months.at_ms)
-    with pytest.raises(StoreFull):
-        while True:
-            store.write_now([partial(challenge, challenge=os.urandom(32))])
+    until_full(lambda _: store.write_now([partial(challenge, challenge=os.urandom(32))]))
     with store.read() as snapshot:
         visitors = sorted({event.visitor_id for _, event in snapshot.scan(EVENTS)})
     for visitor_id in visitors[:20]:
@@ -148,7 +107,7 @@ def test_a_store_full_of_visits_can_be_swept_and_its_visitors_erased(tmp_path: P
 
 
 def test_a_job_that_is_refused_for_want_of_room_changes_nothing(tmp_path: Path):
-    store, count = filled(tmp_path, 3_000)
+    store, fitted = filled(tmp_path, 3_000)
 
     def both(transaction: Transaction) -> None:
         transaction.put(BALANCES, (1,), 5)
@@ -158,5 +117,5 @@ def test_a_job_that_is_refused_for_want_of_room_changes_nothing(tmp_path: Path):
         store.write_now([both])
     with store.read() as snapshot:
         assert snapshot.count(BALANCES) == 0
-        assert snapshot.count(STATISTICS) == count
+        assert snapshot.count(STATISTICS) == fitted
     store.close()

@@ -12,6 +12,7 @@ from importlib.resources import files
 
 import msgspec
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 
@@ -31,7 +32,10 @@ class Trust(msgspec.Struct, frozen=True, kw_only=True):
 
 def public_key(certificate: x509.Certificate) -> bytes:
     """The public key of a certificate, as `Trust.roots` has it. Raises `ValueError` where it is none that is known."""
-    return certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    try:
+        return certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    except UnsupportedAlgorithm as error:
+        raise ValueError("a certificate's key is of a kind that is not known") from error
 
 
 @cache

@@ -8,11 +8,14 @@ import pytest
 
 from bench.webhooks import MEASURES, QUICK, measure, unread_log
 
+SMOKE = [name for name in MEASURES if name != "black-holes"]
+"""`black-holes` waits for a second process under load, which says more of the machine than of the measure."""
+
 
 @pytest.mark.slow
 async def test_everything_that_is_sent_arrives_and_every_attempt_ends(capsys: pytest.CaptureFixture[str]):
     with unread_log():
-        rows = {row.what: row.figure for row in await measure(list(MEASURES), QUICK)}
+        rows = {row.what: row.figure for row in await measure(SMOKE, QUICK)}
     shown = capsys.readouterr().out
     assert all(what in shown and figure in shown for what, figure in rows.items())
     (latency,) = (figure for what, figure in rows.items() if what.endswith("to ten endpoints"))

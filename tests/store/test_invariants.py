@@ -111,7 +111,7 @@ def test_progress_is_told_by_rows_that_are_known_before(tmp_path: Path, monkeypa
     monkeypatch.setattr("svc.store.snapshot.ROWS_A_STEP", 1)
     months, heard = Months(tmp_path, visits_an_hour=1), Heard()
     for _ in range(40):
-        months._visit()
+        months.visit()
     with months.found.store.read() as snapshot:
         assert list(violations(snapshot, heard)) == []
     months.found.store.close()
@@ -136,7 +136,7 @@ def traffic(tmp_path_factory: pytest.TempPathFactory) -> Generator[Store]:
     """A store with some identifications in it. What a test does to it is undone."""
     months = Months(tmp_path_factory.mktemp("traffic"), visits_an_hour=1, devices=5)
     for _ in range(20):
-        months._visit()
+        months.visit()
     yield months.found.store
     months.found.store.close()
 

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -83,6 +84,18 @@ def test_a_reader_that_has_gone_is_nobodys_trouble(pipe: Pipe):
 def test_what_is_no_text_of_this_world_is_written_all_the_same(pipe: Pipe):
     pipe.lines.write("a \ud800 surrogate\n")
     assert pipe.read_on() == ["a \\ud800 surrogate"]
+
+
+def test_a_line_never_goes_to_another_file_that_got_the_number_of_a_closed_stream(tmp_path: Path):
+    """It once went into a store."""
+    stream, store = (tmp_path / "log").open("w"), tmp_path / "store"
+    lines, number = Lines(stream, str), stream.fileno()
+    stream.close()
+    with store.open("w") as other:
+        assert other.fileno() == number
+        lines.write("line\n")
+        lines.close()
+    assert (store.read_text(), (tmp_path / "log").read_text()) == ("", "line\n")
 
 
 def test_a_stream_that_is_no_file_takes_lines_too():

@@ -100,7 +100,8 @@ class Lines:
         self._something, self._closing = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         try:
-            self._descriptor = stream.fileno()
+            # Its own: where the stream is closed while lines wait, the number of the other may be another file's.
+            self._descriptor = os.dup(stream.fileno())
         except OSError:  # not a file, such as what stands in for one in a test
             return
         self._thread = threading.Thread(target=self._write_on, name="log", daemon=True)
@@ -134,6 +135,7 @@ class Lines:
             self._something.clear()  # before they are taken: what comes later sets it anew
             self._write_all()
         self._write_all()
+        os.close(self._descriptor)
 
     def _write_all(self) -> None:
         """What waits now, and how many found no place behind it."""

@@ -51,6 +51,11 @@ class Loaded(NamedTuple):
     late: int
     """Requests sent more than 50 ms after their time."""
 
+    @property
+    def accepted(self) -> int:
+        """Each of them an identification of its own, of which every subscriber is told."""
+        return self.answered - self.refused
+
 
 Play = Callable[[trio.abc.Stream], Awaitable[None]]
 
@@ -211,8 +216,11 @@ def _full_backlog() -> int:
 _kept: list[socket.socket] = []
 
 
-async def _load(port: int, api_key: str, per_s: float, seconds: float) -> Loaded:
-    make = requests(api_key, [_body(number, token=True) for number in range(200)], seed=round(time.monotonic()))
+async def _load(port: int, api_key: str, per_s: float, seconds: float, seed: int) -> Loaded:
+    """No two loads on one store may have one seed: the second would repeat the idempotency keys of the first, be
+    answered from what is stored, and make no event.
+    """
+    make = requests(api_key, [_body(number, token=True) for number in range(200)], seed)
     idle: list[trio.SocketStream] = []
     free = trio.CapacityLimiter(SENDERS)
     statuses: list[int] = []
@@ -265,14 +273,14 @@ async def _obey(certificate: str, plays: Sequence[str]) -> None:
     async with trio.open_nursery() as nursery:
         ports = [await playing.open(place, play, nursery) for place, play in enumerate(plays)]
         print(json.dumps(ports), flush=True)
-        commands, rest = trio.lowlevel.FdStream(0), b""
+        commands, rest, seeds = trio.lowlevel.FdStream(0), b"", count()
         async for some in commands:
             rest += some
             while b"\n" in rest:
                 line, _, rest = rest.partition(b"\n")
                 ((name, arguments),) = json.loads(line).items()
                 if name == "load":
-                    answer: Any = await _load(*arguments)
+                    answer: Any = await _load(*arguments, next(seeds))
                 elif name == "arrived":
                     answer = await playing.arrived(*arguments)
                 else:

@@ -6,12 +6,13 @@ What may live here: the one place that opens sockets to receivers, and the table
 from __future__ import annotations
 
 import ssl
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import certifi
+import h11
 import httpcore
 import trio
 
@@ -35,41 +36,7 @@ IDLE_IN_ALL = 256
 
 
 class TooLarge(Exception):  # noqa: N818  says what the answer is
-    """More arrived than an answer may have. Passes through httpcore, which then closes the connection."""
-
-
-class Metered(httpcore.AsyncNetworkStream):
-    """A stream that counts what arrives in one exchange and refuses to read on past `MAX_WIRE_BYTES`.
-
-    What is written leaves when the answer is read: headers and body in one TLS record, and mostly in one packet.
-    """
-
-    def __init__(self, stream: httpcore.AsyncNetworkStream) -> None:
-        self._stream = stream
-        self._held = b""
-        self.received = 0
-        """Bytes since the exchange began."""
-
-    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109  httpcore's signature
-        if self._held:
-            held, self._held = self._held, b""
-            with suppress(httpcore.WriteError):  # it may have answered before it hung up
-                await self._stream.write(held, timeout)
-        left = MAX_WIRE_BYTES - self.received
-        if left <= 0:
-            raise TooLarge
-        data = await self._stream.read(min(max_bytes, left), timeout)
-        self.received += len(data)
-        return data
-
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002, ASYNC109
-        self._held += buffer
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-    def get_extra_info(self, info: str) -> Any:
-        return self._stream.get_extra_info(info)
+    """More arrived than an answer may have."""
 
 
 class Key(NamedTuple):
@@ -79,39 +46,93 @@ class Key(NamedTuple):
     address: Address
 
 
+class Answer(NamedTuple):
+    """An answer up to the end of its headers, whose names are in lower case."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+
+
 class Connection:
-    """One HTTP/1.1 connection to one address, for one URL."""
+    """One HTTP/1.1 connection to one address, for one URL. What is said on it is read and written by h11.
+
+    Its methods raise `TooLarge`, `httpcore.NetworkError`, and `h11.RemoteProtocolError` for what is no HTTP or ends too
+    soon. After any of these it can only be closed.
+    """
 
     def __init__(self, key: Key, target: Target, stream: httpcore.AsyncNetworkStream) -> None:
         self.key = key
-        self._stream = Metered(stream)
-        origin = httpcore.Origin(b"https", target.host.encode(), target.port)
-        self._http = httpcore.AsyncHTTP11Connection(origin, self._stream)
-
-    @property
-    def received(self) -> int:
-        """Bytes of the answer in hand."""
-        return self._stream.received
-
-    @property
-    def is_idle(self) -> bool:
+        self.is_idle = False
         """Whether another exchange can follow: the last answer was read to its end and nobody said `close`."""
-        return self._http.is_idle()
+        self.received = 0
+        """Bytes of the answer in hand, as they came."""
+        self._target = target
+        self._stream = stream
+        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_WIRE_BYTES)
 
     @property
     def was_ended(self) -> bool:
         """Whether something arrived while it was idle: its end, or an answer to nothing, such as a 408."""
-        return self._http.has_expired()
+        return bool(self._stream.get_extra_info("is_readable"))
 
-    async def exchange(self, request: httpcore.Request) -> httpcore.Response:
-        """Send, and read up to the end of the answer's headers."""
-        self._stream.received = 0
-        return await self._http.handle_async_request(request)
+    async def ask(self, body: bytes, headers: Mapping[str, str]) -> Answer:
+        """Send in one piece, and read up to the end of the answer's headers. Interim answers are passed over."""
+        self.is_idle, self.received = False, 0
+        fields = [("Host", self._target.authority), ("Content-Length", str(len(body))), *headers.items()]
+        said = (
+            h11.Request(method="POST", target=self._target.path, headers=fields),
+            h11.Data(body),
+            h11.EndOfMessage(),
+        )
+        request = b"".join(self._http.send(event) or b"" for event in said)
+        with suppress(httpcore.WriteError):  # it may have answered before it hung up
+            await self._stream.write(request)
+        while not isinstance(event := await self._event(), h11.Response):
+            pass
+        return Answer(event.status_code, list(event.headers))
+
+    async def read_to_end(self) -> int:
+        """Read what follows the headers; the bytes of the body."""
+        size = 0
+        while not isinstance(event := await self._event(), h11.EndOfMessage):
+            size += len(event.data) if isinstance(event, h11.Data) else 0
+        if self._http.states == {h11.CLIENT: h11.DONE, h11.SERVER: h11.DONE} and not self._has_surplus():
+            self._http.start_next_cycle()
+            self.is_idle = True
+        return size
+
+    async def _event(self) -> h11.Event:
+        while not isinstance(event := self._http.next_event(), h11.Event):
+            left = MAX_WIRE_BYTES - self.received
+            if left <= 0:
+                raise TooLarge
+            data = await self._stream.read(left)
+            self.received += len(data)
+            self._http.receive_data(data)
+        return event
+
+    def _has_surplus(self) -> bool:
+        """Whether more has come than the answer, in its last piece or in TLS records that were read with it.
+
+        It would be taken for the answer to the next request, which may not even have been sent.
+        """
+        surplus, _ = self._http.trailing_data
+        tls = self._stream.get_extra_info("ssl_object")
+        if surplus or tls is None:
+            return bool(surplus)
+        try:
+            tls.read(1)  # of what is in memory: the socket is not asked
+        except ssl.SSLWantReadError:
+            return False
+        except ssl.SSLError:
+            return True
+        return True
 
     async def aclose(self) -> None:
         """Close the socket, also inside a cancelled scope."""
+        self.is_idle = False
         with trio.CancelScope(shield=True):
-            await self._http.aclose()
+            await self._stream.aclose()
 
 
 class Dialer:
@@ -160,9 +181,15 @@ class IdleConnections:
     async def take(self, url: str, addresses: Collection[Address]) -> Connection | None:
         """The one that was used last, if any leads to one of the addresses. It may yet die before it answers."""
         await self._close_expired()
-        fitting = [kept for kept in reversed(self._since) if kept.key.url == url and kept.key.address in addresses]
-        ended = [kept for kept in fitting if kept.was_ended]
-        taken = next((kept for kept in fitting if kept not in ended), None)
+        ended: list[Connection] = []
+        taken = None
+        for kept in reversed(self._since):  # those behind the one that is taken are not asked: each is a system call
+            if kept.key.url != url or kept.key.address not in addresses:
+                continue
+            if not kept.was_ended:
+                taken = kept
+                break
+            ended.append(kept)
         if taken is not None:
             del self._since[taken]  # before other tasks run
         for connection in ended:

@@ -12,10 +12,11 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from math import ceil
 
+import h11
 import httpcore
 import trio
 
-from svc.domain.webhooks.addresses import Networks, Target, judged, read_target
+from svc.domain.webhooks.addresses import Networks, judged, read_target
 from svc.domain.webhooks.transport_types import Attempted, TransportError
 from svc.webhook_transport.connections import MAX_BODY_BYTES, Connection, Dialer, IdleConnections, TooLarge
 from svc.webhook_transport.resolver import Resolver
@@ -75,34 +76,30 @@ class WebhookTransport:
         addresses = judged(answers, self._networks)
         if addresses is None:
             return "blocked_address"
-        request = _request(target, body, headers)
         kept = await self._idle.take(url, addresses)
         if kept is not None:
-            error = await self._exchange(kept, request, answer)
+            error = await self._exchange(kept, body, headers, answer)
             if error != "connection_reset" or kept.received:
                 return error
             # It had died while it waited: the receiver saw nothing of this attempt.
         opened = await self._dialer.connect(url, target, addresses)
         if isinstance(opened, str):
             return opened
-        return await self._exchange(opened, request, answer)
+        return await self._exchange(opened, body, headers, answer)
 
     async def _exchange(
-        self, connection: Connection, request: httpcore.Request, answer: _Answer
+        self, connection: Connection, body: bytes, headers: Mapping[str, str], answer: _Answer
     ) -> TransportError | None:
         try:
-            response = await connection.exchange(request)
-            answer.status = response.status
-            if not 200 <= response.status < 300:
-                answer.retry_after_s = retry_after_s(response.headers, self._now_ms())
-                return "redirect" if 300 <= response.status < 400 else "http_status"
-            size = 0
-            async for chunk in response.aiter_stream():
-                size += len(chunk)
-            await response.aclose()
+            answered = await connection.ask(body, headers)
+            answer.status = answered.status
+            if not 200 <= answered.status < 300:
+                answer.retry_after_s = retry_after_s(answered.headers, self._now_ms())
+                return "redirect" if 300 <= answered.status < 400 else "http_status"
+            size = await connection.read_to_end()
         except TooLarge:
             return "response_too_large"
-        except (httpcore.NetworkError, httpcore.RemoteProtocolError):
+        except (httpcore.NetworkError, h11.RemoteProtocolError):
             return "connection_reset"
         finally:
             await self._put_away(connection)
@@ -115,39 +112,11 @@ class WebhookTransport:
             await connection.aclose()
 
 
-class _Body:
-    """A request's body in one piece, as often as it is asked for.
-
-    Not a generator, as which httpcore would send bytes: one that a dying connection leaves half-way is garbage that
-    trio complains of.
-    """
-
-    def __init__(self, body: bytes) -> None:
-        self._body = body
-        self._sent = False
-
-    def __aiter__(self) -> _Body:
-        self._sent = False
-        return self
-
-    async def __anext__(self) -> bytes:
-        if self._sent:
-            raise StopAsyncIteration
-        self._sent = True
-        return self._body
-
-
 class _Answer:
     """What is known of the answer so far: a deadline may cut it short at any point."""
 
     status: int | None = None
     retry_after_s: int | None = None
-
-
-def _request(target: Target, body: bytes, headers: Mapping[str, str]) -> httpcore.Request:
-    url = httpcore.URL(scheme=b"https", host=target.host.encode(), port=target.port, target=target.path.encode())
-    lines = [("Host", target.authority), ("Content-Length", str(len(body))), *headers.items()]
-    return httpcore.Request("POST", url, headers=lines, content=_Body(body))
 
 
 _SECONDS = re.compile(rb"[0-9]{1,9}")

@@ -1,0 +1,115 @@
+"""An answer belongs to the request before it: what arrives beyond it answers nothing.
+
+Else a delivery would count as made, or as failed, by words that were said before it was sent.
+"""
+
+from __future__ import annotations
+
+import ssl
+
+import pytest
+import trio
+
+from tests.webhook_transport.receivers import (
+    NAME,
+    OK,
+    Answering,
+    Authority,
+    Dialled,
+    Names,
+    Play,
+    answer,
+    read_request,
+    receiver,
+    sending,
+)
+
+
+async def three_deliveries(authority: Authority, play: Play, tls: ssl.SSLContext | None, heard: list[bytes]) -> int:
+    """Each is answered 200, after it was sent; the dials."""
+    backend = Dialled()
+    async with receiver(play, tls) as port, sending(authority, Names(), backend) as sender:
+        for number in range(3):
+            with trio.fail_after(5):
+                attempted = await sender.post(f"https://{NAME}:{port}/", b"%d" % number, {})
+            assert (attempted.response_code, attempted.error) == (200, None)
+            assert heard == [b"%d" % one for one in range(number + 1)]
+    return len(backend.dials)
+
+
+class Hears(Answering):
+    def __init__(self, *answers: bytes) -> None:
+        super().__init__(*answers)
+        self.bodies: list[bytes] = []
+
+    async def __call__(self, stream: trio.abc.Stream) -> None:
+        while (request := await read_request(stream)) is not None:
+            self.bodies.append(request.body)
+            await stream.send_all(self.answers[0])
+
+
+@pytest.mark.parametrize(
+    "surplus", [OK, answer("410 Gone"), b"HTTP/1.1 100 Continue\r\n\r\n", b"x"], ids=["200", "410", "100", "noise"]
+)
+async def test_what_follows_an_answer_in_one_piece_answers_no_later_delivery(authority: Authority, surplus: bytes):
+    hears = Hears(OK + surplus)
+    assert await three_deliveries(authority, hears, authority.server(NAME), hears.bodies) == 3
+
+
+class Holding(trio.abc.SendStream):
+    """Sends what it is given in one piece, when it is told to."""
+
+    def __init__(self, stream: trio.SocketStream) -> None:
+        self.holds = False
+        self._stream = stream
+        self._held = b""
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        self._held += data
+        if not self.holds:
+            data, self._held = self._held, b""
+            await self._stream.send_all(data)
+
+    async def wait_send_all_might_not_block(self) -> None:
+        await self._stream.wait_send_all_might_not_block()
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+@pytest.mark.parametrize("surplus", [OK, answer("410 Gone"), b"x"], ids=["200", "410", "noise"])
+async def test_what_arrives_with_an_answer_in_a_tls_record_of_its_own_answers_none_either(
+    authority: Authority, surplus: bytes
+):
+    """It is in memory then, where the socket knows nothing of it."""
+    heard: list[bytes] = []
+    tls = authority.server(NAME)
+
+    async def play(stream: trio.SocketStream) -> None:
+        holding = Holding(stream)
+        secured = trio.SSLStream(trio.StapledStream(holding, stream), tls, server_side=True, https_compatible=True)
+        while (request := await read_request(secured)) is not None:
+            heard.append(request.body)
+            holding.holds = True
+            await secured.send_all(OK)
+            holding.holds = False
+            await secured.send_all(surplus)
+
+    assert await three_deliveries(authority, play, None, heard) == 3
+
+
+async def test_a_receiver_that_says_nothing_more_is_not_dialled_again(authority: Authority):
+    hears = Hears(OK)
+    assert await three_deliveries(authority, hears, authority.server(NAME), hears.bodies) == 1
+
+
+async def test_an_answer_that_switches_protocols_is_no_answer(authority: Authority):
+    """Nobody proposed it."""
+    switches = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+    async with (
+        receiver(Answering(switches + OK), authority.server(NAME)) as port,
+        sending(authority, Names()) as sender,
+    ):
+        with trio.fail_after(5):
+            attempted = await sender.post(f"https://{NAME}:{port}/", b"{}", {})
+    assert (attempted.response_code, attempted.error) == (None, "connection_reset")

@@ -2,11 +2,13 @@
 
 A real `svc serve` is filled until nothing more fits, down to the smallest write. Then it has to be up and not ready, to
 answer what it has, to erase and to revoke; after that it has to be ready and to take visits again by itself. In one
-round it is killed and started again while it is full; in another the disk is filled by somebody else and freed again.
-What was acknowledged is looked for at the end, and every invariant checked.
+round it is killed and started again while it is full; at the end somebody else fills the disk and frees it again. A
+limit to what the file may grow to stands for a quota: nobody can see it before it is reached, so nothing is kept back
+for deletes. What was acknowledged is looked for at the end, and every invariant checked.
 
     python -m bench.full [--map-mib 4] [--rounds 3]
     python -m bench.full --tmpfs-mib 64 [--rounds 3]        a disk of its own; needs the right to mount
+    python -m bench.full --limit-mib 16                     a limit that is raised again
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import resource
 import subprocess
 import sys
 from collections import Counter
@@ -34,7 +37,7 @@ from tests.support.live import ORIGIN, PUBLIC_ADDRESS, USER_AGENT, report
 from tests.support.process import Served, run_json
 
 CLIENTS = 6
-VISITS_TO_FULL = 300
+VISITS_TO_FULL = 150
 """About so many fill the place: each report has random bytes accordingly."""
 REFUSALS = 12
 """So many in a row, and nothing more fits."""
@@ -50,14 +53,46 @@ class Outcome(NamedTuple):
     """A sentence for whatever was not as it has to be."""
 
 
+class Ballast:
+    """Somebody who takes what is left of the disk."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def take(self, _: int) -> None:
+        with self._file.open("wb", buffering=0) as file, suppress(OSError):
+            while True:
+                file.write(bytes(1 << 16))
+
+    def give_back(self, _: int) -> None:
+        self._file.unlink()
+
+
+class Limit:
+    """A limit to the size of any file that a process writes: so many bytes more than the store has now."""
+
+    def __init__(self, store: Path, more: int) -> None:
+        self._store = store
+        self._more = more
+
+    def take(self, process: int) -> None:
+        most = (self._store / "data.mdb").stat().st_size + self._more
+        resource.prlimit(process, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
+
+    def give_back(self, process: int) -> None:
+        resource.prlimit(process, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+
 class Full:
     """A service in a small place."""
 
-    def __init__(self, data: Path, *, size: int, map_bytes: int | None = None, ballast: Path | None = None) -> None:
-        """`size` is that of the map or the disk, in bytes; `ballast` a file on the same disk, to take what is left."""
+    def __init__(
+        self, data: Path, *, size: int, map_bytes: int | None = None, somebody: Ballast | Limit | None = None
+    ) -> None:
+        """`size` is that of the map, the disk or the limit, in bytes; `somebody` takes what is left at the end."""
         self._data = data
         self._noise_bytes = min(size // VISITS_TO_FULL, 200_000)
-        self._ballast = ballast
+        self._somebody = somebody
         self._settings = {"SVC_METRICS_BIND": ""}
         if map_bytes is not None:
             self._settings["SVC_MAP_GIB"] = str(map_bytes / GIB)
@@ -86,8 +121,8 @@ class Full:
                     server.kill()
                     server = Served(self._data, **self._settings)
                 trio.run(self._empty, server.port, spare["key"]["id"])
-            if self._ballast is not None:
-                trio.run(self._crowd_out, server.port)
+            if self._somebody is not None:
+                trio.run(self._crowd_out, server, self._somebody)
         finally:
             status = server.terminate()
         self._expect(status == 0, f"the server ended with {status}")
@@ -187,17 +222,13 @@ class Full:
         response = await client.get("/readyz")
         self._expect(response.status_code == 200, f"there is room again, and readyz says {response.text}")
 
-    async def _crowd_out(self, port: int) -> None:
-        """Somebody else takes the rest of the disk, and gives it back."""
-        assert self._ballast is not None
-        async with self._client(port) as client:
-            with self._ballast.open("wb") as file, suppress(OSError):
-                while True:
-                    file.write(bytes(1 << 16))
-                    file.flush()
+    async def _crowd_out(self, server: Served, somebody: Ballast | Limit) -> None:
+        """Somebody takes the rest, and gives it back."""
+        async with self._client(server.port) as client:
+            somebody.take(server.pid)
             await self._until_refused("identify", client)
             await self._expect_full(client)
-            self._ballast.unlink()
+            somebody.give_back(server.pid)
             await self._expect_healed(client)
 
     def _compare(self) -> None:
@@ -230,16 +261,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--map-mib", type=float, default=4)
     parser.add_argument("--tmpfs-mib", type=int)
+    parser.add_argument("--limit-mib", type=int)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-    if options.tmpfs_mib is None:
-        with TemporaryDirectory(prefix="svc-bench-") as directory:
-            size = int(options.map_mib * (1 << 20))
-            outcome = Full(Path(directory) / "data", size=size, map_bytes=size).run(options.rounds)
-    else:
+    if options.tmpfs_mib is not None:
         with small_disk(options.tmpfs_mib) as disk:
             size = options.tmpfs_mib << 20
-            outcome = Full(disk / "data", size=size, ballast=disk / "ballast").run(options.rounds)
+            outcome = Full(disk / "data", size=size, somebody=Ballast(disk / "ballast")).run(options.rounds)
+    else:
+        with TemporaryDirectory(prefix="svc-bench-") as directory:
+            data = Path(directory) / "data"
+            if options.limit_mib is not None:
+                size = options.limit_mib << 20
+                outcome = Full(data, size=size, somebody=Limit(data / "store", size)).run(rounds=0)
+            else:
+                size = int(options.map_mib * (1 << 20))
+                outcome = Full(data, size=size, map_bytes=size).run(options.rounds)
     for what, count in sorted(outcome.answers.items()):
         print(f"{count:7}  {what}")
     print(f"{len(outcome.wrong)} wrong")

@@ -1,10 +1,12 @@
 """Bit rot: bits of a store's file turned over, and every row that was in it read again by the real code.
 
-Each state is a copy of one store with some bits turned over, opened in a process of its own beside the intact one.
-Every row is asked for by its key, every table is walked, pages of events are listed, and `svc check`'s rules are held
-against it. A row that reads as something else, or as nothing, is a wrong answer unless an error says so.
+Each state is a copy of one store with some bits turned over, opened in a process of its own beside the intact one, as
+`svc serve` opens it. Every row is asked for by its key, every table is walked, pages of events are listed, and the
+pages and rules of `svc check` are held against it. A row that reads as something else, or as nothing, is a wrong answer
+unless an error says so.
 
     python -m bench.rot [--states 2000] [--seed 1] [--days 2]
+    python -m bench.rot --where structure      one bit of what leads to the rows: numbers of pages, lists of them, roots
 """
 
 from __future__ import annotations
@@ -13,29 +15,34 @@ import argparse
 import logging
 import random
 import shutil
+import struct
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+import msgspec
 import structlog
 import trio
 
 from bench.apart import Apart
 from bench.retention import EPOCH_MS, Months
 from svc.cli.keys import issue_key
+from svc.domain.identification import deflate
 from svc.domain.ids import DAY_MS
 from svc.domain.listing import LEVELS, Listing
 from svc.store import events
-from svc.store.directory import Opened, open_directory
+from svc.store.codec import Corrupted
+from svc.store.directory import Opened, Unusable, open_directory
 from svc.store.invariants import violations
-from svc.store.snapshot import Snapshot
-from svc.store.tables import EVENTS_BY_VISITOR, TABLES
+from svc.store.pages import Reach
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.tables import DOCUMENTS, EVENTS_BY_VISITOR, TABLES
 from svc.store.transactions.webhook_endpoints import NewEndpoint, create_endpoint
 from svc.world import World
 
@@ -43,6 +50,9 @@ PAGE = 4096
 META_BYTES = 152
 """Of each of the first two pages: header, sizes, roots, the number of the commit."""
 MAP_BYTES = 1 << 28
+REFUSALS = (Unusable.__name__, Corrupted.__name__)
+Turn = Callable[[bytes, random.Random], bytes]
+"""Damages a file."""
 
 
 class Found(NamedTuple):
@@ -87,8 +97,16 @@ def make(directory: Path, days: int, visits_an_hour: int = 4) -> Path:
     )
     months.found.store.write_now([partial(create_endpoint, number=1, new=new, secrets_key=b"k" * 32, now_ms=EPOCH_MS)])
     trio.run(partial(months.run, days))
+    for _ in range(2):  # the second time leaves the pages of the first behind, whole and out of date
+        months.found.store.write_now([partial(_enlarge, noise=World.real().entropy)])
     months.found.store.close()
     return directory / "store" / "data.mdb"
+
+
+def _enlarge(transaction: Transaction, noise: Callable[[int], bytes]) -> None:
+    """Documents of such a size that LMDB gives each pages of its own."""
+    for key, document in list(islice(transaction.scan(DOCUMENTS), 12)):
+        transaction.put(DOCUMENTS, key, msgspec.structs.replace(document, signals=deflate(noise(6_000))))
 
 
 def turned(intact: bytes, chance: random.Random) -> bytes:
@@ -101,7 +119,51 @@ def turned(intact: bytes, chance: random.Random) -> bytes:
     return bytes(image)
 
 
-def judge(intact: Path, count: int, seed: int, scratch: Path) -> Outcome:
+def turned_in_structure(intact: bytes, chance: random.Random) -> bytes:
+    """The file with one bit turned over in what LMDB follows to a row: the kinds of such places by turns."""
+    image, places = bytearray(intact), structure(intact)
+    at, size = chance.choice(places[chance.choice(sorted(places))])
+    image[at + chance.randrange(size)] ^= 1 << chance.randrange(8)
+    return bytes(image)
+
+
+@lru_cache(maxsize=1)
+def structure(file: bytes) -> dict[str, list[tuple[int, int]]]:
+    """Kind -> (place, bytes) of what leads to the rows of the last commit. The layout is that of LMDB 0.9."""
+    places: dict[str, list[tuple[int, int]]] = {}
+    meta = max((0, PAGE), key=lambda page: struct.unpack_from("=Q", file, page + 144)[0])
+    trees = [("the free pages", meta + 40), ("the tables", meta + 88)]
+    pages: list[tuple[str, int]] = []
+    while trees or pages:
+        if trees:
+            name, at = trees.pop()
+            (root,) = struct.unpack_from("=Q", file, at + 40)
+            places.setdefault(f"root of {name}", []).append((at + 40, 2))
+            places.setdefault(f"size of {name}", []).append((at, 40))
+            pages += [(name, root)] if root < 1 << 63 else []
+            continue
+        name, number = pages.pop()
+        begins = number * PAGE
+        flags, lower = struct.unpack_from("=2xHH", file, begins + 8)
+        places.setdefault(f"header in {name}", []).append((begins, 16))
+        places.setdefault(f"places in a page of {name}", []).append((begins + 16, lower - 16))
+        for (place,) in struct.iter_unpack("=H", file[begins + 16 : begins + lower]):
+            at = begins + place
+            low, high, more, key_bytes = struct.unpack_from("=HHHH", file, at)
+            kind = "branch" if flags & 1 else "row"
+            places.setdefault(f"{kind} in {name}", []).append((at, 2 if flags & 1 else 8))
+            if flags & 1:
+                pages.append((name, low | high << 16))
+            elif more & 2:
+                trees.append(("a table", at + 8 + key_bytes))
+            elif more & 1:
+                places.setdefault(f"large value in {name}", []).append((at + 8 + key_bytes, 2))
+            elif name == "the free pages":
+                places.setdefault("free page", []).append((at + 8 + key_bytes, low))
+    return places
+
+
+def judge(intact: Path, count: int, seed: int, scratch: Path, turn: Turn = turned) -> Outcome:
     """Read so many damaged copies of the file of a data directory."""
     chance = random.Random(seed)
     file = (intact / "store" / "data.mdb").read_bytes()
@@ -111,14 +173,12 @@ def judge(intact: Path, count: int, seed: int, scratch: Path) -> Outcome:
             with TemporaryDirectory(dir=scratch) as name:
                 (Path(name) / "store").mkdir()
                 shutil.copy(intact / "pepper", name)
-                (Path(name) / "store" / "data.mdb").write_bytes(turned(file, chance))
+                (Path(name) / "store" / "data.mdb").write_bytes(turn(file, chance))
                 end = apart.call("examine", str(intact), name)
-            if end.how == "refused":
-                outcome.ways["refused"] += 1
-            elif end.how != "returned":
-                outcome.ways[end.how] += 1
-            else:
+            if end.how == "returned":
                 _count(outcome, number, Found(*end.value))
+            else:
+                outcome.ways["refused at the start" if end.how in REFUSALS else end.how] += 1
     return outcome
 
 
@@ -141,6 +201,7 @@ def examine(intact: str, damaged: str) -> tuple[list[str], list[str], list[str]]
     """A `Found` of one damaged data directory, whose intact one is beside it."""
     found = _open(intact)
     rotten = _open(damaged)
+    rotten.store.check_pages()
     wrong: list[str] = []
     errors: list[str] = []
     with found.store.read() as before, rotten.store.read() as after:
@@ -154,6 +215,7 @@ def examine(intact: str, damaged: str) -> tuple[list[str], list[str], list[str]]
                 if read != answer:
                     wrong.append(f"{name}: {str(read)[:60]} instead of {str(answer)[:60]}")
         try:
+            rotten.store.check_pages(Reach.EVERYTHING)
             told = list(islice(violations(after), 3))
         except Exception as error:  # noqa: BLE001  a traceback is a bad way to tell, but it tells
             told = [f"{type(error).__name__}: {error}"]
@@ -183,18 +245,22 @@ def _open(directory: str) -> Opened:
     )
 
 
+TURNS: dict[str, Turn] = {"anywhere": turned, "structure": turned_in_structure}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--states", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--days", type=int, default=2)
+    parser.add_argument("--where", choices=sorted(TURNS), default="anywhere")
     options = parser.parse_args()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     with TemporaryDirectory(prefix="svc-bench-") as directory:
         intact = Path(directory) / "intact"
         size = make(intact, options.days).stat().st_size
         began = time.perf_counter()
-        outcome = judge(intact, options.states, options.seed, Path(directory))
+        outcome = judge(intact, options.states, options.seed, Path(directory), TURNS[options.where])
     print(f"{options.states} copies of {size / 1e6:.1f} MB, {time.perf_counter() - began:.0f} s")
     for way, count in outcome.ways.most_common():
         print(f"{count:7}  {way}")

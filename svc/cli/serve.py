@@ -60,6 +60,7 @@ def serve(
     world = World.real()
     upgrade_where_needed(directory, config, world, copy=not no_snapshot)
     with opened_directory(directory, config, world, create=False) as found:
+        found.store.check_pages()
         service = Service(config, world, found, directory)
         tls = partial(read_tls, config)
         trio.run(run_until_signalled, service, config.bind, config.metrics_bind, None, tls)

@@ -13,9 +13,13 @@ from typing import Any, NamedTuple
 
 import lmdb
 
+from svc.store.codec import Corrupted
 from svc.store.directory import Unusable
+from svc.store.meta_pages import check_meta_pages
 from svc.store.migrations import MIGRATIONS, NewerStore
+from svc.store.pages import Reach, check_pages
 from svc.store.snapshot import Snapshot
+from svc.store.steps import Steps
 from svc.store.store import MAX_TABLES, Reading
 from svc.store.tables import META, TABLES
 
@@ -55,8 +59,10 @@ class ReadOnlyStore:
 
     def copy(self, directory: Path, now_ms: Callable[[], int]) -> int:
         """Copy one state, without its free pages, into an empty directory as `data.mdb`; a moment that is not before
-        any commit in it, and not after any commit that is not.
+        any commit in it, and not after any commit that is not. Raises `Unusable`, and `codec.Corrupted` where the copy
+        would hide that the original is damaged.
         """
+        check_pages(self._environment, Reach.BRANCHES)
         with self._environment.begin() as handle:
             taken_at_ms = now_ms()
             try:
@@ -64,6 +70,14 @@ class ReadOnlyStore:
             except lmdb.Error as error:
                 raise Unusable(f"cannot copy the store to {directory}: {error}") from error
         return taken_at_ms
+
+    def damaged_pages(self, steps: Steps) -> list[str]:
+        """A sentence where a page is used twice, or used and free: then no row should be looked for."""
+        try:
+            check_pages(self._environment, Reach.EVERYTHING, steps)
+        except Corrupted as error:
+            return [str(error)]
+        return []
 
     @property
     def used_bytes(self) -> int:
@@ -89,7 +103,7 @@ class ReadOnlyStore:
 def read_only(path: Path, *, live: bool) -> Generator[ReadOnlyStore]:
     """The store in a directory, or in a file `data.mdb`. `live`: another process may be writing to it.
 
-    Raises `Unusable` where there is none that this program could read, and `NewerStore`.
+    Raises `Unusable` where there is none that this program could read, `NewerStore`, and `codec.Corrupted`.
     """
     file = path / "data.mdb" if path.is_dir() else path
     if not file.is_file():
@@ -107,6 +121,7 @@ def read_only(path: Path, *, live: bool) -> Generator[ReadOnlyStore]:
     except lmdb.Error as error:
         raise Unusable(f"{file} cannot be read as a store: {error}") from error
     try:
+        check_meta_pages(file)
         yield ReadOnlyStore(environment, _tables(environment, file))
     finally:
         environment.close()
@@ -132,6 +147,8 @@ def _tables(environment: lmdb.Environment, file: Path) -> dict[str, Any]:
         for table in TABLES:
             tables[table.name] = environment.open_db(table.name.encode(), create=False)
     except lmdb.NotFoundError:
+        if META.name in tables:
+            raise Unusable(f"{file} is damaged: it has lost a table; restore it from a backup") from None
         raise older from None
     except lmdb.Error as error:
         raise Unusable(f"{file} cannot be read as a store: {error}") from error

@@ -10,8 +10,10 @@ program takes from the disk is not kept back: where it has taken all, deletes wa
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Collection
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import lmdb
@@ -20,6 +22,13 @@ RESERVE_SHARE = 4
 RESERVE_MOST_BYTES = 64 << 20
 """A quarter of the map or of the disk, and at most so much, is kept for deletes: about ten times what the largest batch
 changes."""
+
+NEAR_SHARE = 64
+"""So near the reserve, as a part of it, the store counts as full: what is large is refused from there on, and what is
+small comes through now and then, which would make the store ready and unready by turns."""
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""A full disk, a quota that is used up, a file that may not be larger."""
 
 
 class _File(NamedTuple):
@@ -44,10 +53,18 @@ class Room:
         About five microseconds; where the end is near, one more for each table.
         """
         file = self._file()
+        return self._left(file, transaction) >= file.reserve
+
+    def is_scarce(self, transaction: Any) -> bool:
+        """Whether so little is left above the reserve that ordinary writes are refused, or will be before long."""
+        file = self._file()
+        return self._left(file, transaction) < file.reserve + file.reserve // NEAR_SHARE
+
+    def _left(self, file: _File, transaction: Any) -> int:
+        """Bytes, at most twice the reserve."""
         if file.may_grow >= 2 * file.reserve:
-            return True  # what this transaction takes is no more than the other half
-        unused = file.size - file.page_bytes * self._pages_in_use(transaction)
-        return file.may_grow + unused >= file.reserve
+            return 2 * file.reserve  # what this transaction takes is no more than the other half
+        return file.may_grow + file.size - file.page_bytes * self._pages_in_use(transaction)
 
     def _file(self) -> _File:
         info = self._environment.info()
@@ -62,3 +79,13 @@ class Room:
         """But for the list of free pages, of which LMDB tells nothing."""
         stats = [self._environment.stat(), *map(transaction.stat, self._tables)]
         return 2 + sum(stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] for stat in stats)
+
+
+def may_grow(environment: lmdb.Environment) -> bool:
+    """Whether the disk gives the file another page, which it has then: what is beyond its last one says nothing."""
+    with (Path(environment.path()) / "data.mdb").open("r+b") as file:
+        try:
+            os.posix_fallocate(file.fileno(), os.fstat(file.fileno()).st_size, environment.stat()["psize"])
+        except OSError as error:
+            return error.errno not in NO_ROOM
+    return True

@@ -27,9 +27,11 @@ import trio
 from svc.domain.histogram import GROUPS, WAIT_S, Histogram, HistogramStatistics
 from svc.domain.operations import Changes
 from svc.store import operations
+from svc.store.codec import Corrupted
 from svc.store.meta_pages import check_meta_pages
 from svc.store.migrations import MIGRATIONS, Migration, OlderStore, migrate, refuse_newer
-from svc.store.room import Room
+from svc.store.pages import Reach, check_pages
+from svc.store.room import NO_ROOM, Room, may_grow
 from svc.store.snapshot import RecordedTransaction, Snapshot, Transaction
 from svc.store.tables import META, TABLES
 from svc.world import RunSync, wall_clock_ms
@@ -145,7 +147,10 @@ class Store:
         )
         try:
             environment.reader_check()
-            _refuse_other_versions(version_of(environment), len(migrations), upgrade=upgrade)
+            check_pages(environment, Reach.COMMIT)
+            version = version_of(environment)
+            _refuse_other_versions(version, len(migrations), upgrade=upgrade)
+            _refuse_missing_tables(environment, version, len(migrations))
             tables = {table.name: environment.open_db(table.name.encode()) for table in TABLES}
             store = cls(environment, tables, run_sync, now_ms)
             store._migrate(migrations)
@@ -199,13 +204,17 @@ class Store:
         if self._full:
             return True
         with self._environment.begin() as handle:
-            return not self._room.is_left(handle)
+            return self._room.is_scarce(handle)
 
     def try_again(self) -> None:
         """Forget that a write found no room: the next one finds out anew. What took it may not be seen from here, as a
         quota, and who is told that the store is full sends nothing that could find out.
         """
         self._full = False
+
+    def check_pages(self, reach: Reach = Reach.BRANCHES) -> None:
+        """That what leads to the rows leads to those of the last commit. Raises `Corrupted`; see `pages.py`."""
+        check_pages(self._environment, reach)
 
     def reader_check(self) -> int:
         """Free the reader slots of processes that died; how many there were."""
@@ -245,12 +254,12 @@ class Store:
 
     def change_log(self, job: Callable[[Transaction], T]) -> T:
         """Commit one change of the operation log itself, which is not written down. Raises what the job raises."""
-        with full_is_told(), self._environment.begin(write=True) as handle:
+        with full_is_told(self._environment), self._environment.begin(write=True) as handle:
             return job(Transaction(handle, self._tables))
 
     def _commit(self, jobs: Sequence[Callable[[Transaction], T]], *, into_reserve: bool) -> list[T | Exception]:
         try:
-            with full_is_told(), self._environment.begin(write=True) as parent:
+            with full_is_told(self._environment), self._environment.begin(write=True) as parent:
                 whole = Transaction(parent, self._tables)
                 changes: Changes | None = {} if operations.is_recording(whole) else None
                 outcomes = [self._run_job(parent, job, changes) for job in jobs]
@@ -317,14 +326,34 @@ def _refuse_other_versions(version: int, known: int, *, upgrade: bool) -> None:
         )
 
 
+def _refuse_missing_tables(environment: lmdb.Environment, version: int, known: int) -> None:
+    """LMDB makes the table that it is asked for and does not find: one whose name is damaged would come back empty."""
+    with environment.begin() as handle:
+        names = {bytes(name) for name in handle.cursor().iternext(values=False)}
+    listed = environment.stat()["entries"]
+    if len(names) != listed:
+        raise Corrupted(f"the list of tables has {listed} and shows {len(names)}")
+    if not version:  # new, or given up while its tables were made
+        tables = [environment.open_db(name, create=False) for name in names]
+        with environment.begin() as handle:
+            if any(handle.stat(table)["entries"] for table in tables):
+                raise Corrupted("the store has rows, and nothing says of which version they are")
+    if version == known:
+        missing = sorted({table.name for table in TABLES} - {name.decode(errors="replace") for name in names})
+        if missing:
+            raise Corrupted(f"the store has lost the table {missing[0]}")
+
+
 @contextmanager
-def full_is_told() -> Generator[None]:
+def full_is_told(environment: lmdb.Environment) -> Generator[None]:
+    """LMDB calls it an input/output error where a part of what it wrote found room, and a part did not."""
     try:
         yield
     except lmdb.MapFullError as error:
         raise StoreFull(_FULL) from error
     except lmdb.Error as error:
-        if getattr(error, "code", None) in (errno.ENOSPC, errno.EDQUOT):
+        code = getattr(error, "code", None)
+        if code in NO_ROOM or (code == errno.EIO and not may_grow(environment)):
             raise StoreFull("the disk of the data directory is full") from error
         raise
 

@@ -191,7 +191,7 @@ def _apply(store: Path, batches: Iterable[tuple[int, Batch]], map_bytes: int) ->
         left = iter(batches)
         more = True
         while more:
-            with full_is_told(), environment.begin(write=True) as handle:
+            with full_is_told(environment), environment.begin(write=True) as handle:
                 more = _apply_some(environment, handle, left, known, tables)
         environment.sync(True)
     finally:

@@ -1,0 +1,78 @@
+"""A full map, a full disk and a limit: refused and not ready, never down, nothing lost, and well again by itself
+(reliability R12).
+
+The long forms are `python -m bench.full`, with `--tmpfs-mib 64` and with `--limit-mib 16`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+from pathlib import Path
+
+import pytest
+
+from bench.full import Ballast, Full, Limit, Outcome, small_disk
+from svc.store.pages import Reach
+from svc.store.store import Store, StoreFull
+from svc.store.tables import STATISTICS
+from svc.world import World
+
+MIB = 1 << 20
+
+
+def show(outcome: Outcome, *answers: str) -> None:
+    assert outcome.wrong == []
+    assert [answer for answer in answers if not outcome.answers[answer]] == [], outcome.answers
+
+
+@pytest.mark.slow
+def test_a_full_map_refuses_visits_and_is_emptied_also_after_a_kill(tmp_path: Path):
+    outcome = Full(tmp_path / "data", size=2 * MIB, map_bytes=2 * MIB).run(rounds=2)
+    show(outcome, "identify 200", "identify 503", "challenge 503", "read 200", "revoke 200", "erase 204")
+    assert outcome.answers["erase 204"] >= 50
+
+
+@pytest.mark.slow
+def test_a_full_disk_refuses_visits_and_is_emptied_whoever_filled_it(tmp_path: Path):
+    try:
+        with small_disk(6) as disk:
+            outcome = Full(disk / "data", size=6 * MIB, somebody=Ballast(disk / "ballast")).run(rounds=1)
+    except PermissionError as refused:
+        pytest.skip(str(refused))
+    show(outcome, "identify 200", "identify 503", "challenge 503", "read 200", "revoke 200", "erase 204")
+
+
+@pytest.mark.slow
+def test_a_file_that_may_not_grow_refuses_visits_until_it_may(tmp_path: Path):
+    """As a quota does: nothing shows it before it is reached."""
+    data = tmp_path / "data"
+    outcome = Full(data, size=8 * MIB, somebody=Limit(data / "store", 8 * MIB)).run(rounds=0)
+    show(outcome, "identify 200", "identify 503", "read 200")
+    assert outcome.answers["identify 200"] >= 50
+
+
+def test_a_write_of_which_a_part_found_room_is_a_full_disk_and_no_broken_one(tmp_path: Path):
+    """LMDB says EIO then. The service ended of it."""
+
+    def put(number: int, size: int) -> list[object]:
+        return store.write_now([lambda transaction: transaction.put(STATISTICS, (number,), os.urandom(size))])
+
+    store = Store.open(tmp_path, World.real().run_sync, map_bytes=64 * MIB)
+    put(0, 10)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / "data.mdb").stat().st_size + 5 * 4096 + 100, hard))
+    try:
+        with pytest.raises(StoreFull) as told:
+            put(1, 300_000)
+        assert getattr(told.value.__cause__, "code", None) == errno.EIO
+        assert store.is_full
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    put(2, 300_000)
+    assert not store.is_full
+    with store.read() as snapshot:
+        assert [key for key, _ in snapshot.scan(STATISTICS)] == [(0,), (2,)]
+    store.check_pages(Reach.EVERYTHING)
+    store.close()

@@ -1,0 +1,61 @@
+"""Bit rot: whatever bit of a store is turned over, nothing reads as what it is not (reliability R13).
+
+The long form is `python -m bench.rot`, with and without `--where structure`.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from bench.rot import TURNS, examine, judge, make
+from svc.store.directory import open_directory
+from svc.store.snapshot import Transaction
+from svc.store.tables import EVENTS
+from svc.world import World
+
+NOTICED = ("refused at the start", "error instead of an answer", "told by the check")
+
+
+@pytest.fixture(scope="module")
+def intact(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("intact")
+    make(directory, days=1)
+    return directory
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", sorted(TURNS))
+def test_no_bit_that_is_turned_over_makes_a_wrong_answer(intact: Path, tmp_path: Path, where: str):
+    outcome = judge(intact, 40, seed=1, scratch=tmp_path, turn=TURNS[where])
+    assert outcome.untold == []
+    assert sum(outcome.ways[way] for way in NOTICED) >= 10, f"too little was noticed to show anything: {outcome.ways}"
+
+
+@pytest.mark.slow
+def test_a_wrong_answer_of_which_nothing_tells_is_noticed(intact: Path, tmp_path: Path):
+    """That this proof can fail: a row is another one, by its own rules and behind a check value that is right."""
+    damaged = tmp_path / "damaged"
+    shutil.copytree(intact, damaged)
+    world = World.real()
+    found = open_directory(damaged, world.run_sync, world.entropy)
+
+    def change(transaction: Transaction) -> None:
+        key, event = next(transaction.scan(EVENTS))
+        transaction.put(EVENTS, key, msgspec.structs.replace(event, origin="https://other.example"))
+
+    assert found.store.write_now([change]) == [None]
+    found.store.close()
+    wrong, errors, told = examine(str(intact), str(damaged))
+    assert "events" in wrong[0]
+    assert (errors, told) == ([], [])
+
+
+@pytest.mark.slow
+def test_an_intact_copy_answers_as_the_original(intact: Path, tmp_path: Path):
+    outcome = judge(intact, 1, seed=1, scratch=tmp_path, turn=lambda file, _: file)
+    assert outcome.ways == Counter({"harmless": 1})

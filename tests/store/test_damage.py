@@ -1,0 +1,284 @@
+"""Damage to what leads to the rows, which the rows themselves cannot show: names, roots, numbers of pages, commits.
+
+Bits are turned over in the files of small stores. Whether such a file is refused is asked of the real check; what the
+rest of the program makes of it is in `tests/crash/test_rot.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import struct
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import lmdb
+import pytest
+
+from bench.rot import PAGE, structure
+from svc.store.codec import Corrupted
+from svc.store.directory import Unusable
+from svc.store.meta_pages import check_meta_pages
+from svc.store.migrations import MIGRATIONS
+from svc.store.pages import Reach, check_pages
+from svc.store.reading import read_only
+from svc.store.snapshot import Transaction
+from svc.store.store import Store
+from svc.store.tables import BALANCES, META, STATISTICS, VISITOR_IDS
+from tests.support.process import run
+
+MAP_BYTES = 64 << 20
+COMMIT_AT = 144
+"""Where a meta page has the number of its commit."""
+SIZES = (5, 300, 1_500, 9_000)
+"""Of values; LMDB gives the largest pages of their own."""
+
+
+async def inline(function):
+    return function()
+
+
+def opened(directory: Path) -> Store:
+    return Store.open(directory, inline, map_bytes=MAP_BYTES, durable=False)
+
+
+def put(number: int, size: int, chance: random.Random) -> Callable[[Transaction], None]:
+    return lambda transaction: transaction.put(STATISTICS, (number,), chance.randbytes(size))
+
+
+def change(store: Store, chance: random.Random, commits: int, sizes: Sequence[int] = SIZES) -> None:
+    """Rows of all sizes, written, written again and deleted: free pages, branches, values with pages of their own."""
+    for _ in range(commits):
+        number = chance.randrange(400)
+        store.write_now(
+            [
+                put(number, chance.choice(sizes), chance),
+                lambda transaction: transaction.delete(STATISTICS, chance.randrange(400)),
+                lambda transaction, number=number: transaction.put(BALANCES, (number,), number),
+            ]
+        )
+
+
+def made(directory: Path, sizes: Sequence[int] = SIZES) -> Path:
+    store = opened(directory)
+    change(store, random.Random(1), 400, sizes)
+    store.close()
+    return directory / "data.mdb"
+
+
+@pytest.fixture(scope="module")
+def intact(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made(tmp_path_factory.mktemp("intact"))
+
+
+def refusal(file: Path, reach: Reach = Reach.EVERYTHING) -> str | None:
+    """What is said of a file as `check_meta_pages` and `check_pages` see it; `None` = it is whole."""
+    try:
+        check_meta_pages(file)
+        environment = lmdb.open(str(file), subdir=False, readonly=True, lock=False, max_dbs=64, map_size=0)
+        with closing(environment):
+            check_pages(environment, reach)
+    except Corrupted as error:
+        return str(error)
+    return None
+
+
+class Damaged:
+    """A copy of a file, for one bit after the other."""
+
+    def __init__(self, intact: Path, directory: Path) -> None:
+        self.path = directory / "data.mdb"
+        self.image = intact.read_bytes()
+        self.path.write_bytes(self.image)
+
+    def each(self, places: Iterable[tuple[str, int]], bits: int) -> Iterator[str]:
+        """The file has one bit turned over while the loop's body runs: each of so many from each place on."""
+        with self.path.open("r+b", buffering=0) as file:
+            for kind, place in places:
+                for bit in range(bits):
+                    at = place + bit // 8
+                    os.pwrite(file.fileno(), bytes([self.image[at] ^ 1 << bit % 8]), at)
+                    yield f"bit {bit} of {kind} at {place}"
+                    os.pwrite(file.fileno(), self.image[at : at + 1], at)
+
+    @property
+    def number_bits(self) -> int:
+        """Of the number of a page in this file; any bit beyond them leads to no page."""
+        return (len(self.image) // PAGE).bit_length()
+
+
+def leads(image: bytes, *kinds: str) -> Iterator[tuple[str, int]]:
+    """(kind, place) of each number of a page that leads to another."""
+    for kind, places in structure(image).items():
+        if kind.startswith(kinds):
+            yield from ((kind, at) for at, _ in places)
+
+
+@pytest.mark.slow
+def test_a_bit_in_any_number_of_a_page_is_told_wherever_it_leads(intact: Path, tmp_path: Path):
+    damaged = Damaged(intact, tmp_path)
+    for kind in ("root of", "branch in", "large value in"):
+        places = list(leads(damaged.image, kind))
+        assert len(places) >= 5, "too few to show anything"
+        for place in damaged.each(places, damaged.number_bits):
+            assert refusal(damaged.path), place
+    assert refusal(damaged.path) is None
+
+
+def test_at_the_start_every_number_is_looked_at_where_no_value_is_large(tmp_path: Path):
+    damaged = Damaged(made(tmp_path / "store", SIZES[:-1]), tmp_path)
+    for place in damaged.each(leads(damaged.image, "root of", "branch in"), damaged.number_bits):
+        assert refusal(damaged.path, Reach.BRANCHES), place
+
+
+def test_a_page_in_use_that_is_listed_as_free_is_told_before_anything_is_written_over_it(intact: Path, tmp_path: Path):
+    damaged = Damaged(intact, tmp_path)
+    listed = [
+        ("free page", at + 8 * number)
+        for at, _ in structure(damaged.image)["free page"]
+        for number in range(1, 1 + struct.unpack_from("=Q", damaged.image, at)[0])
+    ]
+    assert len(listed) > 20
+    for place in damaged.each(listed, damaged.number_bits):
+        assert refusal(damaged.path), place
+
+
+def test_a_bit_in_the_number_of_a_commit_never_brings_the_one_before_it_back(tmp_path: Path):
+    store = opened(tmp_path / "store")
+    for number in range(9):
+        store.write_now([put(number, 10, random.Random(number))])
+        damaged = Damaged(tmp_path / "store" / "data.mdb", tmp_path)
+        for place in damaged.each((("commit", page + COMMIT_AT) for page in (0, PAGE)), 64):
+            assert refusal(damaged.path, Reach.COMMIT), f"commit {number}: {place}"
+    store.close()
+
+
+def test_a_store_whose_last_commit_is_an_older_one_is_not_opened(tmp_path: Path):
+    """Even where both numbers could be those of two commits in turn."""
+    store = opened(tmp_path)
+    chance = random.Random(1)
+    commit = 0
+    while commit % 4 != 2:  # the number before it has a bit less than the number after it
+        store.write_now([put(1, 10, chance)])
+        commit = max(_commits(tmp_path / "data.mdb"))
+    store.close()
+    image = bytearray((tmp_path / "data.mdb").read_bytes())
+    older = PAGE + COMMIT_AT
+    assert struct.unpack_from("=Q", image, older) == (commit - 1,)
+    struct.pack_into("=Q", image, older, commit - 1 ^ 2)
+    (tmp_path / "data.mdb").write_bytes(image)
+    assert max(_commits(tmp_path / "data.mdb")) == commit + 1
+    with pytest.raises(Corrupted, match=f"is said to be number {commit + 1}, and is number {commit - 1}"):
+        opened(tmp_path)
+
+
+def _commits(file: Path) -> list[int]:
+    image = file.read_bytes()[: 2 * PAGE]
+    return [struct.unpack_from("=Q", image, page + COMMIT_AT)[0] for page in (0, PAGE)]
+
+
+@pytest.mark.slow
+def test_a_store_is_whole_after_every_commit_and_while_others_write(tmp_path: Path):
+    store = opened(tmp_path)
+    store.check_pages(Reach.EVERYTHING)
+    for seed in range(60):
+        change(store, random.Random(seed), 3)
+        store.check_pages(Reach.EVERYTHING)
+    writer = threading.Thread(target=change, args=(store, random.Random(61), 400))
+    writer.start()
+    checks = 0
+    while writer.is_alive() or not checks:
+        store.check_pages(Reach.EVERYTHING)
+        checks += 1
+    writer.join()
+    store.write_now([lambda transaction: transaction.clear(STATISTICS)])
+    store.check_pages(Reach.EVERYTHING)
+    store.close()
+
+
+def test_a_copy_without_free_pages_is_whole_and_stays_so(intact: Path, tmp_path: Path):
+    with read_only(intact.parent, live=True) as store:
+        store.copy(tmp_path, lambda: 0)
+    assert refusal(tmp_path / "data.mdb") is None
+    store = opened(tmp_path)
+    change(store, random.Random(2), 5)
+    store.check_pages(Reach.EVERYTHING)
+    store.close()
+
+
+# Names
+
+
+@pytest.fixture
+def renamed(intact: Path, tmp_path: Path) -> Callable[[str, str], Path]:
+    def rename(name: str, other: str) -> Path:
+        directory = tmp_path / "store"
+        directory.mkdir()
+        image = bytearray(intact.read_bytes())
+        for at, _ in structure(bytes(image))["size of a table"]:
+            if image[at - len(name) : at] == name.encode():
+                image[at - len(name) : at] = other.encode()
+        assert bytes(image) != intact.read_bytes()
+        (directory / "data.mdb").write_bytes(image)
+        return directory
+
+    return rename
+
+
+@pytest.mark.parametrize(
+    ("name", "other", "sentence"),
+    [
+        (STATISTICS.name, "statistict", "lost the table statistics"),
+        (VISITOR_IDS.name, "visitor_idr", "lost the table visitor_ids"),
+        (META.name, "metb", "nothing says of which version"),
+    ],
+)
+def test_a_table_whose_name_is_damaged_does_not_come_back_empty(renamed, name: str, other: str, sentence: str):
+    directory = renamed(name, other)
+    before = (directory / "data.mdb").read_bytes()
+    with pytest.raises(Corrupted, match=sentence):
+        opened(directory)
+    assert (directory / "data.mdb").read_bytes() == before
+    with pytest.raises(Unusable), read_only(directory, live=True):
+        pass
+
+
+def test_a_store_in_which_a_name_is_hidden_by_another_is_not_opened(intact: Path, tmp_path: Path):
+    image = bytearray(intact.read_bytes())
+    ((at, size),) = structure(bytes(image))["places in a page of the tables"]
+    image[at : at + 2] = image[at + 2 : at + 4]
+    (tmp_path / "data.mdb").write_bytes(image)
+    with pytest.raises(Corrupted, match=f"has {size // 2} and shows {size // 2 - 1}"):
+        opened(tmp_path)
+
+
+def test_a_store_that_was_given_up_while_its_tables_were_made_is_made_to_its_end(tmp_path: Path):
+    environment = lmdb.open(str(tmp_path), map_size=MAP_BYTES, max_dbs=64)
+    for name in (STATISTICS.name, BALANCES.name):
+        environment.open_db(name.encode())
+    environment.close()
+    store = opened(tmp_path)
+    with store.read() as snapshot:
+        assert snapshot.get(META, "version") == len(MIGRATIONS)
+    store.close()
+
+
+# The commands
+
+
+@pytest.mark.slow
+def test_a_damaged_store_is_neither_served_nor_copied_and_the_check_says_why(tmp_path: Path):
+    data = tmp_path / "data"
+    run("org", "create", "shop", "--credit-usd", "5", "--data", str(data))
+    file = data / "store" / "data.mdb"
+    image = bytearray(file.read_bytes())
+    roots = [at for at, _ in structure(bytes(image))["root of a table"]]
+    used = [at for at in roots if struct.unpack_from("=Q", image, at)[0] < len(image)]
+    image[used[0] : used[0] + 8] = image[used[1] : used[1] + 8]
+    file.write_bytes(image)
+    for command in (("serve", "--bind", "127.0.0.1:0"), ("check",), ("backup", str(tmp_path / "backup"))):
+        done = run(*command, "--data", str(data), status=1)
+        assert "is used twice, or is free" in done.stdout + done.stderr, command
+        assert "Traceback" not in done.stderr

@@ -1,8 +1,11 @@
-"""R2: `kill -9` under load, again and again; every webhook arrives, or is listed as failed and can be recovered.
+"""`kill -9` under load, again and again, at random moments; then what clients and receivers were told is compared.
 
-Ten receivers on loopback TLS answer 200, 500, 410 or drop by seed. `tests/crash` holds the short form.
+R2, with webhooks: every one arrives, or is listed as failed and can be recovered. Ten receivers on loopback TLS answer
+200, 500, 410 or drop by seed. R1, of identifications alone under a heavier load: none that was acknowledged is lost,
+none is made or billed twice; the run with webhooks asks that too. `tests/crash` holds the short forms.
 
     python -m bench.kill [--kills 100] [--seed 1] [--failing-arrivals 3]
+    python -m bench.kill --identifications [--kills 300] [--seed 1]
 """
 
 from __future__ import annotations
@@ -13,25 +16,39 @@ from pathlib import Path
 
 import trio
 
+from tests.support.acknowledged import Outcome as OfIdentifications
+from tests.support.acknowledged import killed_under_load
 from tests.support.killed import Killed
+from tests.support.killed import Outcome as OfWebhooks
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--identifications", action="store_true", help="without webhooks, under a heavier load")
+    parser.add_argument("--kills", type=int, help="100, or 300 of identifications alone")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--failing-arrivals", type=int, default=3, help="after so many a receiver is done failing")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="svc-bench-") as directory:
-        killed = Killed(Path(directory), options.seed, options.failing_arrivals, lambda line: print(line, flush=True))
-        outcome = trio.run(killed.run, options.kills)
+    with tempfile.TemporaryDirectory(prefix="svc-bench-") as name:
+        directory = Path(name)
+        if options.identifications:
+            outcome: OfIdentifications | OfWebhooks = trio.run(
+                killed_under_load, directory, options.seed, options.kills or 300, _tell
+            )
+        else:
+            killed = Killed(directory, options.seed, options.failing_arrivals, _tell)
+            outcome = trio.run(killed.run, options.kills or 100)
     print()
-    for name, value in outcome._asdict().items():
-        if name != "faults":
-            print(f"{name:<16}{value:>10,}")
+    for field, value in outcome._asdict().items():
+        if field != "faults":
+            print(f"{field:<16}{value:>10,}")
     for fault in outcome.faults[:20]:
         print(fault)
     raise SystemExit(f"{len(outcome.faults)} faults" if outcome.faults else 0)
+
+
+def _tell(line: str) -> None:
+    print(line, flush=True)
 
 
 if __name__ == "__main__":

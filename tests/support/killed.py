@@ -33,8 +33,8 @@ from svc.store.snapshot import Snapshot
 from svc.store.tables import ATTEMPTS, DELIVERIES, DUE, EVENTS
 from svc.store.transactions.webhook_endpoints import Issued, NewEndpoint, create_endpoint
 from svc.world import World
+from tests.support.acknowledged import lost_or_billed_twice, shop
 from tests.support.journal import Journal, load, settle
-from tests.support.live import ORIGIN
 from tests.support.process import Served, run, run_json
 from tests.webhook_transport.receivers import Request, answer, read_request
 
@@ -164,11 +164,7 @@ class Killed:
         return outcome
 
     def _set_up(self, port: int) -> None:
-        organization = run_json(
-            "org", "create", "shop", "--credit-usd", "100000", "--rate-limit", "0", "--data", str(self.data)
-        )
-        key = ("--kind", "public", "--environment", "production", "--origin", ORIGIN, "--data", str(self.data))
-        self.api_key = run_json("key", "issue", organization["organization_id"], *key)["secret"]
+        self.api_key = shop(self.data)
         found = self._open()
         for place in range(1, RECEIVERS + 1):
             url = f"https://127.0.0.1:{port}/{place}"
@@ -258,9 +254,7 @@ class Killed:
 
     def _compared(self, snapshot: Snapshot) -> dict[Pair, str]:
         stored = [UUID(bytes=request_id) for (_, request_id), _ in snapshot.scan(EVENTS)]
-        for key, request_ids in self.journal.answers.items():
-            if not {UUID(request_id) for request_id in request_ids} <= set(stored):
-                self.faults.append(f"the identification that answered {key} is missing")
+        self.faults += lost_or_billed_twice(snapshot, self.journal)
         states = {
             (place, str(UUID(bytes=event_id))): delivery.state
             for (_, place, event_id, _), delivery in snapshot.scan(DELIVERIES, 1)

@@ -1,0 +1,106 @@
+"""A service that is killed again and again under load, and what its clients were told compared with its store (R1).
+
+What may live here: one run of it, and the comparison, which the run with webhooks makes too. How often it is killed,
+whoever runs it says.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+from uuid import UUID
+
+import trio
+
+from svc.store.directory import open_directory
+from svc.store.snapshot import Snapshot
+from svc.store.tables import BALANCES, EVENTS, IDEMPOTENCY
+from svc.world import World
+from tests.support.journal import Journal, load, settle
+from tests.support.live import ORIGIN
+from tests.support.process import Served, run, run_json
+
+CREDIT_USD = 100_000
+PRICE_MICROS = 3_000
+
+
+class Outcome(NamedTuple):
+    """What came of a run. `faults` is what must not be, each as a sentence."""
+
+    kills: int
+    acknowledged: int
+    """Idempotency keys of which a client was told."""
+    cut_off: int
+    """Requests that were under way at a kill, and were sent again."""
+    unheard: int
+    """Of these, those that were on the disk: nobody had been told, and sent again they must not be made again."""
+    events: int
+    faults: list[str]
+
+
+async def killed_under_load(directory: Path, seed: int, kills: int, tell: Callable[[str], None]) -> Outcome:
+    """One run over a fresh data directory. Raises when the service does not start or does not end well."""
+    chance, journal = random.Random(seed), Journal()
+    api_key = shop(directory)
+    cut_off = unheard = 0
+    for number in range(kills):
+        server = await trio.to_thread.run_sync(Served, directory)
+        await load(server, api_key, journal, number, chance.uniform(0.2, 0.9))
+        with _read(directory) as snapshot:
+            left = snapshot.count(EVENTS) - len(journal.answers)
+        cut_off, unheard = cut_off + len(journal.unanswered), unheard + left
+        tell(f"kill {number + 1}: {len(journal.answers)} acknowledged, {left} of {len(journal.unanswered)} unheard of")
+    server = await trio.to_thread.run_sync(Served, directory)
+    await settle(server, api_key, journal)
+    assert await trio.to_thread.run_sync(server.terminate) == 0, "the service did not end well"
+    await trio.to_thread.run_sync(partial(run, "check", "--data", str(directory)))
+    with _read(directory) as snapshot:
+        faults = list(lost_or_billed_twice(snapshot, journal))
+        events = snapshot.count(EVENTS)
+    return Outcome(kills, len(journal.answers), cut_off, unheard, events, faults)
+
+
+@contextmanager
+def _read(directory: Path) -> Generator[Snapshot]:
+    world = World.real()
+    found = open_directory(directory, world.run_sync, world.entropy)
+    try:
+        with found.store.read() as snapshot:
+            yield snapshot
+    finally:
+        found.store.close()
+
+
+def shop(directory: Path) -> str:
+    """The API key of a new organization with credit for any run, and without a limit of its rate."""
+    credit = ("--credit-usd", str(CREDIT_USD), "--rate-limit", "0", "--data", str(directory))
+    organization = run_json("org", "create", "shop", *credit)
+    key = ("--kind", "public", "--environment", "production", "--origin", ORIGIN, "--data", str(directory))
+    return run_json("key", "issue", organization["organization_id"], *key)["secret"]
+
+
+def lost_or_billed_twice(snapshot: Snapshot, journal: Journal) -> Iterator[str]:
+    """What was acknowledged and is not there, and what of the store of this journal's load was made or billed twice.
+
+    That the balance is the sum of the ledger is for `svc check`.
+    """
+    stored = {str(UUID(bytes=raw_id)) for (_, raw_id), _ in snapshot.scan(EVENTS)}
+    for key, request_ids in journal.answers.items():
+        if len(set(request_ids)) != 1:
+            yield f"the key {key} was answered by several identifications: {sorted(set(request_ids))}"
+        for missing in set(request_ids) - stored:
+            yield f"the request {missing}, which answered {key}, is missing"
+    remembered = Counter(str(UUID(bytes=row.request_id)) for _, row in snapshot.scan(IDEMPOTENCY))
+    for request_id in stored ^ remembered.keys():
+        yield f"the event and the idempotency key of {request_id} are not both there"
+    for request_id, keys in remembered.items():
+        if keys > 1:
+            yield f"{keys} idempotency keys say that {request_id} answered them"
+    spent = CREDIT_USD * 1_000_000 - (snapshot.get(BALANCES, 1) or 0)
+    if spent != PRICE_MICROS * len(stored):
+        yield f"{spent} micros were taken for {len(stored)} identifications"

@@ -79,7 +79,7 @@ def beyond_bounds(text: bytes) -> Refusal | None:
     if not _may_be_beyond(text):
         return None
     # Without what is escaped, every quote begins or ends a string, and every second part lies between two strings.
-    plain = text.replace(b"\\\\", b"").replace(b'\\"', b"")
+    plain = text.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in text else text
     if plain.count(b'"') > 4 * MAX_VALUES:  # a value may have a name
         return _TOO_MANY_VALUES
     outside = b'"'.join(plain.split(b'"')[::2]).translate(_AS_LISTS, b" \t\r\n")

@@ -68,7 +68,16 @@ def test_components_are_cut_to_a_bounded_size():
     report = read_report({"botd": components}, FACTS)
     assert report.botd is not None
     assert len(report.botd) <= 64
-    assert all(len(value) <= 512 and len(value[0]) <= 2_048 for value in report.botd.values())
+    assert all(len(value) <= 512 and len(text) <= 2_048 for value in report.botd.values() for text in value)
+    assert sum(map(len, report.botd.values())) == 4_000, "of all components together"
+
+
+def test_what_is_nested_counts_towards_the_bound_of_all_components():
+    rows = [{"a": "x", "b": "y", "c": "z"}] * 300
+    report = read_report({"botd": {f"c{number}": {"state": 0, "value": rows} for number in range(15)}}, FACTS)
+    assert report.botd is not None
+    kept = sum(1 + len(row) for value in report.botd.values() for row in value)
+    assert kept == 4_000
 
 
 def test_real_captures_are_read(shared_data: Path):

@@ -18,7 +18,22 @@ NAME = "botd"
 SUCCESS = 0
 MAX_COMPONENTS = 64
 MAX_DEPTH = 4
+MAX_VALUES = 4_000
+"""In all components together; those of a browser have some hundreds. A body may have five times as many."""
 LONGEST_TEXT = 2_048
+
+
+class _Budget:
+    """How many values may still be kept."""
+
+    def __init__(self, left: int) -> None:
+        self._left = left
+
+    def take(self, count: int) -> int:
+        """How many of these."""
+        taken = min(count, self._left)
+        self._left -= taken
+        return taken
 
 
 def read(signals: dict[str, Any]) -> Reading | None:
@@ -26,6 +41,7 @@ def read(signals: dict[str, Any]) -> Reading | None:
     components = members(signals.get("botd"))
     recognised = False
     readable: dict[str, Any] = {}
+    budget = _Budget(MAX_VALUES)
     for name, component in islice(components.items(), MAX_COMPONENTS):
         fields = members(component)
         state = fields.get("state")
@@ -33,7 +49,7 @@ def read(signals: dict[str, Any]) -> Reading | None:
             continue
         recognised = True
         if state == SUCCESS:
-            value = _bounded(fields.get("value"), 0)
+            value = _bounded(fields.get("value"), 0, budget)
             if value is not None and is_unicode(name):
                 readable[name] = value
     if not recognised:
@@ -58,7 +74,7 @@ def _claims(readable: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _bounded(value: Any, depth: int) -> Any:
+def _bounded(value: Any, depth: int, budget: _Budget) -> Any:
     """The value with long text cut, long lists shortened and what is nested too deep left out."""
     kind = value.__class__
     if kind is str:
@@ -66,11 +82,14 @@ def _bounded(value: Any, depth: int) -> Any:
     if kind is bool:
         return value
     if kind is dict and depth < MAX_DEPTH:
+        fields = members(value)
         return {
-            name: _bounded(inner, depth + 1)
-            for name, inner in islice(members(value).items(), MAX_COMPONENTS)
+            name: _bounded(inner, depth + 1, budget)
+            for name, inner in islice(fields.items(), budget.take(min(len(fields), MAX_COMPONENTS)))
             if len(name) <= 64 and is_unicode(name)
         }
     if kind is list and depth < MAX_DEPTH:
-        return [_bounded(inner, depth + 1) for inner in entries_of(value)[: MAX_LIST >> 2 * depth]]
+        entries = entries_of(value)
+        shown = budget.take(min(len(entries), MAX_LIST >> 2 * depth))
+        return [_bounded(inner, depth + 1, budget) for inner in entries[:shown]]
     return number(value)

@@ -5,7 +5,7 @@
 PYTHON ?= python3.11
 BIN := .venv/bin
 
-.PHONY: run test venv check format bench bench-events sim accuracy detection wheel lock clean
+.PHONY: run test venv check format bench bench-events sim accuracy detection mutation wheel lock clean
 
 run: venv
 	$(BIN)/svc dev
@@ -55,6 +55,11 @@ accuracy: venv
 # databases in a folder, too.
 detection: venv
 	$(BIN)/python -m bench.detection --data ../shared/data $(if $(NETWORK),--network $(NETWORK))
+
+# Puts small faults into a part of the service, one at a time, and counts those that its tests find. TARGET=outbox, ledger,
+# idempotency or matching; SAMPLE=n of them instead of all, SEED=k for others, JOBS=n processes.
+mutation: venv
+	$(BIN)/python -m bench.mutation $(or $(TARGET),outbox) --sample $(or $(SAMPLE),0) --seed $(or $(SEED),1) --jobs $(or $(JOBS),2)
 
 # dist/svc-VERSION-py3-none-any.whl, built with what is in .venv and without the network.
 wheel: venv

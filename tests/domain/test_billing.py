@@ -1,4 +1,14 @@
-from svc.domain.billing import TRANSITIONS, LedgerEntry, Usage, price_micros, refused_for_money, tally
+from svc.domain.billing import (
+    MICROS_PER_USD,
+    OVERDUE_MS,
+    SETTLED_AFTER_MS,
+    TRANSITIONS,
+    LedgerEntry,
+    Usage,
+    price_micros,
+    refused_for_money,
+    tally,
+)
 
 
 def test_an_identification_costs_3000_micros_and_500_when_it_identifies_nobody():
@@ -47,3 +57,10 @@ def test_lines_of_a_ledger_are_told_apart_by_kind_and_price():
     assert usage.change_micros == sum(line.amount_micros for line in lines)
     assert tally(lines[:3]) + tally(lines[3:]) == usage
     assert tally(()) == Usage()
+
+
+def test_times_and_units_are_those_of_the_decisions():
+    """Decisions 5.1, 5.3, 5.4."""
+    assert MICROS_PER_USD == 1_000_000
+    assert OVERDUE_MS == 7 * 86_400_000
+    assert SETTLED_AFTER_MS == 300_000

@@ -28,7 +28,7 @@ from svc.domain.webhooks.records import (
     LaneKey,
     webhook_environment,
 )
-from svc.domain.webhooks.refused import Refusals, RefusedRequest, note, tell
+from svc.domain.webhooks.refused import TOLD, Refusals, RefusedRequest, note, tell
 from svc.domain.webhooks.schedule import STEPS_MS, Result, jittered, judge
 from svc.domain.webhooks.signature import secrets_in_force, secrets_key, signed_headers, signing_secret
 from svc.domain.webhooks.states import DELIVERY_TRANSITIONS, ENDPOINT_TRANSITIONS, after_attempt
@@ -160,6 +160,13 @@ def test_a_secret_follows_from_the_pepper_the_endpoint_and_the_generation():
         assert secret.replace("_", "").isalnum()
 
 
+def test_a_secret_stays_what_it_is_from_version_to_version():
+    """It is kept nowhere, but receivers keep it."""
+    assert secrets_key(b"p" * 32).hex() == "1f7ff132d657cd31d45e3bf875082c7366c5166da83bb8a85f3047b505da0f15"
+    secret = "svc_whsec_rvf8mQJrxwsGYIhutBUv0Hzfj141LCBVl380R5YgILJ"
+    assert signing_secret(b"k" * 32, "whk_" + "A" * 20, 1) == secret
+
+
 def test_a_signature_is_what_a_receiver_computes():
     sealed = seal(REQUEST_ID, "visitor.suspect", "live", "org_x", {}, AT_MS)
     secret = "svc_whsec_abc"
@@ -207,6 +214,11 @@ def test_nine_attempts_in_about_seven_hours_over_a_thousand_seeds():
         totals.append((at - AT_MS) / 3_600_000)
     assert 6.4 <= min(totals) < 6.9
     assert 7.0 < max(totals) <= 7.5
+
+
+def test_the_steps_are_those_of_the_decisions():
+    """Decisions 8.2."""
+    assert STEPS_MS == (5_000, 30_000, 120_000, 600_000, 1_800_000, 3_600_000, 7_200_000, 11_700_000)
 
 
 def test_jitter_is_of_the_delivery_alone():
@@ -281,6 +293,15 @@ def test_five_failures_in_a_row_fail_an_endpoint_only_over_ten_minutes():
     assert after(Health(), *slow[:4], result(error=None, code=200), slow[4])[1] is None
 
 
+def test_failures_are_counted_one_by_one_from_the_first():
+    health = Health()
+    for number in range(1, 5):
+        failed = result(number, started_ms=AT_MS + number)
+        health, trigger = after_attempt(health, failed, judge(failed, LANE, KEY))
+        assert trigger is None
+        assert health == Health(number, AT_MS + 1, AT_MS + number)
+
+
 def test_a_delivery_that_ended_failed_or_a_410_fails_the_endpoint_at_once():
     assert after(Health(), result(9))[1] == "broken"
     assert after(Health(), result(code=410))[1] == "broken"
@@ -308,6 +329,10 @@ def refused(second: float, count: int = 1) -> RefusedRequest:
         ip_address="81.2.69.160",
         count=count,
     )
+
+
+def test_refusals_for_want_of_rights_money_sense_or_patience_are_told():
+    assert frozenset({401, 402, 413, 422, 429}) == TOLD
 
 
 def test_the_first_refusal_is_told_at_once_and_then_one_a_minute_with_a_count():

@@ -4,21 +4,36 @@ from __future__ import annotations
 
 from collections import Counter, deque
 
+import msgspec
 import pytest
 
 from svc.domain.webhooks.lanes import (
+    CROWD,
+    ENDPOINT_SLOTS,
     FAILING_SLOTS,
+    LONGEST_PROBE_MS,
     ORGANIZATION_SLOTS,
+    OUTAGE_FAILURES,
     PROBE_MS,
     SLOTS,
     Lane,
     Lanes,
     Window,
+    is_failing,
     learn,
 )
-from svc.domain.webhooks.records import DeliveryKey, LaneKey
+from svc.domain.webhooks.records import DeliveryKey, Endpoint, Health, LaneKey
 from svc.domain.webhooks.schedule import Result
 
+ENDPOINT = Endpoint(
+    id="whk_1",
+    url="https://receiver.example/",
+    description="",
+    environment="live",
+    events=("webhook.test",),
+    created_at_ms=0,
+    secret_last4="abcd",
+)
 OK = Result(1, 0, 0, 10, 200, None)
 
 
@@ -193,3 +208,108 @@ def test_probes_of_an_outage_come_at_growing_distances_and_a_success_ends_them()
     assert lane.slots == 1
     learn(lane, OK, 1000, failing=False)
     assert (lane.probes, lane.probe_at_ms, lane.slots) == (0, 0, 2)
+
+
+def test_the_limits_are_those_of_the_decisions():
+    """Decisions 8.8."""
+    assert (SLOTS, ORGANIZATION_SLOTS, FAILING_SLOTS, ENDPOINT_SLOTS) == (256, 32, 64, 8)
+    assert (OUTAGE_FAILURES, CROWD, PROBE_MS, LONGEST_PROBE_MS) == (5, 100, 5_000, 300_000)
+
+
+def test_a_lane_that_is_forgotten_while_it_sleeps_is_not_handed_out():
+    sender = Sender()
+    sender.lanes.offer(LaneKey(1, 1), 500)
+    lane = sender.lanes.find(LaneKey(1, 1))
+    assert lane is not None
+    lane.window, lane.failing = Window(8), True
+    assert sender.lanes.forget(LaneKey(1, 1)) is lane
+    assert sender.lanes.all() == []
+    assert sender.lanes.forget(LaneKey(1, 1)) is None
+    assert sender.lanes.take(500) is None
+    assert sender.lanes.wake_at_ms() is None
+
+
+def test_a_lane_with_nothing_in_flight_is_dropped_when_nothing_waits():
+    sender = Sender()
+    sender.lanes.offer(LaneKey(1, 1), 0)
+    lane = sender.lanes.take(0)
+    assert lane is not None
+    sender.lanes.wait(lane, None)
+    assert sender.lanes.all() == []
+
+
+def test_a_lane_whose_attempt_ends_is_not_handed_out_before_it_is_due():
+    sender = Sender()
+    sender.lanes.offer(LaneKey(1, 1), 0)
+    lane = sender.lanes.take(0)
+    assert lane is not None
+    sender.lanes.start(lane, delivery(1), None)
+    assert sender.lanes.take(0) is lane
+    sender.lanes.wait(lane, 900)
+    sender.lanes.end(lane, delivery(1))
+    assert sender.lanes.take(899) is None
+    assert sender.lanes.wake_at_ms() == 900
+    assert sender.lanes.take(900) is lane
+
+
+def test_a_lane_whose_turn_came_before_the_clock_was_set_back_waits_for_it_again():
+    sender = Sender()
+    sender.lanes.offer(LaneKey(1, 1), 500)
+    lane = sender.lanes.take(500)
+    assert lane is not None
+    sender.lanes.again(lane)
+    assert sender.lanes.take(400) is None
+    assert sender.lanes.wake_at_ms() == 500
+    assert sender.lanes.take(500) is lane
+
+
+def test_a_slot_of_failing_endpoints_that_the_first_in_line_does_not_use_goes_to_the_next():
+    sender = Sender()
+    for number in range(1, FAILING_SLOTS + 3):
+        sender.lanes.offer(LaneKey(number, 1), 0)
+        lane = sender.lanes.find(LaneKey(number, 1))
+        assert lane is not None
+        lane.failing = True
+    started = sender.fill()
+    first, second = LaneKey(FAILING_SLOTS + 1, 1), LaneKey(FAILING_SLOTS + 2, 1)
+    assert started.keys().isdisjoint({first, second})
+    sender.lanes.forget(first)
+    sender.end_one(LaneKey(1, 1))
+    ended = sender.lanes.take(0)
+    assert ended is not None
+    assert ended.key == LaneKey(1, 1)
+    sender.lanes.wait(ended, None)
+    assert sender.fill() == {second: 1}
+
+
+def test_an_endpoint_whose_attempts_end_early_gets_no_second_turn_for_it():
+    """Where an organization is full, those that wait for a slot of it take turns."""
+    sender = Sender()
+    keys = [LaneKey(1, endpoint) for endpoint in range(10)]
+    for key in keys:
+        sender.lanes.offer(key, 0)
+        lane = sender.lanes.find(key)
+        assert lane is not None
+        lane.window = Window(8)
+    sender.fill()
+    for _ in range(3):
+        sender.end_one(keys[0])
+        sender.fill()
+    turns: Counter[LaneKey] = Counter()
+    for place in range(30):
+        sender.end_one(max(keys, key=lambda key: (len(sender.lanes.find(key).in_flight), key != keys[place % 10])))  # pyright: ignore[reportOptionalMemberAccess]
+        turns += sender.fill()
+    assert turns.total() == 30
+    assert set(turns.values()) == {3}
+
+
+def test_what_is_known_of_an_outage_is_counted_anew_after_each_attempt():
+    lane: Lane[None] = Lane(key=LaneKey(1, 1), crowded=True)
+    learn(lane, failure(), 1000, failing=True)
+    assert (lane.crowded, lane.failing, lane.probes) == (False, True, 1)
+
+
+@pytest.mark.parametrize(("failures", "failing"), [(4, False), (5, True)])
+def test_five_failures_in_a_row_are_an_outage(failures: int, failing: bool):
+    assert is_failing(ENDPOINT, Health(failures=failures)) is failing
+    assert is_failing(msgspec.structs.replace(ENDPOINT, status="failing"), Health())

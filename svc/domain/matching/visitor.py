@@ -66,9 +66,6 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     exact_hashes: tuple[int, ...] = ()
     """Of its latest different reports, newest first."""
 
-    def has_token(self, token: int) -> bool:
-        return any(own & ~CAME_BACK == token for own in self.tokens)
-
     def has_near_network(self, near_network: int) -> bool:
         return any(near == near_network for near, _ in self.networks)
 

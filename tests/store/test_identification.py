@@ -1,0 +1,339 @@
+"""One identification as a transaction: what it answers, writes and costs, and when it is the same again."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from svc.domain.identification import Duplicate, Identified, Refused, Submission, assess, inflate
+from svc.domain.ids import first_id
+from svc.domain.matching import Statistics
+from svc.domain.model import RequestFacts
+from svc.domain.network import Range
+from svc.domain.records import Document, Event, Idempotency
+from svc.domain.refusals import Refusal
+from svc.domain.weights import WeightsChange
+from svc.store.snapshot import Transaction
+from svc.store.tables import (
+    BLOCKS,
+    DOCUMENTS,
+    EVENTS,
+    IDEMPOTENCY,
+    LEDGER,
+    META,
+    TABLES,
+    VISITOR_COUNTS,
+    VISITOR_IDS,
+    VISITORS,
+    WEIGHTS_SNAPSHOTS,
+)
+from svc.store.transactions import accounts
+from svc.store.transactions.identification import Recorded, VisitorIndex, identify
+from svc.store.transactions.weights import save_weights
+from svc.store.views import balance
+from tests.support.live import report
+from tests.support.outbox import OutboxWorld, outbox_world
+from tests.support.worlds import EPOCH_MS
+
+DAY_MS = 86_400_000
+TOO_LITTLE = {"userAgent": "Mozilla/5.0"}
+KEY = b"i" * 16
+
+
+class Everywhere:
+    """Ranges that know nothing of any address: it could be looked up, and so it costs."""
+
+    def find(self, _: object, /) -> Range | None:
+        return None
+
+
+class Shop:
+    """One organization whose reports are recorded."""
+
+    def __init__(self, world: OutboxWorld) -> None:
+        self.world = world
+        self.number = world.organization()
+        self.statistics = Statistics()
+        self._visits = 0
+
+    def submission(self, signals: Any = None, **fields: Any) -> Submission:
+        """From production, at the epoch, unless told otherwise."""
+        self._visits += 1
+        sent = report() if signals is None else signals
+        given = {
+            "request_id": UUID(bytes=first_id(EPOCH_MS + self._visits)),
+            "spare_visitor_id": f"{self._visits:020d}",
+            "at_ms": EPOCH_MS,
+            "organization": self.number,
+            "key_id": "key_1",
+            "touched_key": None,
+            "environment": "production",
+            "sdk_platform": "web",
+            "sdk_version": "1.2.3",
+            "origin": "https://shop.example",
+            "tag": "a tag",
+            "idempotency": None,
+            "facts": RequestFacts(ip="81.2.69.160", user_agent=report()["userAgent"]),
+            "signals": sent,
+            "signals_json": msgspec.json.encode(sent),
+        }
+        return Submission(**given | fields)
+
+    def visit(self, signals: Any = None, **fields: Any) -> Recorded:
+        assessment = assess(self.submission(signals, **fields), Everywhere())
+        recorded = self.world.do(partial(identify, assessment=assessment, statistics=self.statistics))
+        if recorded.lesson is not None:
+            self.statistics.learn(recorded.lesson)
+        return recorded
+
+    def visited(self, signals: Any = None, **fields: Any) -> Identified:
+        outcome = self.visit(signals, **fields).outcome
+        assert isinstance(outcome, Identified)
+        return outcome
+
+    def credit(self, micros: int) -> None:
+        entry_id = UUID(bytes=first_id(EPOCH_MS - 1))
+        job = partial(accounts.add_credit, number=self.number, entry_id=entry_id, micros=micros, now_ms=0, note="")
+        self.world.do(job)
+
+    def balance(self) -> int:
+        return self.world.read(partial(balance, number=self.number))
+
+    def rows(self, table: Any) -> list[Any]:
+        return self.world.read(lambda snapshot: [value for _, value in snapshot.scan(table)])
+
+    def everything(self) -> dict[str, list[Any]]:
+        with self.world.store.read() as snapshot:
+            return {table.name: list(snapshot.scan(table)) for table in TABLES if table != META}
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Generator[Shop]:
+    with outbox_world(tmp_path) as world:
+        yield Shop(world)
+
+
+# The same again
+
+
+@pytest.mark.parametrize("environment", ["production", "development"])
+def test_the_same_key_within_a_day_is_the_same_answer_and_changes_nothing(shop: Shop, environment: Any):
+    """Decisions 3.2: to the millisecond."""
+    shop.credit(10_000)
+    first = shop.submission(idempotency=KEY, environment=environment)
+    job = partial(identify, assessment=assess(first, Everywhere()), statistics=shop.statistics)
+    assert isinstance(shop.world.do(job).outcome, Identified)
+    assert shop.rows(IDEMPOTENCY) == [Idempotency(first.request_id.bytes, EPOCH_MS)]
+    before, left = shop.everything(), shop.balance()
+    for later_ms in (0, 1, DAY_MS - 1):
+        again = shop.visit(report(5), idempotency=KEY, environment=environment, at_ms=EPOCH_MS + later_ms)
+        assert again == Recorded(Duplicate(first.request_id, left), None)
+    assert shop.everything() == before
+    new = shop.visit(idempotency=KEY, environment=environment, at_ms=EPOCH_MS + DAY_MS)
+    assert isinstance(new.outcome, Identified)
+    (row,) = shop.rows(IDEMPOTENCY)
+    assert row.at_ms == EPOCH_MS + DAY_MS
+    assert row.request_id != first.request_id.bytes
+
+
+def test_without_a_key_or_with_another_it_is_another(shop: Shop):
+    shop.credit(20_000)
+    for idempotency in (None, None, KEY, b"j" * 16):
+        shop.visited(idempotency=idempotency)
+    assert len(shop.rows(EVENTS)) == 4
+    assert len(shop.rows(IDEMPOTENCY)) == 2
+
+
+def test_another_organization_may_have_the_same_key(shop: Shop):
+    other = Shop(shop.world)
+    for one in (shop, other):
+        one.visited(idempotency=KEY, environment="development", request_id=UUID(bytes=first_id(EPOCH_MS + one.number)))
+    assert len(shop.rows(IDEMPOTENCY)) == 2
+
+
+# Money
+
+
+def test_an_identification_that_cannot_be_paid_is_refused_and_changes_nothing(shop: Shop):
+    """Decisions 5.2: by the price of this very report; and its key may be used again."""
+    shop.credit(3_499)
+    assert shop.visited(idempotency=KEY).balance_micros == 499
+    before = shop.everything()
+    refused = shop.visit(idempotency=b"j" * 16)
+    assert refused == Recorded(Refused(Refusal("no_credit"), 499), None)
+    assert shop.visit(TOO_LITTLE).outcome == Refused(Refusal("no_credit"), 499)
+    assert shop.everything() == before
+    assert shop.visited(environment="staging").balance_micros == 499
+    duplicate = shop.visit(idempotency=KEY).outcome
+    assert isinstance(duplicate, Duplicate), "the answer that was paid for is given again"
+    assert duplicate.balance_micros == 499
+
+
+def test_only_production_is_entered_on_the_ledger_by_what_the_report_was_worth(shop: Shop):
+    shop.credit(10_000)
+    for signals, environment in ((report(), "production"), (TOO_LITTLE, "production"), (report(), "staging")):
+        shop.visited(signals, environment=environment)
+    lines = [(entry.kind, entry.amount_micros, entry.at_ms) for entry in shop.rows(LEDGER)]
+    assert lines == [("credit", 10_000, 0), ("identification", -3_000, EPOCH_MS), ("identification", -500, EPOCH_MS)]
+    assert shop.balance() == 6_500
+
+
+def test_a_credit_limit_is_how_far_it_may_go_below_zero(shop: Shop):
+    shop.world.do(partial(accounts.set_credit_limit, number=shop.number, micros=3_000))
+    assert shop.visited().balance_micros == -3_000
+    assert shop.visit().outcome == Refused(Refusal("no_credit"), -3_000)
+
+
+def test_a_blocked_organization_is_refused_in_production(shop: Shop):
+    shop.credit(10_000)
+    author = accounts.Author(UUID(bytes=first_id(EPOCH_MS)), EPOCH_MS, "operator")
+    shop.world.do(partial(accounts.set_billing_status, number=shop.number, status="blocked", author=author))
+    assert shop.visit().outcome == Refused(Refusal("billing_blocked"), 10_000)
+    shop.visited(environment="development")
+
+
+# Whose it is
+
+
+def test_a_visitor_that_comes_again_keeps_its_id_and_another_gets_its_own(shop: Shop):
+    first = shop.visited(report(1), environment="development")
+    assert (first.visitor_id, first.visitor_is_new, first.identifiable) == (f"{1:020d}", True, True)
+    again = shop.visited(report(1), environment="development", at_ms=EPOCH_MS + 1)
+    assert (again.visitor_id, again.visitor_is_new, again.visitor_confidence) == (first.visitor_id, False, 100)
+    other = shop.visited(report(6), environment="development", at_ms=EPOCH_MS + 2)
+    assert (other.visitor_id, other.visitor_is_new) == (f"{3:020d}", True)
+    assert shop.rows(VISITOR_COUNTS) == [2]
+    with shop.world.store.read() as snapshot:
+        assert [number for _, number in snapshot.scan(VISITOR_IDS, shop.number)] == [1, 2]
+        assert [key for key, _ in snapshot.scan(VISITORS, shop.number)] == [(shop.number, 1), (shop.number, 2)]
+
+
+def test_who_cannot_be_known_again_gets_an_id_that_is_kept_nowhere(shop: Shop):
+    nobody = shop.visited(TOO_LITTLE, environment="development")
+    assert (nobody.visitor_id, nobody.visitor_is_new, nobody.identifiable) == (f"{1:020d}", True, False)
+    for table in (VISITORS, VISITOR_IDS, VISITOR_COUNTS, BLOCKS):
+        assert shop.rows(table) == []
+    assert shop.visited(TOO_LITTLE, environment="development").visitor_id == f"{2:020d}"
+
+
+def test_a_token_that_comes_from_another_device_is_an_observation_and_another_visitor(shop: Shop):
+    """Decisions 3.6."""
+    token = {"client_token": "t" * 32}
+    first = shop.visited(report(1) | token, environment="development")
+    carried = report(6, hardwareConcurrency=2, deviceMemory=2, platform="MacIntel", maxTouchPoints=5) | token
+    other = shop.visited(carried, environment="development", at_ms=EPOCH_MS + 1)
+    assert other.visitor_id != first.visitor_id
+    documents = shop.rows(DOCUMENTS)
+    assert "token_conflict" not in documents[0].evidence
+    assert documents[1].evidence["token_conflict"] == ("device_contradicts_token",)
+
+
+def test_a_row_of_the_index_is_read_once(shop: Shop):
+    """So that what one transaction sees of a visitor cannot cost more with each of its blocks."""
+    shop.visited(environment="development")
+    reads: list[str] = []
+
+    class Noting(Transaction):
+        def get(self, table: Any, *key: Any) -> Any:
+            reads.append(table.name)
+            return super().get(table, *key)
+
+    def look(transaction: Transaction) -> None:
+        index = VisitorIndex(Noting(transaction._handle, transaction._tables), shop.number)
+        (key, block), *_ = [(key[1], value) for key, value in transaction.scan(BLOCKS, shop.number)]
+        for _ in range(2):
+            assert index.block(key) == block
+            assert index.visitor(1) == transaction.get(VISITORS, shop.number, 1)
+            assert index.visitor(9) is None
+
+    shop.world.do(look)
+    assert sorted(reads) == ["blocks", "visitors", "visitors"]
+
+
+# What is kept
+
+
+def test_an_event_says_what_was_sent_and_what_was_answered(shop: Shop):
+    shop.credit(3_000)
+    recorded = shop.visit()
+    answer = recorded.outcome
+    assert isinstance(answer, Identified)
+    (event,) = shop.rows(EVENTS)
+    assert isinstance(event, Event)
+    said = msgspec.structs.asdict(event)
+    sent = {
+        "environment": "production",
+        "occurred_at_ms": EPOCH_MS,
+        "platform": "web",
+        "sdk_platform": "web",
+        "sdk_version": "1.2.3",
+        "origin": "https://shop.example",
+        "tag": "a tag",
+        "ip_address": "81.2.69.160",
+        "key_id": "key_1",
+        "price_micros": 3_000,
+    }
+    assert {name: said[name] for name in sent} == sent
+    assert (event.visitor_id, event.visitor_is_new, event.identifiable) == (answer.visitor_id, True, True)
+    assert (event.visitor_confidence, event.linkage) == (answer.visitor_confidence, recorded.linkage)
+    assert answer.score is not None
+    assert (event.suspect_score, event.suspect_level) == (answer.score.score, answer.score.level)
+    (document,) = shop.rows(DOCUMENTS)
+    assert isinstance(document, Document)
+    assert msgspec.json.decode(inflate(document.signals)) == report()
+    assert (document.sdk_platform, document.sdk_version, document.tag) == ("web", "1.2.3", "a tag")
+
+
+def test_an_sdk_that_says_nothing_of_itself_is_of_the_web_and_unknown(shop: Shop):
+    shop.visited(environment="development", sdk_platform=None, sdk_version=None)
+    (event,) = shop.rows(EVENTS)
+    (document,) = shop.rows(DOCUMENTS)
+    assert (event.platform, event.sdk_platform, event.sdk_version) == ("web", "web", "unknown")
+    assert (document.sdk_platform, document.sdk_version) == (None, None)
+
+
+def test_a_report_that_says_nothing_at_all_is_not_scored(shop: Shop):
+    """Decisions 3.9."""
+    nothing = shop.visited({}, environment="development", facts=RequestFacts(ip="81.2.69.160"))
+    assert nothing.score is None
+    (event,) = shop.rows(EVENTS)
+    assert (event.suspect_score, event.suspect_level, event.triggers) == (None, None, ())
+    agent_alone = shop.visited({}, environment="development")
+    assert agent_alone.score is not None
+
+
+def test_the_weights_in_force_are_kept_once_and_named_by_each_document(shop: Shop):
+    for _ in range(2):
+        shop.visited(environment="development")
+    assert len(shop.rows(WEIGHTS_SNAPSHOTS)) == 1
+    change = WeightsChange(threshold=33, weights={"automation": 77})
+    shop.world.do(lambda transaction: save_weights(transaction, shop.number, None, "web", change, 0))
+    signals = {**report(), "webdriver": True}
+    scored = shop.visited(signals, environment="development")
+    assert scored.score is not None
+    documents = shop.rows(DOCUMENTS)
+    assert [document.suspect_threshold for document in documents][-1] == 33
+    assert len({document.weights_digest for document in documents}) == 2
+    with shop.world.store.read() as snapshot:
+        kept = snapshot.get(WEIGHTS_SNAPSHOTS, documents[-1].weights_digest)
+    assert kept is not None
+    assert kept.weights["automation"] == 77
+    assert "automation" in documents[-1].evidence
+    (*_, event) = shop.rows(EVENTS)
+    assert ("bot", 77) in [(trigger.signal, trigger.weight) for trigger in event.triggers]
+    assert event.visitor_kind == "automation"
+
+
+def test_webhook_endpoints_that_subscribe_are_told(shop: Shop):
+    lane = shop.world.endpoint(shop.number, "https://receiver.example/", environment="test").lane
+    recorded = shop.visit(environment="development")
+    assert recorded.lanes == (lane,)
+    assert len(shop.world.deliveries(lane)) == 1
+    shop.credit(3_000)
+    assert shop.visit().lanes == (), "production is not what it asked for"

@@ -1,0 +1,280 @@
+"""Organizations, their money and what a day came to, as transactions: each boundary, without a service around it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from svc.domain.billing import (
+    BILLING_STATUSES,
+    OVERDUE_MS,
+    SETTLED_AFTER_MS,
+    TRANSITIONS,
+    BillingChange,
+    LedgerEntry,
+    Settlement,
+    Usage,
+)
+from svc.domain.ids import DAY_MS, first_id
+from svc.domain.records import Organization
+from svc.store.tables import BALANCES, BILLING_CHANGES, LEDGER, ORGANIZATION_IDS, PAST_DUE, SETTLEMENTS
+from svc.store.transactions import accounts, settlement
+from svc.store.transactions.accounts import Author
+from svc.store.transactions.settlement import LINES_A_STEP, DueDay, Statement, StatementDay, Step
+from svc.store.views import balance, find_account, organization
+from tests.support.outbox import OutboxWorld, outbox_world
+from tests.support.worlds import EPOCH_MS
+
+FIRST_DAY = EPOCH_MS // DAY_MS
+EVENTS = ("billing.status_changed", "usage.daily_settled")
+
+
+class Books:
+    """One organization and its ledger. Whatever happens has the first id of its millisecond."""
+
+    def __init__(self, world: OutboxWorld) -> None:
+        self.world = world
+        self.number = world.organization()
+
+    def do(self, job: Any, **given: Any) -> Any:
+        return self.world.do(partial(job, number=self.number, **given))
+
+    def read(self, query: Any, **given: Any) -> Any:
+        return self.world.read(partial(query, number=self.number, **given))
+
+    def credit(self, micros: int, at_ms: int, note: str = "") -> int:
+        entry_id = UUID(bytes=first_id(at_ms))
+        return self.do(accounts.add_credit, entry_id=entry_id, micros=micros, now_ms=at_ms, note=note)
+
+    def visits(self, *at: int, price: int = 3_000) -> None:
+        """Charged at these times."""
+        for at_ms in at:
+            entry = LedgerEntry("identification", -price, at_ms)
+            self.do(accounts.enter, entry_id=UUID(bytes=first_id(at_ms)), entry=entry)
+
+    def set_status(self, status: str, at_ms: int = EPOCH_MS) -> Any:
+        author = Author(UUID(bytes=first_id(at_ms)), at_ms, "operator", "why")
+        return self.do(accounts.set_billing_status, status=status, author=author)
+
+    def account(self) -> Organization:
+        return self.read(organization)
+
+    def changes(self) -> list[BillingChange]:
+        rows = self.world.read(lambda snapshot: list(snapshot.scan(BILLING_CHANGES, self.number)))
+        return [change for _, change in rows]
+
+    def past_due(self) -> int | None:
+        return self.world.read(lambda snapshot: snapshot.get(PAST_DUE, self.number))
+
+    def overdue(self, now_ms: int) -> list[int]:
+        return self.world.read(partial(settlement.overdue, now_ms=now_ms))
+
+    def subscribe(self) -> None:
+        self.world.endpoint(self.number, "https://receiver.example/", events=EVENTS)
+
+    def told(self) -> list[dict[str, Any]]:
+        return [json.loads(body)["data"] for body in self.world.bodies(self.number).values()]
+
+    def due_day(self, now_ms: int) -> DueDay | None:
+        return self.read(settlement.due_day, now_ms=now_ms)
+
+    def settle(self, due: DueDay, usage: Usage) -> bool:
+        return self.do(settlement.settle, due=due, usage=usage, now_ms=(due.day + 2) * DAY_MS)
+
+    def usage(self, due: DueDay) -> Step:
+        return self.read(settlement.read_usage, resume=due.from_id, day=due.day)
+
+    def statement(self, first_day: int, beyond_day: int) -> Statement:
+        return self.read(settlement.statement, first_day=first_day, beyond_day=beyond_day)
+
+
+@pytest.fixture
+def books(tmp_path: Path) -> Generator[Books]:
+    with outbox_world(tmp_path) as world:
+        yield Books(world)
+
+
+# Organizations and their money
+
+
+def test_organizations_are_numbered_from_one_and_begin_free_without_credit(books: Books):
+    second = books.world.organization()
+    assert (books.number, second) == (1, 2)
+    account = books.account()
+    assert (account.billing_status, account.blocked_reason, account.credit_limit_micros) == ("free", None, 0)
+    with books.world.store.read() as snapshot:
+        assert snapshot.get(ORGANIZATION_IDS, account.id) == 1
+        assert snapshot.get(BALANCES, 1) == 0
+        found = find_account(snapshot, account.id)
+        assert found is not None
+        assert found.organization == account
+
+
+def test_credit_is_a_line_and_the_balance_its_sum(books: Books):
+    assert books.credit(500, EPOCH_MS, "a gift") == 500
+    assert books.credit(-200, EPOCH_MS + 1) == 300
+    books.visits(EPOCH_MS + 2)
+    assert books.read(balance) == 300 - 3_000
+    with books.world.store.read() as snapshot:
+        lines = [entry for _, entry in snapshot.scan(LEDGER, books.number)]
+    assert lines == [
+        LedgerEntry("credit", 500, EPOCH_MS, "a gift"),
+        LedgerEntry("credit", -200, EPOCH_MS + 1, ""),
+        LedgerEntry("identification", -3_000, EPOCH_MS + 2),
+    ]
+
+
+def test_a_limit_changes_and_nothing_else(books: Books):
+    before = books.account()
+    limited = books.do(accounts.set_rate_limit, per_s=7)
+    assert books.account() == limited
+    credited = books.do(accounts.set_credit_limit, micros=9_000)
+    assert books.account() == credited
+    assert (credited.rate_limit_per_s, credited.credit_limit_micros) == (7, 9_000)
+    assert (credited.id, credited.number, credited.billing_status) == (before.id, before.number, before.billing_status)
+
+
+def test_an_organization_that_is_not_there_cannot_be_changed(books: Books):
+    with pytest.raises(LookupError, match="number 5"):
+        books.world.do(partial(accounts.set_rate_limit, number=5, per_s=1))
+
+
+# The billing status
+
+
+@pytest.mark.parametrize(("before", "after"), list(product(BILLING_STATUSES, BILLING_STATUSES)))
+def test_a_status_follows_the_table_and_is_written_down_and_told(books: Books, before: str, after: str):
+    """Decisions 5.3, 8.9: every pair."""
+    for place, step in enumerate({"free": (), "past_due": ("active", "past_due")}.get(before, (before,))):
+        books.set_status(step, EPOCH_MS + place)
+    books.subscribe()
+    account, changes, past_due = books.account(), books.changes(), books.past_due()
+    outcome = books.set_status(after, EPOCH_MS + 5)
+    if after == before or after not in TRANSITIONS[account.billing_status]:
+        assert outcome == (account if after == before else "not_allowed")
+        assert (books.account(), books.changes(), books.past_due(), books.told()) == (account, changes, past_due, [])
+        return
+    reason = "operator" if after == "blocked" else None
+    assert outcome == books.account()
+    assert (outcome.billing_status, outcome.blocked_reason) == (after, reason)
+    assert books.changes() == [*changes, BillingChange(before, after, reason, EPOCH_MS + 5, "operator", "why")]
+    assert books.past_due() == (EPOCH_MS + 5 if after == "past_due" else None)
+    assert books.told() == [
+        {
+            "previous_status": before,
+            "current_status": after,
+            "accepting_traffic": after != "blocked",
+            "blocked_reason": reason,
+        }
+    ]
+
+
+def test_past_due_for_seven_days_is_overdue_and_a_millisecond_less_is_not(books: Books):
+    books.world.organization()
+    books.set_status("active", EPOCH_MS - DAY_MS)
+    author = partial(Author, UUID(bytes=first_id(EPOCH_MS + OVERDUE_MS)), by="settler")
+    assert books.overdue(EPOCH_MS + OVERDUE_MS) == []
+    assert not books.do(settlement.block_overdue, author=author(at_ms=EPOCH_MS + OVERDUE_MS)), "it is not past due"
+    books.set_status("past_due", EPOCH_MS)
+    assert books.overdue(EPOCH_MS + OVERDUE_MS - 1) == []
+    assert not books.do(settlement.block_overdue, author=author(at_ms=EPOCH_MS + OVERDUE_MS - 1))
+    assert books.account().billing_status == "past_due"
+    assert books.overdue(EPOCH_MS + OVERDUE_MS) == [books.number]
+    assert books.do(settlement.block_overdue, author=author(at_ms=EPOCH_MS + OVERDUE_MS)) is True
+    assert (books.account().billing_status, books.account().blocked_reason) == ("blocked", "payment_overdue")
+    assert books.do(settlement.block_overdue, author=author(at_ms=EPOCH_MS + 2 * OVERDUE_MS)) is False
+    assert books.overdue(EPOCH_MS + 2 * OVERDUE_MS) == []
+
+
+# Days
+
+
+def test_a_day_is_due_five_minutes_after_it_is_over(books: Books):
+    over_ms = EPOCH_MS + DAY_MS
+    assert books.due_day(over_ms + DAY_MS) is None, "without traffic there is nothing to settle"
+    books.credit(70, EPOCH_MS - DAY_MS)
+    books.visits(over_ms - 1)
+    assert books.due_day(over_ms + SETTLED_AFTER_MS - 1) is None
+    due = books.due_day(over_ms + SETTLED_AFTER_MS)
+    assert due == DueDay(FIRST_DAY, first_id(0), 0)
+    assert books.usage(due) == Step(Usage(identifiable=1, charged_micros=3_000, credited_micros=70), None)
+
+
+def test_a_day_is_settled_once_and_the_next_goes_on_from_its_balance(books: Books):
+    books.subscribe()
+    books.credit(10_000, EPOCH_MS)
+    books.visits(EPOCH_MS + 1, EPOCH_MS + DAY_MS - 1)
+    books.visits(EPOCH_MS + DAY_MS, price=500)
+    books.visits(EPOCH_MS + DAY_MS + 1, price=0)
+    first = books.due_day(EPOCH_MS + 3 * DAY_MS)
+    assert first is not None
+    usage = books.usage(first).usage
+    assert books.settle(first, usage) is True
+    assert books.settle(first, usage) is False
+    second = books.due_day(EPOCH_MS + 3 * DAY_MS)
+    assert second == DueDay(FIRST_DAY + 1, first_id(EPOCH_MS + DAY_MS), 4_000)
+    assert books.settle(second, books.usage(second).usage) is True
+    assert books.due_day(EPOCH_MS + 3 * DAY_MS) is None
+    with books.world.store.read() as snapshot:
+        settled = {day: row for (_, day), row in snapshot.scan(SETTLEMENTS, books.number)}
+    assert settled == {
+        FIRST_DAY: Settlement(2, 0, 0, 6_000, 4_000, EPOCH_MS + 2 * DAY_MS),
+        FIRST_DAY + 1: Settlement(0, 1, 1, 500, 3_500, EPOCH_MS + 3 * DAY_MS),
+    }
+    told = [(data["date"], data["identifications"], data["amount_micros"]) for data in books.told()]
+    assert sorted(told) == [("2026-01-01", 2, 6_000), ("2026-01-02", 2, 500)]
+
+
+def test_organizations_are_settled_apart(books: Books):
+    other = Books(books.world)
+    for one in (books, other):
+        one.visits(EPOCH_MS)
+    due = other.due_day(EPOCH_MS + 2 * DAY_MS)
+    assert due is not None
+    assert other.settle(due, other.usage(due).usage)
+    assert other.due_day(EPOCH_MS + 2 * DAY_MS) is None
+    assert books.due_day(EPOCH_MS + 2 * DAY_MS) == DueDay(FIRST_DAY, first_id(0), 0)
+    assert books.statement(FIRST_DAY, FIRST_DAY + 1).days == other.statement(FIRST_DAY, FIRST_DAY + 1).days
+
+
+def test_a_step_has_so_many_lines_and_says_where_the_next_begins(books: Books):
+    books.visits(*range(EPOCH_MS, EPOCH_MS + LINES_A_STEP))
+    due = books.due_day(EPOCH_MS + 2 * DAY_MS)
+    assert due is not None
+    whole = Usage(identifiable=LINES_A_STEP, charged_micros=3_000 * LINES_A_STEP)
+    assert books.usage(due) == Step(whole, None)
+    last = EPOCH_MS + LINES_A_STEP
+    books.visits(last, EPOCH_MS + DAY_MS)
+    assert books.usage(due) == Step(whole, first_id(last))
+    rest = books.usage(due._replace(from_id=first_id(last)))
+    assert rest == Step(Usage(identifiable=1, charged_micros=3_000), None), "the next day is not of it"
+
+
+def test_a_statement_has_the_lines_from_its_first_midnight_on_and_before_the_last(books: Books):
+    first, beyond = EPOCH_MS + DAY_MS, EPOCH_MS + 2 * DAY_MS
+    books.credit(10_000, EPOCH_MS)
+    books.visits(first - 1, first + 1, beyond - 1, beyond + 1)
+    books.credit(7, first, "in")
+    books.credit(9, beyond, "out")
+    books.set_status("active", first - 1)
+    books.set_status("past_due", first)
+    books.set_status("active", beyond)
+    statement = books.statement(FIRST_DAY + 1, FIRST_DAY + 2)
+    usage = Usage(identifiable=2, charged_micros=6_000, credited_micros=7)
+    assert statement.opening_micros == 7_000
+    assert statement.days == [StatementDay(FIRST_DAY + 1, usage, 1_007)]
+    assert [entry.note for entry in statement.credits] == ["in"]
+    assert [change.current for change in statement.changes] == ["past_due"]
+    both = books.statement(FIRST_DAY, FIRST_DAY + 3)
+    assert both.opening_micros == 0
+    assert [day.balance_micros for day in both.days] == [7_000, 1_007, 1_007 - 3_000 + 9]
+    assert both.days[-1].balance_micros == books.read(balance)
+    nothing = books.statement(FIRST_DAY + 5, FIRST_DAY + 6)
+    assert nothing == Statement(books.read(balance), [], [], [])

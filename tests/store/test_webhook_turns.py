@@ -1,0 +1,259 @@
+"""What is handed out of a lane, to whom, and what a removal or an erasure leaves alone (decisions 8.4-8.8)."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from svc.domain.webhooks.records import DeliveryKey, Health, LaneKey
+from svc.domain.webhooks.schedule import Result
+from svc.store.tables import ATTEMPT_COUNTS, ENDPOINT_HEALTH, MANUAL
+from svc.store.transactions.webhook_endpoints import Issued, Queued, queue_redelivery, queue_test, rotate_secret
+from svc.store.transactions.webhooks import Made, forget_webhook_event, log_attempt
+from svc.store.webhook_views import (
+    Claim,
+    Nothing,
+    Registered,
+    attempts_in_a_day,
+    has_removed,
+    health,
+    is_answering,
+    lanes_with_work,
+    manual_delivery,
+    next_delivery,
+)
+from tests.support.outbox import OutboxWorld, outbox_world
+from tests.support.worlds import EPOCH_MS
+
+URL = "https://receiver.example/"
+HOUR_MS = 3_600_000
+FIVE_FAILURES = Health(failures=5, failing_since_ms=EPOCH_MS, last_attempt_at_ms=EPOCH_MS)
+
+
+def claimed(world: OutboxWorld, lane: LaneKey, now_ms: int = EPOCH_MS, *in_flight: DeliveryKey, crowded: bool = False):
+    query = partial(next_delivery, lane=lane, now_ms=now_ms, in_flight=in_flight, crowded=crowded)
+    return world.read(query)
+
+
+def tried(world: OutboxWorld, claim: Claim, code: int, at_ms: int = EPOCH_MS) -> None:
+    error = None if code == 200 else "http_status"
+    result = Result(claim.delivery.attempts + 1, claim.delivery.due_ms, at_ms, 12, code, error)
+    made = Made(world.world.request_id(at_ms), claim.lane, claim.key, claim.endpoint, claim.event, result)
+    world.do(partial(log_attempt, made=made))
+
+
+def set_health(world: OutboxWorld, lane: LaneKey, state: Health) -> None:
+    world.do(lambda transaction: transaction.put(ENDPOINT_HEALTH, lane, state))
+
+
+def queued_test(world: OutboxWorld, endpoint: Registered) -> Queued:
+    job = partial(queue_test, number=endpoint.lane.organization, endpoint_id=endpoint.endpoint.id)
+    queued = world.do(partial(job, event_id=world.world.request_id(EPOCH_MS), now_ms=EPOCH_MS))
+    assert isinstance(queued, Queued)
+    return queued
+
+
+# What is handed out
+
+
+def test_the_first_due_is_handed_out_and_what_is_in_flight_is_passed_over(tmp_path: Path):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        lane = world.endpoint(number, URL).lane
+        assert claimed(world, lane) == Nothing(None)
+        for _ in range(2):
+            world.enqueue(number)
+        assert claimed(world, lane, EPOCH_MS - 1) == Nothing(EPOCH_MS)
+        first = claimed(world, lane, EPOCH_MS)
+        assert isinstance(first, Claim)
+        second = claimed(world, lane, EPOCH_MS, first.key)
+        assert isinstance(second, Claim)
+        assert second.key != first.key
+        assert (first.failing, first.crowded) == (False, False)
+        assert claimed(world, lane, EPOCH_MS, first.key, second.key) == Nothing(None)
+
+
+@pytest.mark.parametrize(("waiting", "crowded"), [(100, False), (101, True)])
+def test_more_than_a_hundred_due_are_a_crowd_where_the_endpoint_fails(tmp_path: Path, waiting: int, crowded: bool):
+    """Decisions 8.8."""
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        endpoint = world.endpoint(number, URL)
+        for _ in range(waiting):
+            world.enqueue(number)
+        healthy = claimed(world, endpoint.lane)
+        assert isinstance(healthy, Claim)
+        assert not healthy.crowded, "no crowd waits for an endpoint that answers"
+        known = claimed(world, endpoint.lane, crowded=True)
+        assert isinstance(known, Claim)
+        assert not known.crowded
+        set_health(world, endpoint.lane, FIVE_FAILURES)
+        failing = claimed(world, endpoint.lane)
+        assert isinstance(failing, Claim)
+        assert (failing.failing, failing.crowded) == (True, crowded)
+        known = claimed(world, endpoint.lane, crowded=True)
+        assert isinstance(known, Claim)
+        assert known.crowded, "it is not counted again"
+        queued_test(world, endpoint)
+        asked_for = claimed(world, endpoint.lane, crowded=True)
+        assert isinstance(asked_for, Claim)
+        assert (asked_for.key.kind, asked_for.failing, asked_for.crowded) == ("test", True, False)
+
+
+def test_what_is_due_later_is_no_crowd(tmp_path: Path):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        lane = world.endpoint(number, URL).lane
+        for _ in range(101):
+            world.enqueue(number)
+        claim = claimed(world, lane)
+        assert isinstance(claim, Claim)
+        tried(world, claim, 500)
+        set_health(world, lane, FIVE_FAILURES)
+        rest = claimed(world, lane)
+        assert isinstance(rest, Claim)
+        assert not rest.crowded, "a hundred are due, and one in five seconds"
+        later = claimed(world, lane, EPOCH_MS + 10_000)
+        assert isinstance(later, Claim)
+        assert later.crowded
+
+
+def test_lanes_with_work_come_some_at_a_time_with_the_time_of_their_first(tmp_path: Path):
+    with outbox_world(tmp_path) as world:
+        numbers = [world.organization() for _ in range(2)]
+        lanes = [world.endpoint(number, URL).lane for number in numbers for _ in range(2)]
+        idle = world.endpoint(numbers[0], URL, environment="test").lane
+        for number in numbers:
+            world.enqueue(number)
+            world.enqueue(number)
+
+        def page(after: LaneKey, limit: int) -> list[tuple[LaneKey, int]]:
+            return world.read(partial(lanes_with_work, after=after, limit=limit))
+
+        everything = [(lane, EPOCH_MS) for lane in lanes]
+        assert idle not in lanes
+        assert page(LaneKey(0, 0), 99) == everything
+        for limit in (1, 2, 3):
+            assert page(LaneKey(0, 0), limit) == everything[:limit]
+            assert page(lanes[0], limit) == everything[1 : 1 + limit]
+        assert page(lanes[-1], 99) == []
+        assert page(LaneKey(0, 0), 0) == []
+
+
+def test_an_endpoint_answers_while_it_is_there_not_paused_and_not_failing(tmp_path: Path):
+    with outbox_world(tmp_path) as world:
+        endpoint = world.endpoint(world.organization(), URL)
+
+        def answers() -> bool:
+            return world.read(partial(is_answering, lane=endpoint.lane))
+
+        assert answers()
+        set_health(world, endpoint.lane, Health(failures=4))
+        assert answers()
+        set_health(world, endpoint.lane, Health(failures=5))
+        assert not answers()
+        set_health(world, endpoint.lane, Health())
+        world.change(endpoint, paused=True)
+        assert not answers()
+        world.change(endpoint, paused=False)
+        assert answers()
+        assert not world.read(has_removed)
+        world.remove(endpoint)
+        assert not answers()
+        assert world.read(has_removed)
+
+
+# What is left alone
+
+
+def test_another_description_or_the_same_url_is_no_new_start(tmp_path: Path):
+    """Decisions 8.4: a changed URL and a resume are; and the time of the last attempt stays."""
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        endpoint = world.endpoint(number, URL)
+        world.enqueue(number)
+        claim = claimed(world, endpoint.lane)
+        assert isinstance(claim, Claim)
+        tried(world, claim, 410)
+
+        def state() -> Health:
+            return world.read(partial(health, lane=endpoint.lane))
+
+        failing = Health(failures=1, failing_since_ms=EPOCH_MS, last_attempt_at_ms=EPOCH_MS)
+        assert state() == failing
+        assert world.change(endpoint, description="mine", url=URL).endpoint.status == "failing"
+        assert state() == failing
+        assert world.change(endpoint, url=URL + "new").endpoint.status == "active"
+        assert state() == Health(last_attempt_at_ms=EPOCH_MS)
+
+
+def test_erasing_the_event_of_an_ended_redelivery_leaves_a_test_that_is_queued(tmp_path: Path):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        endpoint = world.endpoint(number, URL)
+        world.enqueue(number)
+        ((key, _),) = world.deliveries(endpoint.lane)
+        first = claimed(world, endpoint.lane)
+        assert isinstance(first, Claim)
+        tried(world, first, 200)
+        job = partial(queue_redelivery, number=number, endpoint_id=endpoint.endpoint.id)
+        world.do(partial(job, event_id=UUID(bytes=key.event_id), now_ms=EPOCH_MS))
+        again = claimed(world, endpoint.lane)
+        assert isinstance(again, Claim)
+        tried(world, again, 200)
+        queued = queued_test(world, endpoint)
+        world.do(partial(forget_webhook_event, organization=number, event_id=key.event_id))
+        waiting = DeliveryKey(queued.event_id.bytes, "test")
+        assert world.read(partial(manual_delivery, lane=endpoint.lane)) == waiting
+        assert [left for left, _ in world.deliveries(endpoint.lane)] == [waiting]
+        world.do(partial(forget_webhook_event, organization=number, event_id=waiting.event_id))
+        assert world.read(lambda snapshot: snapshot.count(MANUAL)) == 0
+
+
+def test_a_removed_endpoint_is_counted_no_more(tmp_path: Path):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        endpoint = world.endpoint(number, URL)
+        world.enqueue(number)
+        claim = claimed(world, endpoint.lane)
+        assert isinstance(claim, Claim)
+        world.remove(endpoint)
+        tried(world, claim, 200)
+        assert len(world.attempts(number)) == 1
+        assert world.read(lambda snapshot: snapshot.count(ATTEMPT_COUNTS)) == 0
+
+
+def test_counts_reach_back_a_day_to_the_minute(tmp_path: Path):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        lane = world.endpoint(number, URL).lane
+        for code in (200, 410):
+            world.enqueue(number)
+            claim = claimed(world, lane)
+            assert isinstance(claim, Claim)
+            tried(world, claim, code)
+        for later_ms, seen in ((0, (1, 1)), (24 * HOUR_MS + 59_999, (1, 1)), (24 * HOUR_MS + 60_000, (0, 0))):
+            counted = world.read(partial(attempts_in_a_day, lane=lane, now_ms=EPOCH_MS + later_ms))
+            assert (counted.delivered, counted.failed) == seen
+        world.change(Registered(lane, claim.endpoint), paused=False)
+        world.enqueue(number)
+        again = claimed(world, lane)
+        assert isinstance(again, Claim)
+        tried(world, again, 200, EPOCH_MS + 24 * HOUR_MS)
+        counted = world.read(partial(attempts_in_a_day, lane=lane, now_ms=EPOCH_MS + 24 * HOUR_MS))
+        assert (counted.delivered, counted.failed) == (2, 1), "what is still shown is not forgotten"
+
+
+def test_the_previous_secret_signs_for_as_many_hours_as_were_asked_for(tmp_path: Path):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        endpoint = world.endpoint(number, URL)
+        job = partial(rotate_secret, number=number, endpoint_id=endpoint.endpoint.id, secrets_key=world.secrets_key)
+        for hours, until_ms in ((5, EPOCH_MS + 5 * HOUR_MS), (168, EPOCH_MS + 168 * HOUR_MS), (0, None)):
+            rotated = world.do(partial(job, overlap_hours=hours, now_ms=EPOCH_MS))
+            assert isinstance(rotated, Issued)
+            assert rotated.registered.endpoint.previous_secret_expires_at_ms == until_ms
+        assert rotated.registered.endpoint.generation == 4

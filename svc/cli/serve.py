@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from functools import partial
 from pathlib import Path
 
@@ -63,4 +64,7 @@ def serve(
         found.store.check_pages()
         service = Service(config, world, found, directory)
         tls = partial(read_tls, config)
+        # What the program is made of is no garbage: looking through it again and again would hold up the loop.
+        gc.collect()
+        gc.freeze()
         trio.run(run_until_signalled, service, config.bind, config.metrics_bind, None, tls)

@@ -78,7 +78,7 @@ class Machine:
         self.ended_at: list[float] = []
         """When lives ended, in virtual seconds."""
         self.broke_at: list[float] = []
-        """When commits failed, after which an actor may have begun anew."""
+        """When commits failed and when their actors heard of it, after which they may have begun anew."""
         self.changed: dict[int, None] = {}
         """Numbers of organizations that have changed since somebody looked."""
         self.faults: list[str] = []
@@ -165,6 +165,7 @@ class Machine:
                 result = self._commit(function)
                 await trio.sleep(self.chance.uniform(0, self.disk.slow_s))
             if isinstance(result, DiskBroke):
+                self.broke_at.append(trio.current_time())
                 raise result
             return result
 

@@ -5,7 +5,7 @@
 PYTHON ?= python3.11
 BIN := .venv/bin
 
-.PHONY: run test venv check format bench bench-events sim accuracy detection mutation wheel lock clean
+.PHONY: run test venv check format bench bench-events sim fuzz accuracy detection mutation wheel lock clean
 
 run: venv
 	$(BIN)/svc dev
@@ -44,6 +44,10 @@ bench-events: venv
 sim: venv
 	$(BIN)/python -m tests.sim --seeds $(or $(SEEDS),$(if $(SEED),1,20)) --first $(or $(SEED),0) --jobs $(or $(JOBS),2) \
 	  --scale $(or $(SCALE),full)
+
+# What comes from outside, made up for as long as is wanted. SECONDS=n for each target, TARGET=name for one.
+fuzz: venv
+	$(BIN)/python -m tests.fuzz $(if $(SECONDS),--seconds $(SECONDS)) $(if $(TARGET),--target $(TARGET))
 
 # Replays the streams of the shared data beside the project, and rewrites the figures in docs. STREAMS="dev hard" for
 # others; MILLION=1 to measure among a million visitors, too; JSON=file for every figure.

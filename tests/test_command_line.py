@@ -168,3 +168,30 @@ def test_the_pepper_is_for_its_owner_only_and_no_secret_is_in_the_store(tmp_path
     assert secret.encode() not in stored
     assert secret.rsplit("_", 1)[1][:43].encode() not in stored
     assert (tmp_path / "pepper").read_bytes() not in stored
+
+
+def test_serve_refuses_a_damaged_store_and_says_what_to_do(tmp_path: Path):
+    """The number of the first page after those of the commits is another by one bit."""
+    data = tmp_path / "data"
+    run("org", "create", "shop", "--data", str(data))
+    with (data / "store" / "data.mdb").open("r+b") as file:
+        pages = file.read()
+        place = next(
+            at for at in range(2 * 4096, len(pages), 4096) if pages[at : at + 8] == (at // 4096).to_bytes(8, "little")
+        )
+        file.seek(place)
+        file.write(bytes([pages[place] ^ 64]))
+    for command in (("serve", "--bind", "127.0.0.1:0"), ("backup", str(tmp_path / "backup"))):
+        refused = subprocess.run(
+            [*PROGRAM, *command, "--data", str(data)],
+            capture_output=True,
+            text=True,
+            env=ENVIRONMENT,
+            timeout=60,
+            check=False,
+        )
+        assert refused.returncode == 1
+        assert refused.stderr.count("\n") == 2, refused.stderr
+        damaged, hint = refused.stderr.splitlines()
+        assert damaged.startswith("svc: damaged: page ")
+        assert "svc restore" in hint

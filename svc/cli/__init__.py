@@ -86,8 +86,11 @@ def main() -> None:
         NewerStore,
         OlderStore,
         StoreFull,
-        Corrupted,
         click.ClickException,
     ) as error:
         click.echo(f"svc: {error}", err=True)
+        sys.exit(1)
+    except Corrupted as error:
+        click.echo(f"svc: damaged: {error}", err=True)
+        click.echo("Keep it to find the cause, and restore a sound backup: svc restore --help", err=True)
         sys.exit(1)

@@ -14,9 +14,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from svc.domain.matching import Features, Lesson, Recognition, Statistics, features, recognise
+from svc.domain.matching import Features, Lesson, Recognition, Statistics, extract, features, recognise
 from svc.domain.matching.blocks import EXACT, TOKEN, Block, block_keys, token_key
 from svc.domain.matching.calibration import Trial
+from svc.domain.matching.chance import Chance
 from svc.domain.matching.decision import judge
 from svc.domain.matching.parameters import (
     ATTRIBUTE_COUNT,
@@ -35,16 +36,9 @@ from svc.domain.matching.parameters import (
     TRIAL_SHARES,
     YOUNG_TRIALS,
 )
-from svc.domain.matching.statistics import (
-    CLASSES,
-    COMMON_HARDWARE,
-    COMMON_VALUES,
-    HARDWARE,
-    LOCALE,
-    VERSIONS_REMEMBERED,
-)
+from svc.domain.matching.statistics import HARDWARE, LOCALE
 from svc.domain.matching.visitor import CAME_BACK, Visitor, first_record
-from svc.domain.model import Attribute
+from svc.domain.model import Attribute, Report, RequestFacts
 from tests.domain.matching_world import (
     CHROME,
     DAY_MS,
@@ -98,6 +92,13 @@ def test_what_nobody_was_seen_with_is_as_frequent_as_was_believed_before() -> No
         assert logs[Attribute.CANVAS] == pytest.approx(math.log(believed / (others + PRIOR_DEVICES)))
 
 
+def test_a_class_has_one_device_at_least_the_one_that_is_looked_at() -> None:
+    """Else the first visitors of a class would have less than one look-alike among less than one device."""
+    for statistics in (Statistics(), taught(Lesson(features=features_of(), new_devices=0.25))):
+        assert Chance(features_of(), {}, statistics).devices == 1.0
+    assert Chance(features_of(), {}, taught(*[device()] * 3)).devices == 3.0
+
+
 def test_no_value_is_more_frequent_than_always() -> None:
     """Half a device counts as half, and what is left of it beside the visitor is not less than nothing."""
     half = Lesson(features=features_of(), new_devices=0.5)
@@ -114,7 +115,7 @@ def hardware_seen(statistics: Statistics, place: int) -> set[int]:
 
 @pytest.mark.parametrize(
     ("place", "attribute", "most"),
-    [(int(Attribute.CANVAS), Attribute.CANVAS, COMMON_VALUES), (HARDWARE, Attribute.GPU, COMMON_HARDWARE)],
+    [(int(Attribute.CANVAS), Attribute.CANVAS, 64), (HARDWARE, Attribute.GPU, 256)],
 )
 def test_a_table_keeps_the_common_values_and_takes_the_others_for_half_as_common_as_the_dropped(
     place: int, attribute: Attribute, most: int
@@ -149,13 +150,13 @@ def test_a_class_is_forgotten_for_a_new_one_when_there_are_many_the_one_that_cam
     def of_class(number: int) -> Features:
         return msgspec.structs.replace(features_of(), family=number)
 
-    for number in range(1, CLASSES + 1):
+    for number in range(1, 49):
         for _ in range(1 if number == 7 else 2):
             statistics.learn(Lesson(features=of_class(number), new_devices=1.0))
-    assert all(statistics.devices(number) for number in range(1, CLASSES + 1))
+    assert all(statistics.devices(number) for number in range(1, 49))
     statistics.learn(Lesson(features=of_class(999), new_devices=1.0))
-    there = [number for number in (*range(1, CLASSES + 1), 999) if statistics.devices(number)]
-    assert there == [*range(1, 7), *range(8, CLASSES + 1), 999]
+    there = [number for number in (*range(1, 49), 999) if statistics.devices(number)]
+    assert there == [*range(1, 7), *range(8, 49), 999]
 
 
 # ---- versions, returns, trials
@@ -174,7 +175,7 @@ def test_a_version_has_its_share_of_the_latest_visits() -> None:
 def test_versions_fade_and_those_that_were_seen_once_are_forgotten_in_the_end() -> None:
     older = features_of(agent=msgspec.structs.replace(CHROME, browser_version=1390))
     rare = features_of(agent=msgspec.structs.replace(CHROME, browser_version=1380))
-    many = int(VERSIONS_REMEMBERED)
+    many = 600
     lessons = [Lesson(features=rare), *[Lesson(features=older)] * 3]
     statistics = taught(*lessons, *[Lesson(features=features_of())] * (many - 4))
     assert statistics.version_share(rare) == pytest.approx(1.5 / (many + 2))
@@ -334,6 +335,34 @@ def test_the_hash_of_a_long_value_is_not_kept() -> None:
         assert features._hash_of_short.cache_info().misses - before == kept
 
 
+def test_values_are_compared_with_those_of_the_collector_that_a_report_names_first() -> None:
+    def collector(*names: str) -> int:
+        return extract(Report(collectors=names, attributes=DESKTOP_VALUES), CHROME, RequestFacts(ip="")).collector
+
+    assert collector("fingerprintjs", "botd") == collector("fingerprintjs") != collector("botd")
+    assert collector() == 0
+
+
+def test_a_known_token_with_a_report_of_the_latest_takes_one_block_and_one_visitor() -> None:
+    """With one that was sent before them, or never, the block of the report beside it."""
+    organization = Organization()
+    reports = [features_of(DESKTOP_VALUES | {Attribute.REST: str(place)}, token=TOKEN_OF_ONE) for place in range(6)]
+    for visit, seen in enumerate(reports):
+        organization.visit(seen, START_MS + visit * DAY_MS)
+
+    def read(seen: Features) -> tuple[int, int, int]:
+        now_ms = START_MS + 9 * DAY_MS
+        while organization.statistics.wants_trial(seen, now_ms):
+            now_ms += 1000
+        organization.forget_reads()
+        confidence = recognise(organization, organization.statistics, seen, now_ms).confidence
+        return len(organization.blocks_read), len(organization.visitors_read), confidence
+
+    assert read(reports[-1]) == (1, 1, 100)
+    assert read(reports[0]) == (2, 1, 100)
+    assert read(features_of(token=TOKEN_OF_ONE)) == (2, 1, 98)
+
+
 # ---- a year of visits
 
 
@@ -362,21 +391,20 @@ class Noted(Organization):
 
 
 def numbers_in(value: Any) -> Iterator[float]:
-    """Every number, those of keys by their remainder."""
-    match value:
-        case None:
-            yield -1.0
-        case bool() | int() | float():
-            yield float(value)
-        case dict():
-            for key, inner in value.items():
-                yield (int(key) if str(key).isdigit() else len(str(key))) % 97
-                yield from numbers_in(inner)
-        case list() | tuple():
-            for inner in value:
-                yield from numbers_in(inner)
-        case _:
-            yield float(len(value))
+    """Every number, those of keys by their remainder; of bytes and texts the length."""
+    if value is None:
+        yield -1.0
+    elif isinstance(value, bool | int | float):
+        yield float(value)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield (int(key) if str(key).isdigit() else len(str(key))) % 97
+            yield from numbers_in(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from numbers_in(inner)
+    else:
+        yield float(len(value))
 
 
 def added_up(rows: Any) -> float:

@@ -11,9 +11,12 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from svc.domain.attestation import Attestation
+from svc.domain.credentials import Key
 from svc.domain.identification import Duplicate, Identified, Refused, Submission, assess, inflate
 from svc.domain.ids import first_id
-from svc.domain.matching import Statistics
+from svc.domain.matching import Recognition, Statistics
+from svc.domain.matching.blocks import token_key
 from svc.domain.model import RequestFacts
 from svc.domain.network import Range
 from svc.domain.records import Document, Event, Idempotency
@@ -25,6 +28,7 @@ from svc.store.tables import (
     DOCUMENTS,
     EVENTS,
     IDEMPOTENCY,
+    KEYS,
     LEDGER,
     META,
     TABLES,
@@ -35,6 +39,7 @@ from svc.store.tables import (
 )
 from svc.store.transactions import accounts
 from svc.store.transactions.identification import Recorded, VisitorIndex, identify
+from svc.store.transactions.keys import issue_key
 from svc.store.transactions.weights import save_weights
 from svc.store.views import balance
 from tests.support.live import report
@@ -331,9 +336,105 @@ def test_the_weights_in_force_are_kept_once_and_named_by_each_document(shop: Sho
 
 
 def test_webhook_endpoints_that_subscribe_are_told(shop: Shop):
+    assert shop.visit(environment="development").lanes == ()
     lane = shop.world.endpoint(shop.number, "https://receiver.example/", environment="test").lane
     recorded = shop.visit(environment="development")
     assert recorded.lanes == (lane,)
     assert len(shop.world.deliveries(lane)) == 1
     shop.credit(3_000)
     assert shop.visit().lanes == (), "production is not what it asked for"
+
+
+def test_what_is_archived_is_a_third_of_what_was_sent_at_most(shop: Shop):
+    signals = report() | {"fonts": [f"Font of the {place}th family" for place in range(150)]}
+    shop.visited(signals, environment="development")
+    (document,) = shop.rows(DOCUMENTS)
+    assert len(document.signals) * 3 <= len(msgspec.json.encode(signals))
+
+
+def test_the_use_of_a_key_is_noted_with_the_identification_when_it_is_due(shop: Shop):
+    digest = b"k" * 32
+    key = Key("key_1", shop.number, "secret", "", "development", "eu", None, (), (), "sk_", "abcd", 0)
+    shop.world.do(partial(issue_key, key=key, digest=digest))
+    shop.visited(environment="development")
+    assert [row.last_used_at_ms for row in shop.rows(KEYS)] == [None]
+    shop.visited(environment="development", touched_key=digest, at_ms=EPOCH_MS + 7)
+    assert [row.last_used_at_ms for row in shop.rows(KEYS)] == [EPOCH_MS + 7]
+    shop.visit(touched_key=digest, at_ms=EPOCH_MS + DAY_MS)
+    assert [row.last_used_at_ms for row in shop.rows(KEYS)] == [EPOCH_MS + 7], "it was refused and changed nothing"
+
+
+def test_of_two_devices_that_share_an_id_the_newer_token_loses_its_place(shop: Shop):
+    """A copied profile: two stored tokens alternate, and with them the network. The older keeps the id."""
+
+    def visit(token: str, day: int, ip: str, **fields: Any) -> Identified:
+        signals = report(1) | {"client_token": token * 32} | fields
+        facts = RequestFacts(ip=ip, user_agent=report()["userAgent"])
+        return shop.visited(signals, environment="development", at_ms=EPOCH_MS + day * DAY_MS, facts=facts)
+
+    home, away = "81.2.69.160", "203.0.113.9"
+    first = visit("a", 0, home)
+    assert visit("b", 1, home, client_token_is_new=True).visitor_id == first.visitor_id
+    assert visit("b", 2, home).visitor_id == first.visitor_id
+    with shop.world.store.read() as snapshot:
+        standing = [key[1][:1] for key, block in snapshot.scan(BLOCKS, shop.number) if block.numbers]
+    assert standing.count(b"T") == 2
+    assert visit("a", 3, away).visitor_id == first.visitor_id
+    with shop.world.store.read() as snapshot:
+        blocks = {key[1]: block for key, block in snapshot.scan(BLOCKS, shop.number) if key[1][:1] == b"T"}
+        (visitor,) = [visitor for _, visitor in snapshot.scan(VISITORS, shop.number)]
+    assert [token_key(token) for token in visitor.tokens] == [key for key, block in blocks.items() if block.numbers]
+    assert sorted(block.count for block in blocks.values()) == [0.0, 1.0]
+    assert sorted(block.numbers for block in blocks.values()) == [(), (1,)]
+
+
+def test_an_attested_report_uses_up_its_challenge(shop: Shop):
+    """The signal says what is wrong, here that nobody issued it; without an attestation there is none."""
+    assessment = assess(shop.submission(environment="development"), Everywhere())
+    attested = msgspec.structs.replace(assessment, attestation=Attestation(b"c" * 32, ()))
+    shop.world.do(partial(identify, assessment=attested, statistics=shop.statistics))
+    shop.visited(environment="development")
+    told = [
+        {"challenge_unknown"} & {item for items in document.evidence.values() for item in items}
+        for document in shop.rows(DOCUMENTS)
+    ]
+    assert told == [{"challenge_unknown"}, set()]
+
+
+def test_a_block_in_which_the_visitor_stands_is_not_written_again(shop: Shop):
+    shop.visited(environment="development")
+    written: list[str] = []
+
+    class Noting(Transaction):
+        def put(self, table: Any, key: tuple[Any, ...], value: Any) -> None:
+            written.append(table.name)
+            super().put(table, key, value)
+
+    def post(transaction: Transaction) -> None:
+        keys = [key[1] for key, _ in transaction.scan(BLOCKS, shop.number)]
+        index = VisitorIndex(Noting(transaction._handle, transaction._tables), shop.number)
+        index.apply(Recognition(number=1, postings=tuple((key, 1.0) for key in keys)), "0" * 20)
+        assert written == []
+        index.apply(Recognition(number=1, dropped=(keys[0],)), "0" * 20)
+        assert written == ["blocks"]
+        # What was changed is what is read from then on, in the same transaction too.
+        assert index.block(keys[0]).numbers == ()
+        index.apply(Recognition(number=1, postings=((keys[0], 1.0),)), "0" * 20)
+        assert index.block(keys[0]).numbers == (1,)
+
+    shop.world.do(post)
+
+
+def test_weights_that_are_kept_are_not_written_again(shop: Shop):
+    written: list[str] = []
+
+    class Noting(Transaction):
+        def put(self, table: Any, key: tuple[Any, ...], value: Any) -> None:
+            written.append(table.name)
+            super().put(table, key, value)
+
+    for _ in range(3):
+        assessment = assess(shop.submission(environment="development"), Everywhere())
+        shop.world.do(lambda txn, seen=assessment: identify(Noting(txn._handle, txn._tables), seen, shop.statistics))
+    assert written.count("weights_snapshots") == 1
+    assert written.count("documents") == 3

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 
+from svc.domain.refusals import Refusal
 from svc.domain.webhooks.records import DeliveryKey, Health, LaneKey
 from svc.domain.webhooks.schedule import Result
 from svc.store.tables import ATTEMPT_COUNTS, ENDPOINT_HEALTH, MANUAL
@@ -257,3 +258,41 @@ def test_the_previous_secret_signs_for_as_many_hours_as_were_asked_for(tmp_path:
             assert isinstance(rotated, Issued)
             assert rotated.registered.endpoint.previous_secret_expires_at_ms == until_ms
         assert rotated.registered.endpoint.generation == 4
+
+
+def test_an_automatic_delivery_that_ends_leaves_a_test_in_line(tmp_path: Path):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        endpoint = world.endpoint(number, URL)
+        world.enqueue(number)
+        queued = queued_test(world, endpoint)
+        asked = claimed(world, endpoint.lane)
+        assert isinstance(asked, Claim)
+        assert (asked.key.kind, asked.key.event_id) == ("test", queued.event_id.bytes)
+        automatic = claimed(world, endpoint.lane, EPOCH_MS, asked.key)
+        assert isinstance(automatic, Claim)
+        assert automatic.key.kind == "auto"
+        tried(world, automatic, 200)
+        again = partial(queue_test, number=number, endpoint_id=endpoint.endpoint.id, now_ms=EPOCH_MS)
+        assert isinstance(world.do(partial(again, event_id=world.world.request_id(EPOCH_MS))), Refusal)
+        still = claimed(world, endpoint.lane)
+        assert isinstance(still, Claim)
+        assert still.key == asked.key
+        tried(world, still, 200)
+        assert claimed(world, endpoint.lane) == Nothing(None)
+
+
+@pytest.mark.parametrize(("code", "status"), [(200, "delivered"), (500, "failed")])
+def test_an_attempt_whose_event_was_erased_meanwhile_is_logged_as_what_it_came_to(
+    code: int, status: str, tmp_path: Path
+):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        lane = world.endpoint(number, URL).lane
+        world.enqueue(number)
+        claim = claimed(world, lane)
+        assert isinstance(claim, Claim)
+        world.do(partial(forget_webhook_event, organization=number, event_id=claim.key.event_id))
+        tried(world, claim, code)
+        assert [(one.status, one.response_code) for one in world.attempts(number)] == [(status, code)]
+        assert world.deliveries(lane) == []

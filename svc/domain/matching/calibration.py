@@ -32,7 +32,6 @@ SURROUNDINGS: Final = 6
 KINDS: Final = 4 * SURROUNDINGS
 """Each of those with a changed report, then with one that was seen before; both without a token, then with one."""
 BANDS: Final = len(parameters.BAND_EDGES) + 1
-_MOST_LOGIT: Final = 12.0
 
 
 def kind_of(surroundings: int, *, exact: bool, token: bool) -> int:

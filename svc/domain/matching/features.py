@@ -59,32 +59,32 @@ class Features(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A 32-bit hash for each attribute, in the order of `Attribute`."""
     family: int
     """32-bit hash of the class: operating system, browser, mobile or not. Only visitors of one class are compared."""
-    collector: int = 0
+    collector: int
     """32-bit hash of the adapter that gave the attributes. Values of different ones cannot be compared."""
-    mobile: bool = False
-    native: bool = False
-    forgetful: bool = False
+    mobile: bool
+    native: bool
+    forgetful: bool
     """The browser erases what scripts store after a week without a visit."""
-    browser_version: int = 0
-    os_release: int = 0
+    browser_version: int
+    os_release: int
     """16 bits each, growing with releases; 0 = unknown."""
-    font_sketch: int = 0
-    rest_sketch: int = 0
+    font_sketch: int
+    rest_sketch: int
     """64-bit sketches of the set of fonts and of the leaves that no attribute claims."""
-    hardware: int = 0
-    locale: int = 0
+    hardware: int
+    locale: int
     """32-bit hashes of the hardware attributes and of the locale, each taken together."""
-    token: int = 0
+    token: int
     """64-bit hash of the client token; the lowest bit is always 0, visitor records keep a flag there."""
-    token_is_new: bool = False
-    near_network: int = 0
+    token_is_new: bool
+    near_network: int
     """32-bit hash of the address's /24, or /48; 0 where the address tells nothing of where the device is."""
-    wide_network: int = 0
+    wide_network: int
     """Of its /16, or /32; likewise."""
-    exact: int = 0
+    exact: int
     """64-bit hash of class, versions and all attributes."""
-    information_bits: float = 0.0
-    identifiable: bool = False
+    information_bits: float
+    identifiable: bool
 
     def without_token(self) -> Features:
         """The same report judged by the device alone."""

@@ -1,0 +1,408 @@
+"""The outbox at its edges: what it says of itself, what is late, how long things take, and how it starts and ends."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from svc.actors.outbox import BATCH, DRAIN_S, LANES_PER_LOOK, LATE_MS, LOOK_MS, RETRY_FULL_S, SWEEP_ROWS
+from svc.domain.webhooks.transport_types import Attempted
+from svc.store.store import StoreFull
+from svc.store.tables import ATTEMPTS, DELIVERIES, ENDPOINTS, REMOVED_ENDPOINTS
+from svc.store.transactions.webhook_endpoints import Queued, queue_redelivery, queue_test
+from svc.store.webhook_views import Registered
+from tests.support.outbox import DOWN, OK, OutboxWorld, always, outbox_world
+from tests.support.worlds import EPOCH_MS
+
+URL = "https://receiver.example/"
+OTHER = "https://other.example/"
+LATE_S = LATE_MS / 1000
+LOOK_S = LOOK_MS / 1000
+
+
+@pytest.fixture
+def autojump_clock() -> MockClock:
+    """Virtual time: it jumps to the next deadline as soon as nothing else can run."""
+    return MockClock(autojump_threshold=0)
+
+
+async def run_for(world: OutboxWorld, seconds: float) -> None:
+    """The outbox at work for so long; then cut off as a crash would."""
+    with trio.move_on_after(seconds):
+        await world.outbox.run()
+
+
+# What is late
+
+
+async def test_an_outbox_that_does_not_look_is_behind_after_a_minute(tmp_path: Path, autojump_clock: MockClock):
+    with outbox_world(tmp_path) as world:
+        assert world.outbox.is_behind(), "it has never looked"
+        await run_for(world, 1)
+        assert not world.outbox.is_behind()
+        await trio.sleep(LATE_S - 1)
+        assert not world.outbox.is_behind(), "it looked exactly a minute ago"
+        await trio.sleep(0.001)
+        assert world.outbox.is_behind()
+        await run_for(world, LOOK_S * 4 + LATE_S)
+        assert not world.outbox.is_behind(), "it went on looking"
+
+
+@pytest.mark.parametrize(("waited_s", "late"), [(LATE_S, False), (LATE_S + 0.001, True)])
+async def test_what_could_have_been_sent_a_minute_ago_is_late_until_it_is_sent(
+    waited_s: float, late: bool, tmp_path: Path, autojump_clock: MockClock
+):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        world.endpoint(number, URL)
+        world.enqueue(number)
+        await trio.sleep(waited_s)
+        await run_for(world, 1)
+        assert world.outbox.is_behind() is late
+        await run_for(world, 1)
+        assert not world.outbox.is_behind()
+
+
+async def test_what_waits_for_a_paused_or_a_failing_endpoint_is_not_late(tmp_path: Path, autojump_clock: MockClock):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        paused = world.endpoint(number, URL)
+        world.endpoint(number, OTHER)
+        world.receivers.answers[OTHER] = always(DOWN)
+        world.send(number)
+        world.change(paused, paused=True)
+        await run_for(world, 3600)
+        world.send(number)
+        await trio.sleep(7200)
+        world.receivers.answers[OTHER] = always(OK, 5)
+        await run_for(world, 1)
+        assert not world.outbox.is_behind()
+
+
+async def test_every_lane_is_found_and_one_late_delivery_among_all_is_late(tmp_path: Path, autojump_clock: MockClock):
+    """More lanes than are looked at without a pause; the first of them alone is late."""
+    with outbox_world(tmp_path) as world:
+        numbers = [world.organization() for _ in range(LANES_PER_LOOK // 8 + 1)]
+        for number in numbers:
+            for place in range(8):
+                world.endpoint(number, f"https://r{number}-{place}.example/")
+        world.enqueue(numbers[0])
+        await trio.sleep(LATE_S + 1)
+        for number in numbers[1:]:
+            world.enqueue(number)
+        await run_for(world, 2)
+        assert world.outbox.is_behind()
+        urls = {post.url for post in world.receivers.posts}
+        assert len(urls) == len(world.receivers.posts) == 8 * len(numbers)
+
+
+# What it says of itself
+
+
+async def test_it_counts_what_attempts_came_to_and_how_long_they_took(tmp_path: Path, autojump_clock: MockClock):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        world.endpoint(number, URL)
+        world.endpoint(number, OTHER)
+        before = world.outbox.statistics()
+        assert (before.in_flight, before.lanes, before.attempts) == (
+            0,
+            0,
+            {"delivered": 0, "retrying": 0, "failed": 0},
+        )
+        world.receivers.answers[OTHER] = always(Attempted(410, "http_status", 9_000, None), 9)
+        world.receivers.answers[URL] = always(Attempted(200, None, 1_500, None), 1.5)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(world.outbox.run)
+            world.send(number)
+            await trio.sleep(1)
+            assert (world.outbox.statistics().in_flight, world.outbox.statistics().lanes) == (2, 2)
+            await trio.sleep(1)
+            assert world.outbox.statistics().in_flight == 1
+            await trio.sleep(10)
+            nursery.cancel_scope.cancel()
+        said = world.outbox.statistics()
+        assert said.in_flight == 0
+        assert said.attempts == {"delivered": 1, "retrying": 0, "failed": 1}
+        assert said.errors == {"http_status": 1}
+        assert said.attempts_s.total == pytest.approx(10.5)
+        assert sum(said.attempts_s.counts) == 2
+        taken = [bound for bound, count in zip(said.attempts_s.bounds, said.attempts_s.counts, strict=False) if count]
+        assert all(bound >= 1.5 for bound in taken)
+
+
+async def test_an_attempt_says_when_it_began_and_how_long_it_took(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+):
+    """Also one that is cut off, and one whose transport breaks."""
+
+    async def break_off(*_: Any) -> Attempted:
+        await trio.sleep(0.75)
+        raise RuntimeError("nobody foresaw this")
+
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        endpoint = world.endpoint(number, URL)
+        world.receivers.answers[URL] = always(OK, 9)
+        world.enqueue(number)
+        async with trio.open_nursery() as nursery:
+            await trio.sleep(3)
+            nursery.start_soon(world.outbox.run)
+            await trio.sleep(2.5)
+            world.remove(endpoint)
+            await trio.sleep(1)
+            world.endpoint(number, OTHER)
+            monkeypatch.setattr(world.receivers, "post", break_off)
+            world.send(number)
+            await trio.sleep(1)
+            nursery.cancel_scope.cancel()
+        cut, broken = sorted(world.attempts(number), key=lambda attempt: attempt.occurred_at_ms)
+        assert (cut.error, cut.attempt, cut.occurred_at_ms) == ("removed", 1, EPOCH_MS + 3_000)
+        assert cut.duration_ms == 2_500
+        assert (broken.error, broken.attempt, broken.duration_ms) == ("connect_error", 1, 750)
+        assert broken.occurred_at_ms == EPOCH_MS + 6_500
+        assert world.outbox.statistics().errors == {"removed": 1, "connect_error": 1}
+
+
+async def test_the_slots_of_an_endpoint_are_not_lost_by_what_was_removed_or_paused(
+    tmp_path: Path, autojump_clock: MockClock
+):
+    """What we end ourselves says nothing of the receiver."""
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        endpoint = world.endpoint(number, URL)
+        job = partial(queue_test, number=number, endpoint_id=endpoint.endpoint.id)
+        world.do(partial(job, event_id=world.world.request_id(world.now_ms), now_ms=world.now_ms))
+        world.change(endpoint, paused=True)
+        await run_for(world, 1)
+        assert [one.error for one in world.attempts(number)] == ["paused"]
+        world.change(endpoint, paused=False)
+        world.receivers.answers[URL] = always(OK, 1)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(world.outbox.run)
+            world.send(number, 10)
+            await trio.sleep(0.5)
+            assert world.receivers.most_open[URL] == 2
+            nursery.cancel_scope.cancel()
+
+
+# How it ends
+
+
+async def test_a_drain_with_nothing_in_flight_is_over_at_once(tmp_path: Path, autojump_clock: MockClock):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        world.endpoint(number, URL)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(world.outbox.run)
+            await trio.sleep(1)
+            began = trio.current_time()
+            await world.outbox.drain()
+            assert trio.current_time() == began
+            world.send(number)
+            await trio.sleep(LOOK_S + 1)
+            assert world.receivers.posts == [], "nothing is begun any more"
+            nursery.cancel_scope.cancel()
+
+
+async def test_a_drain_waits_no_longer_than_an_attempt_may_take(tmp_path: Path, autojump_clock: MockClock):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        lane = world.endpoint(number, URL).lane
+        world.receivers.answers[URL] = always(OK, 3600)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(world.outbox.run)
+            world.send(number)
+            await trio.sleep(1)
+            began = trio.current_time()
+            await world.outbox.drain()
+            assert trio.current_time() - began == DRAIN_S == 10.0
+            nursery.cancel_scope.cancel()
+        assert world.states(lane) == ["pending"]
+
+
+async def test_a_drain_waits_for_the_slowest_and_for_it_to_be_written_down(tmp_path: Path, autojump_clock: MockClock):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        lanes = [world.endpoint(number, url).lane for url in (URL, OTHER)]
+        world.receivers.answers[URL] = always(OK, 2)
+        world.receivers.answers[OTHER] = always(OK, 6)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(world.outbox.run)
+            world.send(number)
+            await trio.sleep(1)
+            await world.outbox.drain()
+            assert [world.states(lane) for lane in lanes] == [["delivered"]] * 2
+            assert 5 <= trio.current_time() < 6.5
+            nursery.cancel_scope.cancel()
+
+
+async def test_it_begins_anew_after_it_was_cut_off(tmp_path: Path, autojump_clock: MockClock):
+    """The same outbox: what was in flight is not held against the new beginning."""
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        lane = world.endpoint(number, URL).lane
+        world.receivers.answers[URL] = always(OK, 5)
+        world.send(number, 4)
+        await run_for(world, 3)
+        assert world.outbox.statistics().in_flight == 2
+        await run_for(world, 30)
+        assert world.states(lane) == ["delivered"] * 4
+        assert world.outbox.statistics().in_flight == 0
+
+
+# What is left behind
+
+
+async def test_what_a_removed_endpoint_leaves_is_swept_in_bounded_steps_from_the_start_on_too(
+    tmp_path: Path, autojump_clock: MockClock
+):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        for url in (URL, OTHER):
+            removed: Registered = world.endpoint(number, url)
+            for _ in range(SWEEP_ROWS // 2 + 20):
+                world.enqueue(number)
+            world.remove(removed)
+
+        def rows(table: Any) -> int:
+            return world.read(lambda snapshot: snapshot.count(table))
+
+        assert rows(DELIVERIES) == SWEEP_ROWS + 40
+        commits = world.store.statistics().commits
+        await run_for(world, 5)
+        assert [rows(table) for table in (DELIVERIES, REMOVED_ENDPOINTS, ENDPOINTS)] == [0, 0, 0]
+        assert 1 < world.store.statistics().commits - commits < 10
+        late = world.endpoint(number, URL)
+        world.enqueue(number)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(world.outbox.run)
+            await trio.sleep(1)
+            assert rows(ATTEMPTS) == 1
+            world.remove(late)
+            await trio.sleep(1)
+            nursery.cancel_scope.cancel()
+        assert [rows(table) for table in (DELIVERIES, REMOVED_ENDPOINTS)] == [0, 0]
+
+
+async def test_while_the_store_is_full_it_tries_again_each_second_and_begins_nothing(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        world.endpoint(number, URL)
+        tries = list[float]()
+
+        async def full(_: Any) -> Any:
+            tries.append(trio.current_time())
+            raise StoreFull("no room")
+
+        monkeypatch.setattr(world.store, "write", full)
+        world.send(number, 3)
+        await run_for(world, 10)
+        monkeypatch.undo()
+        assert len(world.receivers.posts) == 2
+        gaps = {round(later - one, 6) for one, later in pairwise(tries)}
+        assert gaps == {RETRY_FULL_S}
+
+
+async def test_a_job_that_fails_ends_the_outbox_with_its_error(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+):
+    """Whoever supervises it begins anew from the disk; what was sent is sent again."""
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        lane = world.endpoint(number, URL).lane
+
+        async def failing(jobs: Any) -> Any:
+            return [ValueError("nobody foresaw this") for _ in jobs]
+
+        monkeypatch.setattr(world.store, "write", failing)
+        world.send(number)
+        with pytest.RaisesGroup(pytest.RaisesExc(ValueError, match="nobody foresaw this")):
+            await run_for(world, 10)
+        monkeypatch.undo()
+        await run_for(world, 1)
+        assert world.states(lane) == ["delivered"]
+        assert len(world.receivers.posts) == 2
+
+
+async def test_attempts_that_end_together_are_written_down_together(tmp_path: Path, autojump_clock: MockClock):
+    with outbox_world(tmp_path) as world:
+        numbers = [world.organization() for _ in range(8)]
+        for number in numbers:
+            for place in range(10):
+                url = f"https://r{number}-{place}.example/"
+                world.endpoint(number, url)
+                world.receivers.answers[url] = always(OK, 1)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(world.outbox.run)
+            await trio.sleep(1)
+            for number in numbers:
+                world.send(number)
+            commits = world.store.statistics().commits
+            await trio.sleep(1.5)
+            assert 80 / BATCH <= world.store.statistics().commits - commits <= 5
+            nursery.cancel_scope.cancel()
+        assert world.outbox.statistics().attempts["delivered"] == 80
+
+
+# In time
+
+
+async def test_a_retry_comes_when_it_is_due_and_a_nudge_wakes_at_once(tmp_path: Path, autojump_clock: MockClock):
+    """To the millisecond, though looks come at other times."""
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        endpoint = world.endpoint(number, URL)
+        world.receivers.answers[URL] = always(DOWN)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(world.outbox.run)
+            await trio.sleep(1.25)
+            world.send(number)
+            due_ms = EPOCH_MS + 1_250
+            for attempt in range(1, 5):
+                await trio.sleep((due_ms - world.now_ms) / 1000 + 0.5)
+                assert [post.at_ms for post in world.receivers.posts][attempt - 1 :] == [due_ms]
+                ((_, delivery),) = world.deliveries(endpoint.lane)
+                assert delivery.attempts == attempt
+                due_ms = delivery.due_ms
+            nursery.cancel_scope.cancel()
+
+
+async def test_a_redelivery_is_sent_beside_what_waits(tmp_path: Path, autojump_clock: MockClock):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        endpoint = world.endpoint(number, URL)
+        world.send(number)
+        await run_for(world, 1)
+        (first,) = world.receivers.posts
+        event_id = UUID(first.event_id)
+        job = partial(queue_redelivery, number=number, endpoint_id=endpoint.endpoint.id, event_id=event_id)
+        queued = world.do(partial(job, now_ms=world.now_ms))
+        assert isinstance(queued, Queued)
+        await run_for(world, 1)
+        assert [post.body for post in world.receivers.posts] == [first.body] * 2
+        assert [(one.attempt, one.status) for one in world.attempts(number)] == [(1, "delivered")] * 2
+
+
+async def test_a_signature_says_the_second_of_its_attempt(tmp_path: Path, autojump_clock: MockClock):
+    """By which a receiver refuses what is old: each attempt has its own."""
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        world.endpoint(number, URL)
+        world.receivers.answers[URL] = always(DOWN)
+        await trio.sleep(1.999)
+        world.send(number)
+        await run_for(world, 120)
+        assert len(world.receivers.posts) > 2
+        for post in world.receivers.posts:
+            second = str(post.at_ms // 1000)
+            assert (post.headers["X-Svc-Timestamp"], post.headers["webhook-timestamp"]) == (second, second)

@@ -1,0 +1,131 @@
+"""The settler under virtual time: when it looks, what it does in one look, and what stops it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from svc.actors.settler import INTERVAL_S, run, settle_all
+from svc.domain.billing import OVERDUE_MS, SETTLED_AFTER_MS, Settlement
+from svc.domain.ids import DAY_MS
+from svc.store.store import StoreFull
+from svc.store.tables import SETTLEMENTS
+from svc.store.transactions.settlement import LINES_A_STEP
+from tests.store.test_ledger import FIRST_DAY, Books
+from tests.support.outbox import OutboxWorld, outbox_world
+from tests.support.worlds import EPOCH_MS
+
+
+@pytest.fixture
+def autojump_clock() -> MockClock:
+    """Virtual time: it jumps to the next deadline as soon as nothing else can run."""
+    return MockClock(autojump_threshold=0)
+
+
+def settled(world: OutboxWorld) -> dict[tuple[int, int], Settlement]:
+    with world.store.read() as snapshot:
+        return {(number, day): row for (number, day), row in snapshot.scan(SETTLEMENTS)}
+
+
+async def test_it_looks_once_a_minute_and_first_after_one(tmp_path: Path, autojump_clock: MockClock):
+    assert INTERVAL_S == 60.0
+    with outbox_world(tmp_path) as world:
+        books = Books(world)
+        books.visits(EPOCH_MS - DAY_MS)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(run, world.store, world.world)
+            await trio.sleep(59)
+            assert settled(world) == {}
+            await trio.sleep(2)
+            assert len(settled(world)) == 0, "five minutes after midnight, and not before"
+            await trio.sleep(SETTLED_AFTER_MS / 1000 - 61)
+            assert settled(world) == {}
+            await trio.sleep(2)
+            assert list(settled(world)) == [(books.number, FIRST_DAY - 1)]
+            nursery.cancel_scope.cancel()
+        (row,) = settled(world).values()
+        assert 0 <= row.settled_at_ms - EPOCH_MS - SETTLED_AFTER_MS < 1_000
+
+
+async def test_one_look_settles_every_day_of_everybody(tmp_path: Path, autojump_clock: MockClock):
+    """Also days of more lines than are read at once."""
+    with outbox_world(tmp_path) as world:
+        one, other, idle = Books(world), Books(world), Books(world)
+        long_ms = EPOCH_MS - 4 * DAY_MS
+        one.credit(50, long_ms - 1)
+        one.visits(*range(long_ms, long_ms + 2 * LINES_A_STEP + 3))
+        one.visits(EPOCH_MS - 2 * DAY_MS, price=500)
+        other.visits(EPOCH_MS - 3 * DAY_MS, EPOCH_MS)
+        idle.credit(7, EPOCH_MS - DAY_MS)
+        await trio.sleep(SETTLED_AFTER_MS / 1000)
+        await settle_all(world.store, world.world)
+        now_ms = EPOCH_MS + SETTLED_AFTER_MS
+        many, charged = 2 * LINES_A_STEP + 3, 3_000 * (2 * LINES_A_STEP + 3)
+        assert settled(world) == {
+            (one.number, FIRST_DAY - 4): Settlement(many, 0, 0, charged, 50 - charged, now_ms),
+            (one.number, FIRST_DAY - 2): Settlement(0, 1, 0, 500, 50 - charged - 500, now_ms),
+            (other.number, FIRST_DAY - 3): Settlement(1, 0, 0, 3_000, -3_000, now_ms),
+        }
+        before = world.store.statistics().commits
+        await settle_all(world.store, world.world)
+        assert world.store.statistics().commits == before, "a look that finds nothing writes nothing"
+
+
+async def test_who_is_past_due_for_a_week_is_blocked_by_the_settler_and_told(tmp_path: Path, autojump_clock: MockClock):
+    with outbox_world(tmp_path) as world:
+        late, later = Books(world), Books(world)
+        for books, since_ms in ((late, EPOCH_MS - OVERDUE_MS), (later, EPOCH_MS - OVERDUE_MS + 1)):
+            books.subscribe()
+            books.set_status("active", since_ms - 1)
+            books.set_status("past_due", since_ms)
+        await settle_all(world.store, world.world)
+        assert (late.account().billing_status, late.account().blocked_reason) == ("blocked", "payment_overdue")
+        assert later.account().billing_status == "past_due"
+        change = late.changes()[-1]
+        assert (change.by, change.at_ms, change.current) == ("settler", EPOCH_MS, "blocked")
+        assert [data["current_status"] for data in late.told()][-1] == "blocked"
+        await trio.sleep(0.001)
+        await settle_all(world.store, world.world)
+        assert later.account().billing_status == "blocked"
+        assert len(late.changes()) == 3
+
+
+async def test_a_full_store_delays_what_is_settled_and_loses_nothing(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+):
+    with outbox_world(tmp_path) as world:
+        books = Books(world)
+        books.visits(EPOCH_MS - 2 * DAY_MS)
+
+        async def full(_: Any) -> Any:
+            raise StoreFull("no room")
+
+        async with trio.open_nursery() as nursery:
+            with monkeypatch.context() as patched:
+                patched.setattr(world.store, "write", full)
+                nursery.start_soon(run, world.store, world.world, 10.0)
+                await trio.sleep(35)
+            assert settled(world) == {}
+            await trio.sleep(10)
+            assert len(settled(world)) == 1
+            nursery.cancel_scope.cancel()
+
+
+async def test_a_transaction_that_fails_is_no_settlement(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+):
+    with outbox_world(tmp_path) as world:
+        Books(world).visits(EPOCH_MS - 2 * DAY_MS)
+
+        async def broken(_: Any) -> Any:
+            return [RuntimeError("nobody foresaw this")]
+
+        with monkeypatch.context() as patched:
+            patched.setattr(world.store, "write", broken)
+            with pytest.raises(RuntimeError, match="nobody foresaw this"):
+                await settle_all(world.store, world.world)
+        assert settled(world) == {}

@@ -45,7 +45,7 @@ sim: venv
 	$(BIN)/python -m tests.sim --seeds $(or $(SEEDS),$(if $(SEED),1,20)) --first $(or $(SEED),0) --jobs $(or $(JOBS),2) \
 	  --scale $(or $(SCALE),full)
 
-# What comes from outside, made up for as long as is wanted. SECONDS=n for each target, TARGET=name for one.
+# What comes from outside, made up for as long as is wanted. SECONDS=n for all targets together, TARGET=name for one.
 fuzz: venv
 	$(BIN)/python -m tests.fuzz $(if $(SECONDS),--seconds $(SECONDS)) $(if $(TARGET),--target $(TARGET))
 

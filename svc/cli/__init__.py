@@ -91,6 +91,6 @@ def main() -> None:
         click.echo(f"svc: {error}", err=True)
         sys.exit(1)
     except Corrupted as error:
-        click.echo(f"svc: damaged: {error}", err=True)
-        click.echo("Keep it to find the cause, and restore a sound backup: svc restore --help", err=True)
+        hint = "keep it to find the cause, and restore a sound backup (svc restore --help)"
+        click.echo(f"svc: damaged: {error}; {hint}", err=True)
         sys.exit(1)

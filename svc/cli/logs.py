@@ -44,7 +44,6 @@ def set_up_logging(config: Config) -> None:
     structlog.configure(
         processors=chain,
         logger_factory=structlog.WriteLoggerFactory(cast("TextIO", lines)),
-        cache_logger_on_first_use=True,
     )
     logging.lastResort = _Forward(logging.WARNING)
     sys.excepthook = _tell_the_end

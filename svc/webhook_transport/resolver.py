@@ -9,7 +9,7 @@ import socket
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import trio
 
@@ -19,14 +19,6 @@ LANE_THREADS = 32
 """Names that are looked up at once, in each of the two lanes."""
 REMEMBERED = 4096
 """Names of which it is known that they answered last time."""
-REUSE_S = 1.0
-"""For so long an answer serves again: where there are many deliveries a second, a thread for each costs a sixth of all
-that it costs. An attempt is repeated after 4.5 seconds at the soonest, with an answer of its own."""
-
-
-class _Answer(NamedTuple):
-    addresses: tuple[str, ...]
-    at: float
 
 
 class Resolver(Protocol):
@@ -49,8 +41,7 @@ class SystemResolver:
 
     A thread cannot be stopped: a name whose server never answers holds one until the system gives up, 10 to 30 s
     later. So names that answered last time have a lane of their own, which those others cannot fill; and a name whose
-    thread is still out after its time was up is not asked again before that thread is back. An answer serves for
-    `reuse_s`; that a name has none is never taken from before.
+    thread is still out after its time was up is not asked again before that thread is back.
     """
 
     def __init__(
@@ -59,26 +50,20 @@ class SystemResolver:
         *,
         limit_s: float = LOOKUP_LIMIT_S,
         lane_threads: int = LANE_THREADS,
-        reuse_s: float = REUSE_S,
     ) -> None:
         self._look_up = look_up
         self._limit_s = limit_s
-        self._reuse_s = reuse_s
         self._proven = trio.CapacityLimiter(lane_threads)
         self._unproven = trio.CapacityLimiter(lane_threads)
-        self._answered: OrderedDict[str, _Answer] = OrderedDict()
+        self._answered: OrderedDict[str, None] = OrderedDict()
         self._out: dict[object, str] = {}
         self._overdue: set[object] = set()
 
     async def __call__(self, host: str, /) -> tuple[str, ...]:
-        known = self._answered.get(host)
-        if known is not None and trio.current_time() - known.at < self._reuse_s:
-            await trio.lowlevel.checkpoint()
-            return known.addresses
         self._overdue.intersection_update(self._out)
         if any(self._out.get(errand) == host for errand in self._overdue):
             return ()
-        lane = self._unproven if known is None else self._proven
+        lane = self._proven if host in self._answered else self._unproven
         errand = object()
         found: tuple[str, ...] = ()
         with trio.move_on_after(self._limit_s) as scope:
@@ -87,7 +72,7 @@ class SystemResolver:
             )
         if scope.cancelled_caught and errand in self._out:
             self._overdue.add(errand)
-        self._note(host, found)
+        self._note(host, answered=bool(found))
         return found
 
     def _run(self, errand: object, host: str) -> tuple[str, ...]:
@@ -98,9 +83,9 @@ class SystemResolver:
         finally:
             del self._out[errand]
 
-    def _note(self, host: str, found: tuple[str, ...]) -> None:
+    def _note(self, host: str, *, answered: bool) -> None:
         self._answered.pop(host, None)
-        if found:
-            self._answered[host] = _Answer(found, trio.current_time())
+        if answered:
+            self._answered[host] = None
             if len(self._answered) > REMEMBERED:
                 self._answered.popitem(last=False)

@@ -1,7 +1,11 @@
-"""The whole schedule of a delivery, many times over, and what is recovered after it has ended (decisions 8.2)."""
+"""The whole schedule of a delivery, many times over, and what is recovered after it has ended (decisions 8.2).
+
+For more seeds: SEEDS=1000 pytest -n 2 tests/actors/test_outbox_schedule.py -k nine_attempts_in
+"""
 
 from __future__ import annotations
 
+import os
 import random
 from itertools import pairwise
 from pathlib import Path
@@ -20,6 +24,7 @@ from svc.store.webhook_views import Registered, failed_in
 from tests.support.outbox import DOWN, OK, OutboxWorld, always, outbox_world
 from tests.support.worlds import EPOCH_MS
 
+SEEDS = int(os.environ.get("SEEDS", "4"))
 HOUR_S = 3600
 LONGEST_MS = 10_100
 """Of an attempt, which the next one waits for where the step is shorter."""
@@ -38,7 +43,7 @@ def autojump_clock() -> MockClock:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(SEEDS))
 async def test_nine_attempts_in_six_and_a_half_to_seven_and_a_half_hours_whatever_fails(
     seed: int, tmp_path: Path, autojump_clock: MockClock
 ):

@@ -49,13 +49,13 @@ def test_the_system_knows_localhost_and_literals_and_not_what_is_invalid():
 
 
 async def test_a_name_that_does_not_answer_in_time_has_no_addresses(zone: Zone):
-    resolver = SystemResolver(zone, limit_s=LIMIT_S, reuse_s=0)
+    resolver = SystemResolver(zone, limit_s=LIMIT_S)
     with trio.fail_after(5):
         assert await resolver("black0.test") == ()
 
 
 async def test_a_name_is_not_asked_again_while_its_thread_is_still_out(zone: Zone):
-    resolver = SystemResolver(zone, limit_s=LIMIT_S, reuse_s=0)
+    resolver = SystemResolver(zone, limit_s=LIMIT_S)
     assert [await resolver("black0.test") for _ in range(3)] == [()] * 3
     assert zone.asked == ["black0.test"]
     zone.let_go.set()
@@ -63,7 +63,7 @@ async def test_a_name_is_not_asked_again_while_its_thread_is_still_out(zone: Zon
 
 
 async def test_names_that_answered_are_not_held_up_by_any_number_that_do_not(zone: Zone):
-    resolver = SystemResolver(zone, limit_s=LIMIT_S, lane_threads=2, reuse_s=0)
+    resolver = SystemResolver(zone, limit_s=LIMIT_S, lane_threads=2)
     assert await resolver("good.test")
     async with trio.open_nursery() as nursery:
         for black in zone.black:
@@ -75,7 +75,7 @@ async def test_names_that_answered_are_not_held_up_by_any_number_that_do_not(zon
 
 
 async def test_a_name_that_stopped_answering_loses_its_place(zone: Zone):
-    resolver = SystemResolver(zone, limit_s=LIMIT_S, lane_threads=1, reuse_s=0)
+    resolver = SystemResolver(zone, limit_s=LIMIT_S, lane_threads=1)
     assert await resolver("turning.test")
     assert await resolver("good.test")
     zone.black.add("turning.test")

@@ -12,6 +12,7 @@ connections that wait the same way an honest client is the younger one, since it
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from heapq import heapify, heapreplace
 from ipaddress import IPv6Address, ip_address
 from typing import NamedTuple
@@ -33,6 +34,7 @@ class Waiting(NamedTuple):
     """A part of a request has arrived, or a part of its answer has been sent."""
 
 
+@lru_cache(4_096)
 def crowd_of(host: str) -> str:
     """Addresses that one client can have at will count as one. Behind a proxy everybody is one crowd."""
     try:

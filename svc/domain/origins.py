@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from ipaddress import IPv6Address
 
 import idna
@@ -57,6 +58,7 @@ def _is_loopback(origin: str) -> bool:
     return match is not None and match[1] in ("http", "https") and match[2] in _LOOPBACK_HOSTS
 
 
+@lru_cache(1_024)  # the same few pages send all requests
 def _normalise(text: str, *, wildcard: bool) -> str | None:
     if len(text) > MAX_LENGTH:
         return None

@@ -29,7 +29,7 @@ from hypercorn.typing import AppWrapper
 from hypercorn.utils import parse_socket_addr  # pyright: ignore[reportUnknownVariableType]  its argument is a bare tuple
 
 from svc.domain.eviction import Waiting, crowd_of, who_gives_way
-from svc.http.protocol import GuardedProtocol, GuardedStream, Headers, Phase
+from svc.http.protocol import Address, GuardedProtocol, GuardedStream, Headers, Phase
 
 LOGGER = logging.getLogger(__name__)
 
@@ -42,9 +42,11 @@ RECEIVE_BYTES = 65_536
 WRITE_BYTES = 65_536
 """What a client has to take within the time for one write."""
 RESET_ON_CLOSE = struct.pack("ii", 1, 0)
-SHARE_THAT_GIVES_WAY = 16
-"""One in so many connections goes at once when the edge is full, so that a flood does not have them all looked at again
-for each newcomer."""
+SHARE_THAT_GIVES_WAY = 4
+"""One in so many connections is chosen to go when the edge is full, so that a flood does not have them all looked at
+again for each newcomer."""
+CHOSEN_FOR_S = 1.0
+"""How long a choice holds, of those that still wait."""
 FULL_FOR_S = 0.05
 """How long nobody is looked for again after nobody could go."""
 
@@ -96,6 +98,9 @@ class Shared:
     cut_writing: int = 0
     malformed: int = 0
     _full_until: float = -inf
+    _leaving: list[tuple[Connection, Waiting]] = field(default_factory=list[tuple["Connection", Waiting]])
+    """Who is to go next, last in the list first."""
+    _chosen_until: float = -inf
 
     @property
     def draining(self) -> bool:
@@ -106,14 +111,29 @@ class Shared:
         most = self.limits.max_connections
         if len(self.connections) < most:
             return True
+        return self._one_gives_way() or (self._look_who_gives_way() and self._one_gives_way())
+
+    def _one_gives_way(self) -> bool:
+        """One by one, as newcomers come: to end many at once would hold up everybody else."""
+        if trio.current_time() >= self._chosen_until:
+            self._leaving = []
+        while self._leaving:
+            one, waits = self._leaving.pop()
+            if one in self.connections and one.waits() == waits:
+                one.give_way()
+                self.evicted += 1
+                return True
+        return False
+
+    def _look_who_gives_way(self) -> bool:
         now = trio.current_time()
         if now < self._full_until:
             return False
         waiting = [(one, waits) for one in self.connections if (waits := one.waits()) is not None]
-        leaving = who_gives_way([waits for _, waits in waiting], max(1, most // SHARE_THAT_GIVES_WAY), now)
-        for position in leaving:
-            waiting[position][0].give_way()
-        self.evicted += len(leaving)
+        most = max(1, self.limits.max_connections // SHARE_THAT_GIVES_WAY)
+        leaving = who_gives_way([waits for _, waits in waiting], most, now)
+        self._leaving = [waiting[position] for position in reversed(leaving)]
+        self._chosen_until = now + CHOSEN_FOR_S
         self._full_until = -inf if leaving else now + FULL_FOR_S
         return bool(leaving)
 
@@ -134,6 +154,8 @@ class Connection:
         self._stream = stream
         self._socket = (stream.transport_stream if isinstance(stream, trio.SSLStream) else stream).socket
         self._is_tls = isinstance(stream, trio.SSLStream)
+        self._ends: tuple[Address, Address] = None, None
+        """The client's and the server's."""
         self._protocol: GuardedProtocol
         self._nursery: trio.Nursery
         self._life = trio.CancelScope()
@@ -275,43 +297,58 @@ class Connection:
             return False
         except (trio.BrokenResourceError, trio.ClosedResourceError, OSError):
             return False
-        shared = self.shared
-        self._protocol = GuardedProtocol(
-            self, shared.app, shared.config, shared.context, is_tls=self._is_tls, client=client, server=server
-        )
+        self._ends = client, server
         self._watch.deadline = trio.current_time() + limits.request_timeout_s
         return not self.shared.draining
 
     async def _serve(self) -> None:
+        data = b""
         with self._watch:
-            async with trio.open_nursery() as self._nursery:
-                with self._reading:
-                    await self._read()
-                    self._has_left = True
-                    await self._protocol.disconnected()
+            with self._reading:
+                data = await self._receive()
+            if data and self.phase is not Phase.CLOSING:  # a client that says nothing is given nothing more
+                self._reading = trio.CancelScope()
+                await self._converse(data)
         if self._watch.cancelled_caught and not self._is_cut:
             await self._out_of_time()
         if self._lingers and not self._is_cut:
             await self._discard_input()
 
-    async def _read(self) -> None:
+    async def _converse(self, data: bytes | bytearray) -> None:
+        shared, (client, server) = self.shared, self._ends
+        self._protocol = GuardedProtocol(
+            self, shared.app, shared.config, shared.context, is_tls=self._is_tls, client=client, server=server
+        )
+        try:
+            async with trio.open_nursery() as self._nursery:
+                with self._reading:
+                    await self._read(data)
+                    self._has_left = True
+                    await self._protocol.disconnected()
+        finally:
+            # Each of them knows this connection: in a circle they would wait for the garbage collector, and hold up
+            # the loop with it.
+            del self._protocol, self._nursery
+
+    async def _read(self, data: bytes | bytearray) -> None:
         limits = self.shared.limits
-        receive_some = self._stream.receive_some
-        while True:
-            while self._protocol.read_ahead_bytes >= limits.read_ahead_bytes:
-                self._room = trio.Event()
-                await self._room.wait()
-            try:
-                data = await receive_some(RECEIVE_BYTES)
-            except (trio.BrokenResourceError, trio.ClosedResourceError):
-                return
-            if not data:
-                return
+        while data:
             if self.phase is Phase.IDLE:
                 self._waits_since = trio.current_time()
                 self._arrives_by = self._waits_since + limits.request_timeout_s
             await self._protocol.receive(data)
             self._set_deadline()
+            while self._protocol.read_ahead_bytes >= limits.read_ahead_bytes:
+                self._room = trio.Event()
+                await self._room.wait()
+            data = await self._receive()
+
+    async def _receive(self) -> bytes | bytearray:
+        """What comes next; nothing when the client has closed its sending side or is gone."""
+        try:
+            return await self._stream.receive_some(RECEIVE_BYTES)
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            return b""
 
     def _set_deadline(self) -> None:
         if self.phase is Phase.IDLE:

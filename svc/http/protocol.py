@@ -42,6 +42,9 @@ MOST_CHUNKS = 4_096
 """In one body. Each costs 10 us to read, so that tiny ones are a way to keep a server busy."""
 CHUNKS_AT_ONCE = 64
 """Then everybody else has a turn."""
+BODY_PART_BYTES = 512
+"""A handler is woken for so much of a body, or for its end: not for each byte of a client that sends them one by one.
+Less than what is read ahead, or they would wait for each other."""
 NOT_IN_TRAILERS = frozenset({b"content-length", b"transfer-encoding", b"host"})
 """They say where a request ends and whose it is, which has been settled by then (RFC 9110, 6.5.1)."""
 HOST = re.compile(rb"[\w.~!$&'()*+,;=%:\[\]-]*", re.ASCII)
@@ -192,7 +195,8 @@ class GuardedStream(HTTPStream):
 
     def body_arrived(self, data: bytes | bytearray) -> None:
         self._received += data
-        self._announce()
+        if len(self._received) >= BODY_PART_BYTES:
+            self._announce()
 
     def body_completed(self) -> None:
         self._is_complete = True
@@ -207,9 +211,11 @@ class GuardedStream(HTTPStream):
             self._announce()
 
     async def receive(self) -> ASGIReceiveEvent:
-        """The next part of the body; after the last part, waits for the end of the stream."""
+        """The next part of the body, large or the last one; after that, waits for the end of the stream."""
         await self._protocol.invite_body()
-        while not self.closed and (self._is_delivered or not (self._received or self._is_complete)):
+        while not self.closed and (
+            self._is_delivered or not (self._is_complete or len(self._received) >= BODY_PART_BYTES)
+        ):
             self._arrival = trio.Event()
             await self._arrival.wait()
         if self.closed:
@@ -328,6 +334,7 @@ class GuardedProtocol(H11Protocol):
             try:
                 event = self.connection.next_event()
             except h11.RemoteProtocolError as error:
+                error.__traceback__ = None  # its frames know it, and this connection: a circle
                 await self._refuse_malformed(431 if error.error_status_hint == 431 else 400)
                 return
             if isinstance(event, h11.Request):

@@ -149,18 +149,39 @@ async def test_a_tls_handshake_that_does_not_come_gives_way(
         await silent.ended()
 
 
-async def test_a_sixteenth_gives_way_at_once(mock_clock: MockClock) -> None:
-    async with running_edge(max_connections=32) as world:
-        for count in range(1, 33):
+async def test_one_gives_way_for_one_that_comes(mock_clock: MockClock) -> None:
+    async with running_edge(max_connections=16) as world:
+        for count in range(1, 17):
+            await world.connect()
+            await taken(world, count)
+            mock_clock.jump(0.01)
+        for count in range(1, 9):  # more than are chosen at once
+            await served(world)
+            statistics = world.edge.statistics()
+            assert (statistics.connections_evicted, statistics.connections_open) == (count, 16)
+            await world.clients[count - 1].ended()
+        for client in world.clients[8:16]:
+            assert (await client.ask(get("/hello"))).status == 200
+
+
+async def test_one_that_was_chosen_and_has_gone_on_since_does_not_give_way(mock_clock: MockClock) -> None:
+    async with running_edge(max_connections=16) as world:
+        for count in range(1, 17):
             await world.connect()
             await taken(world, count)
             mock_clock.jump(0.01)
         await served(world)
-        statistics = world.edge.statistics()
-        assert (statistics.connections_evicted, statistics.connections_open) == (2, 31)
-        for client in world.clients[:2]:
-            await client.ended()
-        assert (await world.clients[2].ask(get("/hello"))).status == 200
+        first, chosen, gone, next_one = world.clients[:4]
+        await first.ended()
+        assert (await chosen.ask(get("/hello"))).status == 200
+        gone.close()
+        await until(lambda: world.edge.statistics().connections_open == 15)
+        await world.connect()
+        await taken(world, 18)
+        await served(world)
+        await next_one.ended()
+        assert (await chosen.ask(get("/hello"))).status == 200
+        assert world.edge.statistics().connections_evicted == 2
 
 
 async def test_the_places_of_those_that_gave_way_are_not_counted_twice(mock_clock: MockClock) -> None:

@@ -326,8 +326,9 @@ class Connection:
                     self._has_left = True
                     await self._protocol.disconnected()
         finally:
-            # Each of them knows this connection: in a circle they would wait for the garbage collector, and hold up
-            # the loop with it.
+            # They know each other, and this connection: in a circle they would wait for the garbage collector, and
+            # hold up the loop with it.
+            self._protocol.stream = None
             del self._protocol, self._nursery
 
     async def _read(self, data: bytes | bytearray) -> None:

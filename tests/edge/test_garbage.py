@@ -7,10 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 import trio
+import trio.testing
 
 from tests.edge.world import HANG_S, Running, get, post, running_edge
 
 CONNECTIONS = 20
+CUT = b"..."
+"""Ends a request that the client does not wait for."""
 
 
 @pytest.fixture
@@ -27,7 +30,10 @@ def garbage() -> Iterator[list[object]]:
 
 async def _used(world: Running, request: bytes) -> None:
     client = await world.connect()
-    if request:
+    if request.endswith(CUT):
+        await client.send(request)
+        await trio.testing.wait_all_tasks_blocked(0.01)
+    elif request:
         await client.ask(request)
     client.close()
 
@@ -45,8 +51,20 @@ async def _all_closed(world: Running) -> None:
         post("/echo", b"x" * 100),
         b"POST /unauthorized HTTP/1.1\r\nHost: a\r\nContent-Length: 9000\r\n\r\nbegun",
         b"nonsense\r\n\r\n",
+        b"GET /hello HTTP/1.1\r\nHo" + CUT,
+        b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 9000\r\n\r\n" + CUT,
+        get("/slow") + b"\r\n" + CUT,
     ],
-    ids=["silent", "answered", "with a body", "answered early", "malformed"],
+    ids=[
+        "silent",
+        "answered",
+        "with a body",
+        "answered early",
+        "malformed",
+        "cut in its head",
+        "cut in its body",
+        "cut while it is worked for",
+    ],
 )
 async def test_a_closed_connection_is_freed_without_a_search(garbage: list[object], request_bytes: bytes) -> None:
     with trio.fail_after(HANG_S):

@@ -32,8 +32,10 @@ GIVE_UP_S = 5.0
 """An honest client that waits longer counts as failed."""
 BASELINE_S = 20.0
 """How long the descriptors are watched after an attack."""
-PAUSE_S = 5.0
-"""Between an attack's beginning and the measuring: all its sockets have been opened by then."""
+OPENED_WITHIN_S = 8.0
+"""All hostile sockets; at once, they would all run out of time at once too."""
+PAUSE_S = OPENED_WITHIN_S + 2
+"""Between an attack's beginning and the measuring."""
 
 
 class Spell(NamedTuple):
@@ -115,7 +117,7 @@ async def attack(kinds: list[str], port: int, sockets: int, reopen_s: float, api
 
 
 async def _hold(kind: Kind, port: int, reopen_s: float, api_key: str) -> None:
-    await trio.sleep(random.random())
+    await trio.sleep(random.random() * OPENED_WITHIN_S)
     while True:
         try:
             stream = await trio.open_tcp_stream("127.0.0.1", port)

@@ -1,4 +1,5 @@
-"""What backups cost: following, per identification; and snapshot, check and restore of a large store.
+"""What backups cost, and what is lost without them: following, per identification; snapshot, check and restore of a
+large store; and how much of what was answered goes with a node, of which nothing is left but a followed backup.
 
 Following: one service answers 32 keep-alive clients, in turn without and with a follower; CPU of the service and of
 the follower per request. Sizes: a store of valid rows is made until its file is so large; then `svc backup`, `svc
@@ -7,6 +8,7 @@ how much the file of a busy service grows while a snapshot of it is copied.
 
     python -m bench.backup follow [--seconds 6] [--rounds 3]
     python -m bench.backup sizes [--gib 1] [--directory DIR]
+    python -m bench.backup loss [--kills 30] [--seed 1]
 
 `sizes` takes about four times --gib of the disk of DIR (the temporary directory), and gives it back.
 """
@@ -29,6 +31,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import trio
+
 from bench.events import A_COMMIT, DAY_MS, DAYS, REPORTS, WEIGHTS, event, record
 from bench.identify import Server, _body, _free_port, _prepare, _wait_for
 from bench.load import CLIENTS, Measured, requests, run
@@ -45,6 +49,7 @@ from svc.store.snapshot import Transaction
 from svc.store.tables import VISITOR_COUNTS, VISITOR_IDS, VISITORS, WEIGHTS_SNAPSHOTS
 from svc.store.transactions.accounts import enter
 from svc.world import World, twenty_characters
+from tests.support.drill import Drill, Loss, TimedJournal, lose_the_node
 
 PROGRAM = ("-c", "import svc.cli; svc.cli.main()")
 EVENTS_A_VISITOR = 10
@@ -64,17 +69,21 @@ class Used(NamedTuple):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("what", choices=("follow", "sizes"))
+    parser.add_argument("what", choices=("follow", "sizes", "loss"))
     parser.add_argument("--seconds", type=float, default=6, help="of each measurement of `follow`")
     parser.add_argument("--rounds", type=int, default=3, help="pairs of measurements")
     parser.add_argument("--gib", type=float, default=1, help="size of the store of `sizes`")
+    parser.add_argument("--kills", type=int, default=30, help="of service and follower, of `loss`")
+    parser.add_argument("--seed", type=int, default=1, help="of the moments of `loss`")
     parser.add_argument("--directory", type=Path, default=Path(tempfile.gettempdir()))
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="svc-bench-", dir=options.directory) as directory:
         if options.what == "follow":
             follow(Path(directory), options.seconds, options.rounds)
-        else:
+        elif options.what == "sizes":
             sizes(Path(directory), options.gib)
+        else:
+            trio.run(loss, Path(directory), options.kills, options.seed)
 
 
 def follow(directory: Path, seconds: float, rounds: int) -> None:
@@ -153,6 +162,23 @@ def sizes(directory: Path, gib: float) -> None:
     shutil.rmtree(directory / "restored")
     shutil.rmtree(destination)
     _growth(data, destination)
+
+
+async def loss(directory: Path, kills: int, seed: int) -> None:
+    """`kill -9` of service and follower in one moment, a restore from what the follower had copied, and again."""
+    chance = random.Random(seed)
+    drill, journal = Drill(directory), TimedJournal()
+    losses: list[Loss] = []
+    for number in range(kills):
+        lost = await lose_the_node(drill, journal, str(number), chance.uniform(0, 2))
+        shutil.rmtree(directory / str(number))
+        losses.append(lost)
+        print(
+            f"kill {number + 1}: {lost.answered:6,} answered, {lost.missing:4} lost, of {lost.seconds:.3f} s",
+            flush=True,
+        )
+    seconds = sorted(lost.seconds for lost in losses)
+    print(f"\nlost: median {statistics.median(seconds):.3f} s, most {seconds[-1]:.3f} s")
 
 
 def fill(directory: Path, size: int) -> int:

@@ -2,154 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import signal
-import subprocess
 import time
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 import pytest
 import trio
 
-from svc.cli.keys import issue_key
-from svc.cli.organizations import create_organization
 from svc.domain.ids import made_at_ms
 from svc.domain.listing import read_timestamp
 from svc.domain.timestamps import timestamp
-from svc.domain.webhooks.signature import secrets_key
-from svc.store import operations
-from svc.store.backup import segments
-from svc.store.backup.segments import Record
-from svc.store.directory import open_directory
-from svc.store.reading import read_only
-from svc.store.tables import EVENTS
-from svc.store.transactions.webhook_endpoints import Issued, NewEndpoint, create_endpoint
-from svc.world import World
-from tests.support.backup import Rows, rows_of
-from tests.support.journal import Journal, load
-from tests.support.live import ORIGIN
-from tests.support.process import ENVIRONMENT, PROGRAM, Served, run, run_json
-
-SOME = 50
-"""Answers between one step of the drill and the next."""
-
-
-class TimedJournal(Journal):
-    """When each key was answered, too, in Unix milliseconds."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.answered_at_ms: dict[str, int] = {}
-
-    def note(self, key: str, request_id: str) -> None:
-        super().note(key, request_id)
-        self.answered_at_ms.setdefault(request_id, time.time_ns() // 1_000_000)
-
-    async def grow(self) -> None:
-        """Until some more requests were answered."""
-        enough = len(self.answered_at_ms) + SOME
-        with trio.fail_after(60):
-            while len(self.answered_at_ms) < enough:  # noqa: ASYNC110  the answers come from another process
-                await trio.sleep(0.02)
-
-    def until(self, at_ms: int) -> set[str]:
-        """The requests that were answered by then."""
-        return {request_id for request_id, answered in self.answered_at_ms.items() if answered <= at_ms}
-
-
-@asynccontextmanager
-async def under_load(server: Served, drill: Drill, journal: Journal) -> AsyncGenerator[None]:
-    """Clients that identify, each with its own keys, until the server is killed under them."""
-    round_number = len(journal.answers)
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(partial(load, server, drill.key, journal, round_number, math.inf, pause_s=0.02))
-        yield
-        await trio.to_thread.run_sync(server.kill)
-        nursery.cancel_scope.cancel()
-
-
-class Following:
-    """A running `svc backup --follow`."""
-
-    def __init__(self, directory: Path, folder: Path) -> None:
-        command = [*PROGRAM, "backup", str(folder), "--follow", "--data", str(directory)]
-        self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
-        assert self._process.stderr is not None
-        self.said: list[str] = []
-        for line in self._process.stderr:
-            self.said.append(json.loads(line)["event"])
-            if self.said[-1] == "following":
-                return
-        raise AssertionError(f"it does not follow: {self.said}")
-
-    def end(self, number: int) -> int:
-        self._process.send_signal(number)
-        self._process.communicate(timeout=30)
-        return self._process.returncode
-
-
-class Drill:
-    """One data directory with a key and a webhook endpoint, and the folder that it is backed up to."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.data, self.folder = root / "data", root / "backup"
-        world = World.real()
-        found = open_directory(self.data, world.run_sync, world.entropy)
-        number = create_organization(found, world, "shop", credit=10**9, rate_limit=0).number
-        issue = partial(issue_key, found, world, organization=number, name="drill", region="us")
-        allowed = {"platforms": ("web",), "allowed_origins": (ORIGIN,)}
-        _, self.key = issue(kind="public", environment="production", **allowed)
-        _, management = issue(kind="management", environment=None, role="admin")
-        new = NewEndpoint(id="whk_" + "0" * 20, url="https://192.0.2.7/", description="", environment="live", events=())
-        key, now_ms = secrets_key(found.pepper), world.now_ms()
-        job = partial(create_endpoint, number=number, new=new, secrets_key=key, now_ms=now_ms)
-        (issued,) = found.store.write_now([job])
-        assert isinstance(issued, Issued), issued
-        self.hidden = [self.key.encode(), management.encode(), issued.secret.encode(), found.pepper]
-        found.store.close()
-
-    def restore(self, name: str, *options: str) -> tuple[Path, dict[str, Any]]:
-        """A restored directory that `svc check` finds whole."""
-        directory = self.root / name
-        pepper = str(self.data / "pepper")
-        restored = run_json("restore", str(self.folder), "--data", str(directory), *options, SVC_PEPPER_FILE=pepper)
-        run("check", "--data", str(directory), SVC_PEPPER_FILE=pepper)
-        return directory, restored
-
-    def rows(self, directory: Path) -> Rows:
-        world = World.real()
-        found = open_directory(directory, world.run_sync, world.entropy, pepper_file=self.data / "pepper")
-        try:
-            return rows_of(found.store)
-        finally:
-            found.store.close()
-
-    def wait_until_copied(self) -> None:
-        """Until the follower has copied every commit that there is."""
-        end = time.monotonic() + 30
-        while not self._is_copied():
-            assert time.monotonic() < end, "the follower does not come up to the store"
-            time.sleep(0.05)
-
-    def _is_copied(self) -> bool:
-        with read_only(self.data / "store", live=True) as store, store.read() as snapshot:
-            position = operations.position(snapshot)
-        assert position is not None
-        *_, last = segments.listed(self.folder, position.timeline)
-        found = [record for record in segments.records(last, last=True) if isinstance(record, Record)]
-        return bool(found) and found[-1].sequence == position.sequence
-
-
-def requests_in(rows: Rows) -> set[str]:
-    return {str(UUID(bytes=raw_id)) for (_, raw_id), _ in rows[EVENTS.name]}
+from tests.support.drill import Drill, Following, TimedJournal, lose_the_node, requests_in, under_load
+from tests.support.process import Served, run, run_json
 
 
 @pytest.mark.slow
@@ -177,6 +44,16 @@ async def test_what_was_answered_comes_back_from_a_backup_whatever_is_killed(tmp
     await _is_what_it_was_at_a_moment(drill, journal, moment)
     await _a_killed_follower_leaves_a_whole_past_and_goes_on(drill, journal)
     _no_secret_is_in(drill)
+
+
+@pytest.mark.slow
+async def test_a_lost_node_takes_the_newest_answers_only(tmp_path: Path):
+    drill = await trio.to_thread.run_sync(Drill, tmp_path)
+    journal = TimedJournal()
+    first = await lose_the_node(drill, journal, "first", 0.5)
+    second = await lose_the_node(drill, journal, "second", 0.2)
+    assert first.answered > first.missing
+    assert second.answered - second.missing > first.answered, "what was not copied at the first end was copied later"
 
 
 async def _ends_as_the_store_was(drill: Drill, journal: TimedJournal) -> None:

@@ -12,19 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.live import report
-from tests.support.process import ENVIRONMENT, PROGRAM, Served, run, run_json
+from tests.support.process import ENVIRONMENT, PROGRAM, Served, read_until, run, run_json
 
 pytestmark = pytest.mark.slow
-
-
-def read_until(process: subprocess.Popen[str], word: str) -> str:
-    assert process.stdout is not None
-    seen = ""
-    for line in process.stdout:
-        seen += line
-        if word in line:
-            return seen
-    raise AssertionError(f"it ended without {word!r}:\n{seen}")
 
 
 def test_dev_goes_from_nothing_to_answers_and_a_curl_line_that_works(tmp_path: Path):

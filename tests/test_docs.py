@@ -30,6 +30,7 @@ from svc.cli.reference import PAGES
 from svc.config import Config
 from svc.http.routes import ROUTES
 from tests.support.live import ORIGIN, Live, live_service, report
+from tests.support.process import read_until
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -247,16 +248,6 @@ class Shell:
             if process.poll() is None:
                 end(signal.SIGINT)
             process.communicate(timeout=PATIENCE_S)
-
-
-def read_until(process: subprocess.Popen[str], word: str) -> str:
-    assert process.stdout is not None
-    seen = ""
-    for line in process.stdout:
-        seen += line
-        if word in line:
-            return seen
-    raise AssertionError(f"it ended without {word!r}:\n{seen}")
 
 
 @pytest.mark.slow

@@ -40,6 +40,17 @@ def run_json(*arguments: str, **settings: str) -> Any:
     return json.loads(run(*arguments, "--json", **settings).stdout)
 
 
+def read_until(process: subprocess.Popen[str], word: str) -> str:
+    """What it says on its standard output, up to the line with this word."""
+    assert process.stdout is not None
+    seen = ""
+    for line in process.stdout:
+        seen += line
+        if word in line:
+            return seen
+    raise AssertionError(f"it ended without {word!r}:\n{seen}")
+
+
 class Served:
     """A running server. `port` is where it listens; its log is kept."""
 

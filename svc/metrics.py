@@ -65,8 +65,9 @@ TURNED_AWAY = Metric("svc_connections_refused", "counter", "Client connections c
 CLOSED = Metric(
     "svc_connections_closed",
     "counter",
-    "Client connections that the service closed: `idle`, `reading` (a request did not arrive in time), `writing` (an "
-    "answer was not taken in time).",
+    "Client connections that the service closed: `evicted` (it waited for its client, and another wanted its place under "
+    "`max_connections`), `idle`, `reading` (a request did not arrive in time), `writing` (an answer was not taken in "
+    "time).",
     ("reason",),
 )
 
@@ -263,6 +264,7 @@ def _edge(edge: EdgeStatistics) -> Figures:
     yield ACCEPTED, _one(edge.connections_accepted)
     yield TURNED_AWAY, _one(edge.connections_refused)
     closed = {
+        "evicted": edge.connections_evicted,
         "idle": edge.connections_closed_idle,
         "reading": edge.connections_cut_reading,
         "writing": edge.connections_cut_writing,

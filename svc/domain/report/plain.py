@@ -169,7 +169,10 @@ def _read_rendering(signals: dict[str, Any], reading: Reading) -> None:
 
     graphics = members(signals.get("webgl"))
     if len(graphics) > 2:
-        written = structure_text({name: graphics[name] for name in graphics if name not in ("vendor", "renderer")})
+        parameters = graphics.copy()
+        for name in ("vendor", "renderer"):
+            parameters.pop(name, None)
+        written = structure_text(parameters)
         if written is not None:
             attributes[Attribute.WEBGL] = digest(written)
     preferences = members(signals.get("fontPreferences"))

@@ -66,8 +66,8 @@ CLOSED = Metric(
     "svc_connections_closed",
     "counter",
     "Client connections that the service closed: `evicted` (it waited for its client, and another wanted its place "
-    "under `max_connections`), `idle`, `reading` (a request did not arrive in time), `writing` (an answer was not taken "
-    "in time).",
+    "under `max_connections`), `idle`, `reading` (a request did not arrive in time), `writing` (an answer was not "
+    "taken in time).",
     ("reason",),
 )
 

@@ -20,6 +20,7 @@ from svc.domain.model import PLATFORMS, Agent, ClientHints, Network, Report, Req
 from svc.domain.report import fpscanner, native, read_report, thumbmark
 from svc.domain.report.fingerprintjs import KNOWN
 from svc.domain.report.plain import READ_HERE
+from svc.domain.report.values import MOST_FIGURES, figures
 from svc.domain.signals import CATALOGUE
 from svc.domain.useragent import read_agent
 
@@ -268,3 +269,11 @@ def deep(levels: int) -> Any:
 )  # fmt: skip
 def test_very_large_and_deep_reports_are_read(signals: dict[str, Any]):
     check(signals)
+
+
+def test_figures_are_the_numbers_of_an_object_of_the_size_that_browsers_send():
+    many = {f"m{number}": number for number in range(MOST_FIGURES)}
+    assert figures(many) == many
+    assert figures(many | {"one": 1}) == {}
+    assert figures({"a": 1, "b": "1", "c" * 33: 1, "\ud800": 1, "d": True, "e": 1e16}) == {"a": 1}
+    assert figures([1]) == figures(None) == {}

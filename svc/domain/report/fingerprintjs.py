@@ -29,6 +29,7 @@ from svc.domain.report.values import (
     compact,
     digest,
     entries_of,
+    figures,
     is_unicode,
     members,
     number,
@@ -68,8 +69,6 @@ STORAGE = ("cookiesEnabled", "sessionStorage", "localStorage", "indexedDB")
 """`openDatabase` is no part of it: Chromium dropped WebSQL, which says the release and not the device."""
 UNSTEADY_MATHS = frozenset({"powPI", "atanhPf"})
 """Their last digit changed between Chromium 127 and 138, and 148 and 156, on the same machine."""
-MOST_MATHS = 64
-"""Members of `math`; FingerprintJS sends some 25."""
 LONGEST_LIMITS = 32_768
 """Characters of one list of graphics parameters; the longest honest one has 12,000."""
 FONT_PREFERENCES = ("default", "apple", "serif", "sans", "mono", "min", "system")
@@ -243,14 +242,7 @@ def _read_engine(values: dict[str, Any], reading: Reading) -> None:
         viewer = scalar_text(values.get("pdfViewerEnabled")) or ""
         attributes[Attribute.PLUGINS] = compact(f"{viewer}/{','.join(names)}")
 
-    said = members(values.get("math"))
-    maths: dict[str, float] = {}
-    if len(said) <= MOST_MATHS:
-        maths = {
-            name: found
-            for name, value in said.items()
-            if (found := number(value)) is not None and len(name) <= 32 and is_unicode(name)
-        }
+    maths = figures(values.get("math"))
     if maths:
         claims["math"] = maths
     constants: dict[str, Any] = {

@@ -27,6 +27,7 @@ from svc.domain.report.values import (
     compact,
     digest,
     entries_of,
+    figures,
     flag,
     members,
     number,
@@ -206,10 +207,6 @@ def _read_engine(signals: dict[str, Any], reading: Reading) -> None:
         reading.plugin_names = tuple(names)
         attributes[Attribute.PLUGINS] = compact(",".join(names)) or "none"
 
-    maths = {
-        name: found
-        for name, value in members(signals.get("math")).items()
-        if (found := number(value)) is not None and len(name) <= 32
-    }
-    if 0 < len(maths) <= 64:
+    maths = figures(signals.get("math"))
+    if maths:
         claims["math"] = maths

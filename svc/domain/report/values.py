@@ -15,6 +15,10 @@ from blake3 import blake3
 
 MAX_LIST = 512
 """Entries of one list that are looked at. The longest honest one, of fonts, has some 300."""
+MOST_FIGURES = 64
+"""Members of an object of numbers. FingerprintJS sends some 25 of `Math`."""
+LONGEST_NAME = 32
+"""Characters of a name among them."""
 SHORT_TEXT = 64
 """Values up to this many characters stand for themselves, longer ones are hashed."""
 
@@ -57,6 +61,18 @@ def flag(value: Any) -> bool | None:
 def members(value: Any) -> dict[str, Any]:
     """The members of an object; of anything else none, so that nested reading needs no checks."""
     return cast("dict[str, Any]", value) if type(value) is dict else _NO_MEMBERS
+
+
+def figures(value: Any) -> dict[str, float]:
+    """The numbers of an object by name, such as results of `Math`; none of one larger than any browser sends."""
+    said = members(value)
+    if len(said) > MOST_FIGURES:
+        return {}
+    return {
+        name: found
+        for name, value in said.items()
+        if (found := number(value)) is not None and len(name) <= LONGEST_NAME and is_unicode(name)
+    }
 
 
 def entries_of(value: Any) -> list[Any]:

@@ -17,6 +17,9 @@ from tests.sim.internet import MANNERS, NAMINGS, Manner, Naming
 HOUR_S = 3600.0
 QUIET_HOURS = 14
 """Without faults, after a plan: longer than nine attempts with `Retry-After`, and clocks set back, can take."""
+REMEMBERED_S = 12 * HOUR_S
+"""An idempotency key that was used so long ago is remembered (decisions 3.2) unless clocks have gone forward by as much
+since, and they never do."""
 
 
 class Shop(msgspec.Struct, frozen=True, repr_omit_defaults=True):
@@ -250,7 +253,7 @@ class _Making:
         chance = self._chance
         if self._recent and chance.random() < 0.15:
             earlier = chance.choice(self._recent[-8:])
-            if at - earlier.at < HOUR_S:
+            if -REMEMBERED_S < at - earlier.at < HOUR_S:  # bursts are made in any order
                 yield msgspec.structs.replace(earlier, at=at, client=Client())
                 return
         org = self._org()

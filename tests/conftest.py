@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
+
+# Shells start what runs in the background with SIGINT ignored, and every program that a test starts would inherit that
+# and not hear a Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -1,3 +1,3 @@
 """svc: an open, self-hosted visitor identification service."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

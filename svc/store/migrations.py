@@ -20,7 +20,11 @@ def _first_version(_: Transaction) -> None:
     """Version 1: the tables of the first release; nothing to convert."""
 
 
-MIGRATIONS: tuple[Migration, ...] = (_first_version,)
+def _second_version(_: Transaction) -> None:
+    """Version 2: the tables of 0.2.0."""
+
+
+MIGRATIONS: tuple[Migration, ...] = (_first_version, _second_version)
 
 
 class NewerStore(Exception):  # noqa: N818  tells what the store is

@@ -47,7 +47,7 @@ from svc.metrics import Metrics, Sources
 from svc.network_data.builtin import BuiltInRanges
 from svc.store.directory import Opened, open_directory
 from svc.store.store import DEFAULT_MAP_BYTES
-from svc.webhook_transport.connections import tls_context
+from svc.webhook_transport.connections import tls_context, usual_tls_context
 from svc.webhook_transport.registration import check_target
 from svc.webhook_transport.resolver import Resolver, SystemResolver
 from svc.webhook_transport.transport import WebhookTransport
@@ -207,8 +207,8 @@ class Service:
 
 def webhook_transport(config: Config, world: World, resolver: Resolver) -> WebhookTransport:
     """The way to receivers, as the settings open it."""
-    ca_file = None if config.webhook_ca_file is None else Path(config.webhook_ca_file)
-    return WebhookTransport(resolver, config.webhook_networks(), tls_context(ca_file), world.now_ms)
+    trusted = usual_tls_context() if config.webhook_ca_file is None else tls_context(Path(config.webhook_ca_file))
+    return WebhookTransport(resolver, config.webhook_networks(), trusted, world.now_ms)
 
 
 def read_trust(config: Config) -> Trust:

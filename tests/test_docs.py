@@ -29,6 +29,7 @@ from svc.cli import program
 from svc.cli.reference import PAGES
 from svc.config import Config
 from svc.http.routes import ROUTES
+from tests.spec.answers import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
 from tests.support.live import ORIGIN, Live, live_service, report
 from tests.support.process import read_until
 
@@ -295,8 +296,15 @@ async def in_node(folder: Path, script: str) -> Any:
     return json.loads(done.stdout)
 
 
+def test_no_sample_lets_a_collector_call_its_maker():
+    loads = re.findall(r"\bload\((.*?)\)", (DOCS / "frontend.md").read_text())
+    assert len(loads) >= 3
+    assert {arguments for arguments in loads if arguments} == {"{ monitoring: false }"}
+
+
 PAGE = """
 import { identify, sendDeferred } from "./identify.mjs";
+delete Object.getPrototypeOf(globalThis.crypto).randomUUID;  // as on a page without TLS
 const stored = new Map();
 const getItem = (name) => stored.get(name) ?? null, setItem = (name, text) => stored.set(name, text);
 globalThis.localStorage = { getItem, setItem };
@@ -366,6 +374,29 @@ async def test_the_checks_of_the_backend_guide_refuse_what_is_not_of_this_action
         expected = [says for _, says in cases]
         assert await in_python(live, secret, [case for case, _ in cases]) == expected
         assert await in_javascript(live, secret, [case for case, _ in cases], tmp_path) == expected
+
+
+@pytest.mark.slow
+async def test_the_judgement_of_the_backend_guide_asks_strangers_for_more_and_refuses_only_suspects(tmp_path: Path):
+    names: dict[str, Any] = {}
+    exec(compile(block("backend.md", "python", "def what_to_do"), "docs/backend.md", "exec"), names)
+    (tmp_path / "backend.mjs").write_text(block("backend.md", "javascript", "function whatToDo"))
+    async with live_service(tmp_path / "data") as live:
+        key, secret = live.issue()[1], live.issue("secret")[1]
+        events = []
+        for signals, headers in (
+            (report(1), BROWSER),
+            (report(1), BROWSER),
+            (TOO_LITTLE, BROWSER),
+            (report(1, **DRIVEN), HEADLESS),
+        ):
+            answer = (await live.identify(key, signals, headers=headers)).json()
+            events.append(await trio.to_thread.run_sync(names["read_event"], live.url, secret, answer["request_id"]))
+        expected = ["verify", "accept", "verify", "refuse"]
+        assert [names["what_to_do"](event) for event in events] == expected
+        script = 'import { whatToDo } from "./backend.mjs";\n'
+        script += f"console.log(JSON.stringify({json.dumps(events)}.map(whatToDo)));"
+        assert await in_node(tmp_path, script) == expected
 
 
 async def in_python(live: Live, secret: str, cases: list[dict[str, Any]]) -> list[str | None]:

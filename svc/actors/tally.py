@@ -7,7 +7,6 @@ from collections import Counter
 import msgspec
 
 from svc.domain.identification import Duplicate, Identified
-from svc.domain.matching.decision import Outcome
 from svc.store.transactions.identification import Recorded
 
 BANDS = ((100, "100"), (95, "95-99"), (90, "90-94"), (85, "85-89"), (0, "0"))
@@ -18,7 +17,7 @@ NOT_SCORED = "none"
 class IdentificationStatistics(msgspec.Struct, frozen=True):
     """Since the start. Refused ones are not in it."""
 
-    matched: dict[tuple[Outcome, str], int]
+    matched: dict[tuple[str, str], int]
     """By how the visitor was found or why it was not, and by band of confidence."""
     levels: dict[str, int]
     """By suspect level; `NOT_SCORED` without one."""
@@ -32,7 +31,7 @@ class IdentificationStatistics(msgspec.Struct, frozen=True):
 
 class Tally:
     def __init__(self) -> None:
-        self._matched: Counter[tuple[Outcome, str]] = Counter()
+        self._matched: Counter[tuple[str, str]] = Counter()
         self._levels: Counter[str] = Counter()
         self._signals: Counter[str] = Counter()
         self._networks: Counter[tuple[str, str]] = Counter()
@@ -44,15 +43,12 @@ class Tally:
             self._duplicates += 1
         if not isinstance(outcome, Identified):
             return
-        assert recorded.linkage is not None
-        self._matched[recorded.linkage, band(outcome.visitor_confidence)] += 1
-        self._networks[outcome.network.state, outcome.network.reason or ""] += 1
-        if outcome.score is None:
-            self._levels[NOT_SCORED] += 1
-            return
-        self._levels[outcome.score.level] += 1
-        for trigger in outcome.score.triggers:
-            self._signals[trigger.signal] += 1
+        event = outcome.event
+        self._matched[event.linkage, band(event.visitor_confidence)] += 1
+        self._networks[event.state, event.reason or ""] += 1
+        self._levels[event.suspect_level or NOT_SCORED] += 1
+        for fired in event.signals or ():
+            self._signals[fired.signal] += 1
 
     def statistics(self) -> IdentificationStatistics:
         return IdentificationStatistics(

@@ -1,10 +1,13 @@
-"""An event as everybody outside sees it: a row of the server API, of `svc replay`, and the body of a webhook.
+"""What an identification came to, as everybody outside reads it: the answer of identify, an event of the server API and
+of `svc replay`, and the body of a webhook.
 
-What may live here: the step from the stored record to the row of interface 2.3, so that it is said once.
+What may live here: the step from the stored record to the words of interface 2.2 and 2.3, so that it is taken once. A
+field of the verdict is added to `records.Event`, to `VerdictBody` and to `verdict`, and is then in all of them.
 """
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -15,19 +18,40 @@ from svc.domain.records import Event
 from svc.domain.timestamps import timestamp
 
 
+class TriggerBody(msgspec.Struct, frozen=True):
+    """A signal that fired."""
+
+    signal: str
+    group: str
+    weight: int
+    confidence: Level
+
+
 class EventTriggerBody(msgspec.Struct, frozen=True):
+    """A group of signals, of which at least one fired."""
+
     signal: str
     weight: int
     confidence: Level
 
 
-class EventBody(msgspec.Struct, frozen=True, kw_only=True):
-    """Interface 2.3: a stored identification, `document` left to the single read."""
+class VerdictBody(msgspec.Struct, frozen=True, kw_only=True):
+    """The fields that the answer of identify (interface 2.2) and an event (2.3, decisions 7.1) have in common."""
 
     request_id: str
     visitor_id: str
-    occurred_at: str
+    visitor_is_new: bool
+    identifiable: bool
+    visitor_confidence: int
     state: State
+    reason: str | UnsetType = UNSET
+    suspect_level: Level | UnsetType = UNSET
+
+
+class EventBody(VerdictBody, frozen=True, kw_only=True):
+    """Interface 2.3 and decisions 7.1: a stored identification, `document` left to the single read."""
+
+    occurred_at: str
     environment: str
     platform: str
     sdk_platform: str
@@ -46,18 +70,30 @@ class EventBody(msgspec.Struct, frozen=True, kw_only=True):
     device_kind: str | UnsetType = UNSET
     visitor_kind: str | UnsetType = UNSET
     suspect_score: int | None
-    suspect_level: Level | UnsetType = UNSET
     triggers: tuple[EventTriggerBody, ...]
+    signals: tuple[TriggerBody, ...] | UnsetType = UNSET
     has_document: bool
 
 
+def verdict(event: Event, request_id: UUID) -> dict[str, Any]:
+    """The fields of `VerdictBody`, for the bodies that extend it."""
+    return {
+        "request_id": str(request_id),
+        "visitor_id": event.visitor_id,
+        "visitor_is_new": event.visitor_is_new,
+        "identifiable": event.identifiable,
+        "visitor_confidence": event.visitor_confidence,
+        "state": event.state,
+        "reason": present(event.reason),
+        "suspect_level": present(event.suspect_level),
+    }
+
+
 def event_row(event: Event, request_id: UUID) -> EventBody:
-    """A stored event as a row of the interface."""
+    """A stored event as a row of the interface. What 0.1.0 did not store is left out."""
     return EventBody(
-        request_id=str(request_id),
-        visitor_id=event.visitor_id,
+        **verdict(event, request_id),
         occurred_at=timestamp(event.occurred_at_ms),
-        state=event.state,
         environment=event.environment,
         platform=event.platform,
         sdk_platform=event.sdk_platform,
@@ -76,12 +112,19 @@ def event_row(event: Event, request_id: UUID) -> EventBody:
         device_kind=present(event.device_kind),
         visitor_kind=event.visitor_kind,
         suspect_score=event.suspect_score,
-        suspect_level=UNSET if event.suspect_level is None else event.suspect_level,
         triggers=tuple(EventTriggerBody(group.signal, group.weight, group.confidence) for group in event.triggers),
+        signals=UNSET if event.signals is None else signal_rows(event),
         has_document=True,
     )
 
 
-def present(value: str | None) -> str | UnsetType:
+def signal_rows(event: Event) -> tuple[TriggerBody, ...]:
+    """The signals that fired, heaviest first; empty also where they are not known."""
+    return tuple(
+        TriggerBody(fired.signal, fired.group, fired.weight, fired.confidence) for fired in event.signals or ()
+    )
+
+
+def present(value: Any) -> Any:
     """What does not apply is left out of a body, not `null` (interface 2)."""
     return UNSET if value is None else value

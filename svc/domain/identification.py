@@ -30,9 +30,9 @@ from svc.domain.model import (
     scoring_platform,
 )
 from svc.domain.network import Ranges, read_network
+from svc.domain.records import Event
 from svc.domain.refusals import Refusal
 from svc.domain.report import read_report
-from svc.domain.scoring import Score
 from svc.domain.useragent import read_agent
 
 
@@ -94,15 +94,11 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Identified(msgspec.Struct, frozen=True, kw_only=True):
+class Identified(msgspec.Struct, frozen=True):
     """A new identification that is on disk."""
 
-    visitor_id: str
-    visitor_is_new: bool
-    visitor_confidence: int
-    identifiable: bool
-    network: Network
-    score: Score | None
+    event: Event
+    """As it is stored: who it is, how sure that is, the score and the signals."""
     balance_micros: int
 
 

@@ -36,8 +36,21 @@ class EventTrigger(msgspec.Struct, frozen=True, array_like=True):
     confidence: Level
 
 
+class EventSignal(msgspec.Struct, frozen=True, array_like=True):
+    """A signal that fired, with the weight in force then (interface 2.2)."""
+
+    signal: str
+    group: str
+    weight: int
+    confidence: Level
+
+
 class Event(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
-    """One identification as it is read back (interface 2.3), without what its key says: organization and request id."""
+    """One identification and its verdict, without what its key says: organization and request id.
+
+    The answer of identify, the rows of the server API and the webhooks all read the verdict from this record
+    (interface 2.2 and 2.3, decisions 7.1 and 8.10; `svc.domain.event_row`).
+    """
 
     environment: Environment
     visitor_id: str
@@ -71,6 +84,8 @@ class Event(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     price_micros: int
     linkage: str
     """How the visitor was recognised: `token`, `exact`, `match`, ..., for operators."""
+    signals: tuple[EventSignal, ...] | None = None
+    """Heaviest first, ties by name; `None` in events stored by 0.1.0, which kept only their groups."""
 
 
 class Document(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
@@ -86,7 +101,13 @@ class Document(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     weights_scope: str
     weights_digest: bytes
     evidence: dict[str, tuple[str, ...]] = {}
-    """signal -> the checks that gave it away."""
+    """signal -> the checks that gave it away, signals without a weight included."""
+    link_probability: float | None = None
+    """That the device is the known visitor which it resembles most, before rounding to a confidence; `None` in
+    documents stored by 0.1.0."""
+    changes: tuple[str, ...] | None = None
+    """What differs from the visitor's last report, as of `matching.changes`; `None` where there is nothing to compare
+    with: a new visitor, or a document stored by 0.1.0."""
 
 
 class DeferredReport(msgspec.Struct, frozen=True, array_like=True, kw_only=True):

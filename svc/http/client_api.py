@@ -17,7 +17,7 @@ from svc.domain.refusals import Refusal, invalid
 from svc.http.authentication import Caller
 from svc.http.body import decode_object
 from svc.http.endpoint import Call, Outcome, Services
-from svc.http.schema import DuplicateAnswer, IdentifyAnswer, IdentifyBody, TriggerBody
+from svc.http.schema import DuplicateAnswer, IdentifyAnswer, IdentifyBody, identify_answer
 from svc.store import views
 from svc.store.transactions.keys import use_is_due
 from svc.world import twenty_characters
@@ -101,29 +101,8 @@ def _render(services: Services, call: Call, caller: Caller, answer: Answer) -> O
 
 
 def _identified(services: Services, call: Call, caller: Caller, outcome: Identified) -> IdentifyAnswer:
-    result = outcome.score
     token = deferred.issue_token(services.deferred_key, call.request_id, caller.applied.id, caller.origin, call.at_ms)
-    triggers = (
-        ()
-        if result is None
-        else tuple(
-            TriggerBody(trigger.signal, trigger.group, trigger.weight, trigger.confidence)
-            for trigger in result.triggers
-        )
-    )
-    return IdentifyAnswer(
-        request_id=str(call.request_id),
-        deferred_token=token,
-        visitor_id=outcome.visitor_id,
-        visitor_is_new=outcome.visitor_is_new,
-        identifiable=outcome.identifiable,
-        visitor_confidence=outcome.visitor_confidence,
-        state=outcome.network.state,
-        reason=outcome.network.reason or UNSET,
-        suspect_score=UNSET if result is None else result.score,
-        suspect_level=UNSET if result is None else result.level,
-        triggers=triggers or UNSET,
-    )
+    return identify_answer(outcome.event, call.request_id, token)
 
 
 def _headers(admission: Admission, balance_micros: int) -> dict[str, str]:

@@ -107,6 +107,9 @@ TERMS: dict[str, Term] = {
     "TriggerBody.weight": Term("What the signal added to the score.", 40),
     "confidence": Term("How well founded it is; it does not change the weight.", "high"),
     # events
+    "EventBody.signals": Term(
+        "Each signal that fired, heaviest first: the parts of `triggers`. Left out of events stored before 0.2.0."
+    ),
     "EventTriggerBody.signal": Term("The group of signals that fired.", "bot", _open(*_SIGNAL_GROUPS)),
     "EventTriggerBody.weight": Term("What the group added to the score.", 40),
     "occurred_at": Term("When the request arrived.", _A_TIME, _TIME),

@@ -120,9 +120,10 @@ def _opened(part: Any) -> Any:
 
 
 def _term(kind: type[msgspec.Struct], name: str, sentence: str | None) -> Term:
-    own = TERMS.get(f"{kind.__name__}.{name}")
-    if own is not None:
-        return own
+    for ancestor in kind.__mro__:
+        own = TERMS.get(f"{ancestor.__name__}.{name}")
+        if own is not None:
+            return own
     if sentence is None:
         if name not in TERMS:
             raise KeyError(f"{kind.__name__}.{name}")

@@ -83,11 +83,16 @@ OPERATIONS: dict[str, Operation] = {
     "listEvents": Operation(
         "Server API",
         "List events",
-        "Newest first, of the organization and environment of the key, at most 30 days back. A page with fewer rows "
-        "than `page_size` is the last one.",
+        "Newest first, of the organization and environment of the key, at most 30 days back. Each row has the verdict "
+        "of identify, with the signals by name under `signals` and their groups under `triggers`. A page with fewer "
+        "rows than the answer's `page_size`, which is the `limit` of the request, is the last one.",
     ),
     "getEvent": Operation(
-        "Server API", "Read one event", "With the archived submission, and the deferred report when one arrived."
+        "Server API",
+        "Read one event",
+        "With the archived submission under `document`, and the deferred report when one arrived. The document also "
+        "says why the verdict is what it is: `evidence` of each signal, `linkage` (how the visitor was found and how "
+        "sure that is) and `changes` since the visitor's last report. Its contents are not a public contract.",
     ),
     "getManagementKey": Operation(
         "Management: keys", "Describe the management key", "Which organization it acts on, and in which role."

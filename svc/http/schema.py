@@ -12,8 +12,8 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from svc.domain.event_row import EventBody, event_row, present
-from svc.domain.model import Level, State
+from svc.domain.event_row import EventBody, TriggerBody, VerdictBody, event_row, present, signal_rows, verdict
+from svc.domain.model import State
 from svc.domain.records import Document, Event
 from svc.domain.redaction import redact
 from svc.domain.refusals import Refusal
@@ -37,27 +37,22 @@ class IdentifyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tag: Tag | UnsetType = UNSET
 
 
-class TriggerBody(msgspec.Struct, frozen=True):
-    signal: str
-    group: str
-    weight: int
-    confidence: Level
-
-
-class IdentifyAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class IdentifyAnswer(VerdictBody, frozen=True, kw_only=True):
     """Interface 2.2: a new identification."""
 
-    request_id: str
     deferred_token: str
-    visitor_id: str
-    visitor_is_new: bool
-    identifiable: bool
-    visitor_confidence: int
-    state: State
-    reason: str | UnsetType = UNSET
     suspect_score: int | UnsetType = UNSET
-    suspect_level: Level | UnsetType = UNSET
     triggers: tuple[TriggerBody, ...] | UnsetType = UNSET
+
+
+def identify_answer(event: Event, request_id: UUID, deferred_token: str) -> IdentifyAnswer:
+    """A stored event as identify answers with it."""
+    return IdentifyAnswer(
+        **verdict(event, request_id),
+        deferred_token=deferred_token,
+        suspect_score=present(event.suspect_score),
+        triggers=signal_rows(event) or UNSET,
+    )
 
 
 class DuplicateAnswer(msgspec.Struct, frozen=True):
@@ -98,8 +93,22 @@ class NetworkBody(msgspec.Struct, frozen=True, kw_only=True):
     anonymity_network: str | UnsetType = UNSET
 
 
+class LinkageBody(msgspec.Struct, frozen=True, kw_only=True):
+    """How the visitor was found, and how sure that is."""
+
+    outcome: str
+    """`token`, `exact` or `match` where a known visitor was found; else why none was: `no_candidate`, `doubtful`,
+    `ambiguous` or `unidentifiable`."""
+    confidence: int
+    """`visitor_confidence`."""
+    probability: float | UnsetType = UNSET
+    """From 0 to 1: that the device is the known visitor which it resembles most, found or not."""
+    token_conflict: bool
+    """The report brought the token of a visitor whose device it contradicts."""
+
+
 class DocumentBody(msgspec.Struct, frozen=True, kw_only=True):
-    """Decisions 7.3: the submission, and what scored it."""
+    """Decisions 7.3: the submission, what scored it, and why the verdict is what it is."""
 
     signals: msgspec.Raw
     """Byte for byte as it was sent."""
@@ -112,6 +121,11 @@ class DocumentBody(msgspec.Struct, frozen=True, kw_only=True):
     """Whose weights they were: `key`, `organization` or `default`."""
     network: NetworkBody
     """What was known of the address."""
+    evidence: dict[str, tuple[str, ...]]
+    """Signal that fired -> names of the checks that gave it away."""
+    linkage: LinkageBody
+    changes: tuple[str, ...] | UnsetType = UNSET
+    """What differs from the visitor's last report; left out for a new visitor."""
 
 
 class EventDetailBody(EventBody, frozen=True, kw_only=True):
@@ -151,7 +165,22 @@ def document_body(event: Event, document: Document, signals: bytes, weights: dic
             asn_name=present(event.asn_name),
             anonymity_network=present(event.anonymity_network),
         ),
+        evidence=_evidence(event, document),
+        linkage=LinkageBody(
+            outcome=event.linkage,
+            confidence=event.visitor_confidence,
+            probability=present(document.link_probability),
+            token_conflict="token_conflict" in document.evidence,
+        ),
+        changes=present(document.changes),
     )
+
+
+def _evidence(event: Event, document: Document) -> dict[str, tuple[str, ...]]:
+    """Of the signals that fired; of all that were noticed where 0.1.0 did not store which of them fired."""
+    if event.signals is None:
+        return document.evidence
+    return {fired.signal: document.evidence.get(fired.signal, ()) for fired in event.signals}
 
 
 class SupplementBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -14,10 +14,10 @@ import msgspec
 import pytest
 
 from svc.domain.event_row import event_row
-from svc.domain.records import Event, EventTrigger
+from svc.domain.records import Event, EventSignal, EventTrigger
 from svc.domain.timestamps import timestamp
 from svc.domain.webhooks.envelope import derived_event_id, identification_event_id, seal
-from svc.domain.webhooks.payloads import completed, suspect
+from svc.domain.webhooks.payloads import suspect
 from svc.domain.webhooks.records import (
     DELIVERY_KINDS,
     AttemptError,
@@ -118,22 +118,29 @@ def test_an_event_id_is_a_uuid_of_version_7_that_follows_from_the_fact():
     assert len({one, *others}) == 3
 
 
-def test_completed_is_the_event_row_and_what_identify_answered_of_the_visitor():
-    for event in (
-        EVENT,
-        msgspec.structs.replace(EVENT, suspect_score=None, suspect_level=None, triggers=(), origin=None),
-    ):
-        row = json.loads(msgspec.json.encode(event_row(event, REQUEST_ID)))
-        said = json.loads(msgspec.json.encode(completed(event, REQUEST_ID)))
-        assert said == {**row, "visitor_is_new": True, "identifiable": True, "visitor_confidence": 0}
+def row(event: Event) -> dict[str, Any]:
+    """What `identification.completed` says."""
+    return json.loads(msgspec.json.encode(event_row(event, REQUEST_ID)))
+
+
+def test_the_row_of_an_event_says_who_it_is_and_leaves_out_what_does_not_apply():
+    assert row(EVENT).items() >= {"visitor_is_new": True, "identifiable": True, "visitor_confidence": 0}.items()
+    said = row(msgspec.structs.replace(EVENT, suspect_score=None, suspect_level=None, triggers=(), origin=None))
     assert said["suspect_score"] is None
-    assert "origin" not in said
+    assert {"origin", "reason", "suspect_level"}.isdisjoint(said)
 
 
-def test_suspect_is_completed_and_the_threshold():
+def test_the_row_of_an_event_has_its_signals_where_they_were_stored():
+    assert "signals" not in row(EVENT)
+    fired = EventSignal("tor", "tor", 40, "high")
+    said = row(msgspec.structs.replace(EVENT, signals=(fired,)))
+    assert said["signals"] == [{"signal": "tor", "group": "tor", "weight": 40, "confidence": "high"}]
+    assert row(msgspec.structs.replace(EVENT, signals=()))["signals"] == []
+
+
+def test_suspect_is_the_row_and_the_threshold():
     said = json.loads(msgspec.json.encode(suspect(EVENT, REQUEST_ID, 30)))
-    whole = json.loads(msgspec.json.encode(completed(EVENT, REQUEST_ID)))
-    assert said == {**whole, "suspect_threshold": 30}
+    assert said == {**row(EVENT), "suspect_threshold": 30}
 
 
 def test_only_production_traffic_is_live():

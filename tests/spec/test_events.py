@@ -13,9 +13,11 @@ import pytest
 from svc.domain.records import RETENTION_MS, Document
 from svc.domain.scoring import default_weights
 from svc.domain.timestamps import timestamp
+from svc.domain.weights import WeightsChange
 from svc.store import views
 from svc.store.snapshot import Transaction
 from svc.store.tables import DOCUMENTS
+from svc.store.transactions.weights import save_weights
 from tests.spec.answers import (
     DRIVEN,
     HEADLESS,
@@ -99,8 +101,57 @@ async def test_a_row_says_what_identify_answered_and_from_where_with_what(live: 
         "suspect_score": 0,
         "suspect_level": "low",
         "triggers": [],
+        "signals": [],
+        "visitor_confidence": 0,
+        "visitor_is_new": True,
+        "identifiable": True,
         "has_document": True,
     }
+
+
+VERDICT = ("visitor_id", "visitor_is_new", "identifiable", "visitor_confidence", "state", "reason")
+"""What identify answers of the visitor and the network."""
+
+
+async def test_both_reads_say_what_identify_answered_of_the_visitor(live: Live):
+    """Decisions 7.1: a new visitor, a known one, a report that identifies nobody; `reason` only where there is one."""
+    _, public = live.issue()
+    secret = secret_key(live)
+    answers = [
+        (await visit(live, public, signals, headers=headers)).json()
+        for signals, headers in (
+            (report(), {}),
+            (report(), {}),
+            (TOO_LITTLE, {}),
+            (report(2), {"x-forwarded-for": "10.0.0.1"}),
+        )
+    ]
+    assert [(answer["visitor_confidence"], answer["identifiable"]) for answer in answers] == [
+        (0, True),
+        (100, True),
+        (0, False),
+        (0, True),
+    ]
+    rows = {row["request_id"]: row for row in (await get(live, secret)).json()["rows"]}
+    for answer in answers:
+        single = (await get(live, secret, f"/{answer['request_id']}")).json()
+        said = {name: answer.get(name) for name in VERDICT}
+        assert {name: single.get(name) for name in VERDICT} == said
+        assert {name: rows[answer["request_id"]].get(name) for name in VERDICT} == said
+    assert "reason" not in rows[answers[0]["request_id"]]
+    assert rows[answers[3]["request_id"]]["reason"] == "private_address"
+
+
+async def test_the_signals_of_an_event_are_the_triggers_that_identify_answered(live: Live):
+    """Decisions 7.1: names where `triggers` has groups, heaviest first, ties by name; empty when none fired."""
+    _, public = live.issue()
+    headers = {**HEADLESS, "x-forwarded-for": "185.220.101.1"}
+    answer = (await visit(live, public, report(**DRIVEN), headers=headers)).json()
+    row = (await get(live, secret_key(live))).json()["rows"][0]
+    assert row["signals"] == answer["triggers"]
+    assert len(row["signals"]) > len(row["triggers"])
+    assert row["signals"] == sorted(row["signals"], key=lambda fired: (-fired["weight"], fired["signal"]))
+    assert {fired["group"] for fired in row["signals"]} == {group["signal"] for group in row["triggers"]}
 
 
 async def test_what_does_not_apply_is_left_out_of_a_row_and_a_missing_score_is_null(live: Live):
@@ -421,7 +472,64 @@ async def test_one_event_is_its_row_and_its_archive(live: Live):
         "suspect_threshold": 30,
         "weights": default_weights("web"),
         "weights_scope": "default",
+        "evidence": {},
+        "linkage": {"outcome": "unidentifiable", "confidence": 0, "probability": 0.0, "token_conflict": False},
     }
+
+
+async def document_of(live: Live, secret: str, answer: dict[str, Any]) -> dict[str, Any]:
+    return (await get(live, secret, f"/{answer['request_id']}")).json()["document"]
+
+
+async def test_a_document_says_for_each_signal_that_fired_what_it_saw(live: Live):
+    """Decisions 7.3; a signal without a weight does not fire (3.8), so nothing is said of it."""
+    _, public = live.issue()
+    secret = secret_key(live)
+    answer = (await visit(live, public, report(**DRIVEN), headers=HEADLESS)).json()
+    evidence = (await document_of(live, secret, answer))["evidence"]
+    assert set(evidence) == {trigger["signal"] for trigger in answer["triggers"]} >= {"automation", "headless"}
+    assert all(evidence.values())
+    change = WeightsChange(weights={"automation": 0})
+    live.found.store.write_now(
+        [lambda txn: save_weights(txn, live.organization.number, None, "web", change, live.clock.now_ms)]
+    )
+    again = (await visit(live, public, report(**DRIVEN), headers=HEADLESS)).json()
+    assert (await document_of(live, secret, again))["evidence"].keys() == evidence.keys() - {"automation"}
+
+
+async def test_a_document_says_how_the_visitor_was_found_and_what_has_changed(live: Live):
+    """Decisions 7.3: by nothing, by the same report, by likeness, by a token, and by the token of another device."""
+    _, public = live.issue()
+    secret = secret_key(live)
+    token, screen = {"client_token": "t" * 32}, {"width": 3840, "height": 2160}
+    stranger = {
+        "webgl": {"vendor": "Apple", "renderer": "Apple M3"},
+        "hardwareConcurrency": 24,
+        "deviceMemory": 2,
+        "platform": "MacIntel",
+        "screen": screen,
+    }
+    documents = []
+    for signals in (
+        report(1, **token, client_token_is_new=True),
+        report(1),
+        report(1, screen={**report(1)["screen"], **screen}),
+        report(1, **token),
+        report(1, **token, **stranger),
+    ):
+        answer = (await visit(live, public, signals)).json()
+        document = await document_of(live, secret, answer)
+        assert document["linkage"]["confidence"] == answer["visitor_confidence"]
+        assert ("changes" in document) != answer["visitor_is_new"]
+        assert ("token_conflict" in document["evidence"]) == document["linkage"]["token_conflict"]
+        documents.append(document)
+    outcomes = [document["linkage"]["outcome"] for document in documents]
+    assert outcomes[:4] == ["no_candidate", "exact", "match", "token"]
+    assert [document.get("changes") for document in documents[:4]] == [None, [], ["screen"], ["screen"]]
+    probabilities = [document["linkage"]["probability"] for document in documents]
+    assert probabilities[0] == 0
+    assert all(probability > 0.5 for probability in probabilities[1:4])
+    assert [document["linkage"]["token_conflict"] for document in documents] == [False] * 4 + [True]
 
 
 async def test_an_archive_leaves_out_what_was_not_sent(live: Live):

@@ -78,6 +78,7 @@ async def test_a_suspicious_identification_is_told_twice_over_in_the_words_of_th
         data = completed["data"]
         shared = ("request_id", "visitor_id", "visitor_is_new", "identifiable", "visitor_confidence", "suspect_score")
         assert {name: data[name] for name in shared} == {name: answer[name] for name in shared}
+        assert data["signals"] == answer["triggers"]
         assert (data["tag"], data["environment"], data["has_document"]) == ("order 7", "production", True)
         assert completed["created_at"] == data["occurred_at"]
         assert suspect["data"] == {**data, "suspect_threshold": 1}

@@ -86,7 +86,12 @@ async def test_a_store_of_a_release_is_opened_with_all_that_was_in_it_and_goes_o
         assert views.balance(snapshot, account.organization.number) == known["balance"]
     async with live_service(directory, now_ms=EPOCH_MS + 60_000) as live:
         for event in known["events"]:
-            assert_shows(event, await get(live.client, event["request_id"], known["secret_key"]))
+            shown = await get(live.client, event["request_id"], known["secret_key"])
+            assert_shows(event, shown)
+            assert {"visitor_confidence", "visitor_is_new", "identifiable"} <= set(shown)
+            if file.stem.startswith("0.1.0"):
+                assert "signals" not in shown, "0.1.0 did not store which signals fired, only their groups"
+                assert {"changes", "probability"}.isdisjoint({*shown["document"], *shown["document"]["linkage"]})
         later = partial(live.identify, known["public_key"])
         again = (await later(report(1, client_token=TOKEN), headers=BROWSER)).json()
         assert again["visitor_id"] == known["events"][0]["visitor_id"]
@@ -102,8 +107,10 @@ async def get(client: Any, request_id: str, key: str) -> dict[str, Any]:
 
 
 def assert_shows(known: dict[str, Any], shown: dict[str, Any]) -> None:
-    """Later versions may add to an answer, and change nothing of it."""
-    assert {name: shown.get(name) for name in known} == known
+    """Later versions may add to an answer and to a document, and change nothing of them."""
+    document, shown_document = known["document"], shown["document"]
+    assert {name: shown.get(name) for name in known} == {**known, "document": shown_document}
+    assert {name: shown_document.get(name) for name in document} == document
 
 
 def test_the_store_of_this_release_has_rows_in_every_table_that_keeps_any(tmp_path: Path):

@@ -2,10 +2,12 @@
 
 Read `recognition` first (the procedure and its bounds), then `decision` (the judgement) and `chance` (how many others
 look alike), `features`, `blocks` and `visitor` (what is compared, how it is found, what is kept), `statistics` (what is
-learned), `calibration` (how sure is sure) and `parameters` (the numbers and their sources).
+learned), `calibration` (how sure is sure), `parameters` (the numbers and their sources) and `changes` (what differs, in
+words).
 """
 
 from svc.domain.matching.blocks import EMPTY_BLOCK, Block, BlockKey
+from svc.domain.matching.changes import changes
 from svc.domain.matching.features import Features, extract
 from svc.domain.matching.recognition import Index, Recognition, recognise
 from svc.domain.matching.statistics import Lesson, Statistics
@@ -21,6 +23,7 @@ __all__ = [
     "Recognition",
     "Statistics",
     "Visitor",
+    "changes",
     "extract",
     "recognise",
 ]

@@ -50,6 +50,8 @@ class Recognition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The visitor's number; `None` = a new visitor."""
     confidence: int = 0
     """0 for a new id, 85 to 99 recognised though something changed, 100 (decisions 3.5)."""
+    probability: float = 0.0
+    """That it is the known visitor which it resembles most, linked or not."""
     token_conflict: bool = False
     """The report brought the token of a visitor whose device it contradicts."""
     outcome: Outcome = "unidentifiable"
@@ -180,6 +182,7 @@ def _judged(
     if judgement.number is not None and judgement.probability > parameters.SPLIT_PROBABILITY:
         parent, parent_probability = judgement.number, judgement.probability
     return Recognition(
+        probability=judgement.probability,
         token_conflict=token_conflict,
         outcome=judgement.outcome,
         visitor=first_record(features, now_ms, parent=parent, parent_probability=parent_probability),
@@ -305,6 +308,7 @@ def _linked(
     return Recognition(
         number=judgement.number,
         confidence=judgement.confidence,
+        probability=judgement.probability,
         token_conflict=token_conflict,
         outcome=judgement.outcome,
         visitor=changed,

@@ -1,8 +1,8 @@
-"""What each type of event says in its `data` (decisions 8.10)."""
+"""What each type of event says in its `data` (decisions 8.10); `identification.completed` says the event row."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 from uuid import UUID
 
 import msgspec
@@ -14,16 +14,8 @@ from svc.domain.model import Environment
 from svc.domain.records import Event
 
 
-class Completed(EventBody, frozen=True, kw_only=True):
-    """`identification.completed`: the event row of interface 2.3, and what identify answered of the visitor."""
-
-    visitor_is_new: bool
-    identifiable: bool
-    visitor_confidence: int
-
-
-class Suspect(Completed, frozen=True, kw_only=True):
-    """`visitor.suspect`: the same, and the threshold that the score has reached."""
+class Suspect(EventBody, frozen=True, kw_only=True):
+    """`visitor.suspect`: the event row of interface 2.3, and the threshold that the score has reached."""
 
     suspect_threshold: int
 
@@ -71,20 +63,6 @@ class EndpointTest(msgspec.Struct, frozen=True):
     message: Literal["This is a test delivery."] = "This is a test delivery."
 
 
-def completed(event: Event, request_id: UUID) -> Completed:
-    """What `identification.completed` says of a stored event."""
-    return Completed(**_row(event, request_id))
-
-
 def suspect(event: Event, request_id: UUID, threshold: int) -> Suspect:
     """What `visitor.suspect` says of a stored event that reached this threshold."""
-    return Suspect(**_row(event, request_id), suspect_threshold=threshold)
-
-
-def _row(event: Event, request_id: UUID) -> dict[str, Any]:
-    answered = {
-        "visitor_is_new": event.visitor_is_new,
-        "identifiable": event.identifiable,
-        "visitor_confidence": event.visitor_confidence,
-    }
-    return msgspec.structs.asdict(event_row(event, request_id)) | answered
+    return Suspect(**msgspec.structs.asdict(event_row(event, request_id)), suspect_threshold=threshold)

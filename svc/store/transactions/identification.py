@@ -20,13 +20,23 @@ import msgspec
 from svc.domain.billing import LedgerEntry, refused_for_money
 from svc.domain.detection import visitor_kind
 from svc.domain.identification import Assessment, Duplicate, Identified, Refused
-from svc.domain.matching import EMPTY_BLOCK, Block, BlockKey, Lesson, Recognition, Statistics, Visitor, recognise
-from svc.domain.matching.decision import Outcome
-from svc.domain.model import Level, Observation
+from svc.domain.matching import (
+    EMPTY_BLOCK,
+    Block,
+    BlockKey,
+    Lesson,
+    Recognition,
+    Statistics,
+    Visitor,
+    changes,
+    recognise,
+)
+from svc.domain.model import Observation
 from svc.domain.records import (
     IDEMPOTENCY_MS,
     Document,
     Event,
+    EventSignal,
     EventTrigger,
     Idempotency,
     WeightsSnapshot,
@@ -61,8 +71,6 @@ class Recorded(NamedTuple):
     lesson: Lesson | None
     lanes: tuple[LaneKey, ...] = ()
     """Webhook endpoints to which something is due now."""
-    linkage: Outcome | None = None
-    """How the visitor was found, or why not; `None` where nothing was recorded."""
 
 
 def identify(transaction: Transaction, assessment: Assessment, statistics: Statistics) -> Recorded:
@@ -90,7 +98,7 @@ def identify(transaction: Transaction, assessment: Assessment, statistics: Stati
     result = score(observations, profile, submission.platform) if assessment.scored else None
     event = _record_event(transaction, assessment, recognition, visitor.id, result)
     lanes = enqueue_identification(transaction, submission, event, profile.threshold)
-    _record_document(transaction, assessment, observations, profile)
+    _record_document(transaction, assessment, index, recognition, observations, profile)
     if submission.idempotency is not None:
         row = Idempotency(submission.request_id.bytes, submission.at_ms)
         transaction.put(IDEMPOTENCY, (number, submission.idempotency), row)
@@ -99,16 +107,7 @@ def identify(transaction: Transaction, assessment: Assessment, statistics: Stati
         balance = enter(transaction, number, submission.request_id, entry)
     if submission.touched_key is not None:
         note_use(transaction, submission.touched_key, submission.at_ms)
-    identified = Identified(
-        visitor_id=visitor.id,
-        visitor_is_new=recognition.number is None,
-        visitor_confidence=recognition.confidence,
-        identifiable=assessment.features.identifiable,
-        network=assessment.network,
-        score=result,
-        balance_micros=balance,
-    )
-    return Recorded(identified, recognition.lesson, lanes, recognition.outcome)
+    return Recorded(Identified(event, balance), recognition.lesson, lanes)
 
 
 class Applied(NamedTuple):
@@ -138,6 +137,7 @@ class VisitorIndex:
         return block
 
     def visitor(self, number: int) -> Visitor | None:
+        """As it was before this identification."""
         if number not in self._visitors:
             self._visitors[number] = self._transaction.get(VISITORS, self._organization, number)
         return self._visitors[number]
@@ -192,8 +192,7 @@ def _record_event(
     transaction: Transaction, assessment: Assessment, recognition: Recognition, visitor_id: str, result: Score | None
 ) -> Event:
     submission, agent, network = assessment.submission, assessment.agent, assessment.network
-    triggers = () if result is None else group_triggers(result.triggers)
-    level: Level | None = None if result is None else result.level
+    fired = () if result is None else result.triggers
     event = Event(
         environment=submission.environment,
         visitor_id=visitor_id,
@@ -217,8 +216,11 @@ def _record_event(
         device_kind=agent.device_kind,
         visitor_kind=visitor_kind(assessment.observations, agent, network),
         suspect_score=None if result is None else result.score,
-        suspect_level=level,
-        triggers=tuple(EventTrigger(trigger.signal, trigger.weight, trigger.confidence) for trigger in triggers),
+        suspect_level=None if result is None else result.level,
+        triggers=tuple(EventTrigger(group.signal, group.weight, group.confidence) for group in group_triggers(fired)),
+        signals=tuple(
+            EventSignal(trigger.signal, trigger.group, trigger.weight, trigger.confidence) for trigger in fired
+        ),
         identifiable=assessment.features.identifiable,
         visitor_is_new=recognition.number is None,
         visitor_confidence=recognition.confidence,
@@ -231,12 +233,18 @@ def _record_event(
 
 
 def _record_document(
-    transaction: Transaction, assessment: Assessment, observations: tuple[Observation, ...], profile: Weights
+    transaction: Transaction,
+    assessment: Assessment,
+    index: VisitorIndex,
+    recognition: Recognition,
+    observations: tuple[Observation, ...],
+    profile: Weights,
 ) -> None:
     submission = assessment.submission
     digest = blake2b(msgspec.json.encode(profile.weights, order="deterministic"), digest_size=16).digest()
     if not transaction.has(WEIGHTS_SNAPSHOTS, digest):
         transaction.put(WEIGHTS_SNAPSHOTS, (digest,), WeightsSnapshot(profile.weights))
+    before = None if recognition.number is None else index.visitor(recognition.number)
     document = Document(
         signals=assessment.archive,
         sdk_platform=submission.sdk_platform,
@@ -246,5 +254,7 @@ def _record_document(
         weights_scope=profile.scope,
         weights_digest=digest,
         evidence={observation.signal: observation.evidence for observation in observations},
+        link_probability=round(recognition.probability, 4),
+        changes=None if before is None else changes(assessment.features, before),
     )
     transaction.put(DOCUMENTS, (submission.organization, submission.request_id.bytes), document)

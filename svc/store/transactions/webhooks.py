@@ -14,11 +14,12 @@ from uuid import UUID
 
 import msgspec
 
+from svc.domain.event_row import event_row
 from svc.domain.identification import Submission
 from svc.domain.records import Event
 from svc.domain.webhooks.envelope import derived_event_id, identification_event_id, seal
 from svc.domain.webhooks.lanes import is_failing
-from svc.domain.webhooks.payloads import completed, suspect
+from svc.domain.webhooks.payloads import suspect
 from svc.domain.webhooks.records import (
     DELIVERY_KINDS,
     WEBHOOK_ENVIRONMENTS,
@@ -128,7 +129,7 @@ def enqueue_identification(
     endpoints = endpoints_of(transaction, number)
     if not endpoints:
         return ()
-    facts: list[tuple[EventType, Any]] = [("identification.completed", completed(event, request_id))]
+    facts: list[tuple[EventType, Any]] = [("identification.completed", event_row(event, request_id))]
     if event.suspect_score is not None and event.suspect_score >= threshold:
         facts.append(("visitor.suspect", suspect(event, request_id, threshold)))
     public_id = find_organization(transaction, number).id

@@ -231,7 +231,7 @@ async def measure(sections: dict[str, list[Body]]) -> None:
     steps = Steps()
     trio.lowlevel.add_instrument(steps)
     config = Config(log_requests="none", metrics_bind="")
-    set_up_logging(config)
+    set_up_logging(config.log_format)
     world = World.real()
     shutdown = trio.Event()
     with (

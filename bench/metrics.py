@@ -138,7 +138,7 @@ async def _request() -> None:
     """What a request adds, in microseconds of CPU."""
     sink = Path("/dev/null").open("w")  # noqa: SIM115, ASYNC230  for as long as the program runs
     stderr, sys.stderr = sys.stderr, sink
-    set_up_logging(Config())
+    set_up_logging("json")
     sys.stderr = stderr
     lines = Lines(sink, str)
     world = World.real()

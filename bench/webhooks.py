@@ -355,7 +355,7 @@ def unread_log() -> Generator[None]:
     before = sys.excepthook, logging.lastResort
     with Path(os.devnull).open("w") as nowhere:
         with redirect_stderr(nowhere):
-            set_up_logging(Config())
+            set_up_logging("json")
         sys.excepthook, logging.lastResort = before
         try:
             yield

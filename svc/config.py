@@ -26,6 +26,7 @@ Count = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0)]
 Digest = Annotated[str, Meta(pattern="^[0-9a-fA-F]{64}$")]
 
+LogFormat = Literal["json", "console"]
 LISTS = ("trusted_proxies", "attestation_packages", "attestation_digests", "webhook_allow_networks")
 """Settings that hold several values, with commas between them in the environment."""
 
@@ -76,7 +77,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """PEM file of authorities that are trusted for receivers, beside the usual ones."""
     visitor_retention_days: Count = 365
     """After which a visitor who has not come back is forgotten; not before its last event."""
-    log_format: Literal["json", "console"] = "json"
+    log_format: LogFormat = "json"
     """Lines of JSON for programs, or text for people; on standard error."""
     log_requests: Literal["all", "refused", "none"] = "all"
     """Which requests have a line in the log; `refused` are those that were not answered 2xx."""

@@ -1,4 +1,4 @@
-"""The program as a person runs it: dev, replay, serve and its end. The administrative commands stand in tests/spec."""
+"""The program as a person runs it: dev, serve and its end. The administrative commands stand in tests/spec."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.live import report
 from tests.support.process import ENVIRONMENT, PROGRAM, Served, read_until, run, run_json
 
 pytestmark = pytest.mark.slow
@@ -56,70 +55,6 @@ def test_dev_on_its_own_data_again_knows_the_sample_and_replaces_its_keys(tmp_pa
     assert [key["status"] for key in keys] == ["revoked"] * 3 + ["active"] * 3
     assert organization["name"] == "development"
     run("check", "--data", str(tmp_path))
-
-
-def lines(*rows: object) -> str:
-    return "".join(json.dumps(row) + "\n" for row in rows)
-
-
-def replayed(tmp_path: Path, text: str, *arguments: str, status: int = 0) -> list[dict]:
-    file = tmp_path / "reports.jsonl"
-    file.write_text(text)
-    return [json.loads(line) for line in run("replay", str(file), *arguments, status=status).stdout.splitlines()]
-
-
-def test_replay_answers_each_report_in_virtual_time_with_its_event(tmp_path: Path):
-    answers = replayed(
-        tmp_path,
-        lines(
-            {"at": "2026-03-01T10:00:00Z", "ip": "81.2.69.160", "signals": report(1), "tag": "first"},
-            {"at": "2026-03-08T10:00:00+02:00", "ip": "81.2.69.160", "signals": report(1), "platform": "web"},
-            {"signals": report(2), "origin": "https://shop.example", "user_agent": "curl/8"},
-        ),
-    )
-    assert [answer["event"]["occurred_at"] for answer in answers] == [
-        "2026-03-01T10:00:00.000Z",
-        "2026-03-08T08:00:00.000Z",
-        "2026-03-08T08:00:01.000Z",
-    ]
-    assert answers[0]["visitor_id"] == answers[1]["visitor_id"] != answers[2]["visitor_id"]
-    assert answers[1]["visitor_confidence"] == 100
-    assert answers[0]["event"]["tag"] == "first"
-    assert answers[0]["event"]["request_id"] == answers[0]["request_id"]
-    assert (answers[2]["event"]["origin"], answers[2]["event"]["agent"]) != (None, None)
-    assert answers[2]["reason"] == "private_address"
-
-
-def test_two_replays_of_a_file_are_the_same_byte_for_byte(tmp_path: Path):
-    file = tmp_path / "reports.jsonl"
-    file.write_text(lines(*({"at": 1_772_000_000_000 + n * 60_000, "signals": report(n % 7)} for n in range(60))))
-    assert run("replay", str(file)).stdout == run("replay", str(file)).stdout
-
-
-def test_replay_says_which_lines_it_could_not_take_and_goes_on(tmp_path: Path):
-    text = (
-        lines({"signals": []})
-        + "nonsense\n\n"
-        + lines(
-            {"signals": {}, "at": "yesterday"},
-            {"signals": {}, "ip": "x"},
-            {"signals": {}, "colour": 1},
-            {"signals": report()},
-        )
-    )
-    answers = replayed(tmp_path, text, status=1)
-    fields = [answer["error"]["details"][0]["field"] for answer in answers[:-1]]
-    assert fields == ["signals", "", "at", "ip", "colour"]
-    assert answers[-1]["visitor_is_new"]
-
-
-def test_replay_into_a_data_directory_leaves_the_events_there(tmp_path: Path):
-    organization = run_json("org", "create", "shop", "--data", str(tmp_path / "data"))["organization_id"]
-    arguments = ["--data", str(tmp_path / "data"), "--organization", organization]
-    first = replayed(tmp_path, lines({"signals": report(1)}), *arguments)
-    again = replayed(tmp_path, lines({"signals": report(1)}), *arguments)
-    assert first[0]["visitor_id"] == again[0]["visitor_id"]
-    run("check", "--data", str(tmp_path / "data"))
 
 
 def test_serve_drains_on_sigterm_and_ends_with_0(tmp_path: Path):

@@ -108,8 +108,7 @@ PREPARE = """
 import logging, sys
 import structlog
 from svc.cli.logs import set_up_logging
-from svc.config import Config
-set_up_logging(Config(log_format=sys.argv[1]))
+set_up_logging(sys.argv[1])
 secret = sys.argv[2]
 log = structlog.get_logger()
 """

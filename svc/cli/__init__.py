@@ -17,6 +17,7 @@ from svc.cli.dev import dev
 from svc.cli.documents import collection, openapi
 from svc.cli.inspect import inspect
 from svc.cli.keys import key
+from svc.cli.logs import set_up_logging
 from svc.cli.organizations import org
 from svc.cli.output import Refused
 from svc.cli.pepper import pepper
@@ -69,7 +70,8 @@ for command in (
 
 
 def main() -> None:
-    """Entry point: expected troubles become one line and status 1."""
+    """Entry point: every log line goes to standard error; expected troubles become one line and status 1."""
+    set_up_logging()
     try:
         program(prog_name="svc", standalone_mode=False)
     except click.exceptions.Exit as done:

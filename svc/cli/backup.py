@@ -122,7 +122,7 @@ def _show_snapshot(taken: Snapshot, removed: list[Path], *, as_json: bool) -> No
 
 
 def _follow(directory: Path, folder: Path, config: Config, limit_bytes: int, *, with_pepper: bool) -> None:
-    set_up_logging(config)
+    set_up_logging(config.log_format)
     files.make_folder(folder)
     if not (directory / "store" / "data.mdb").is_file():
         raise Unusable(f"{directory} holds no data of this service")

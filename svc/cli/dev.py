@@ -16,7 +16,6 @@ import trio
 
 import svc
 from svc.cli.keys import issue_key, revoke_key
-from svc.cli.logs import set_up_logging
 from svc.cli.organizations import create_organization
 from svc.cli.output import Refused, settings
 from svc.cli.upgrade import upgrade_where_needed
@@ -67,8 +66,7 @@ def dev(bind: str, metrics_bind: str | None, directory: Path) -> None:
     Makes the data directory, an organization and fresh development keys, identifies a sample report and then the same
     device after a browser update, prints both answers, and serves until Ctrl-C.
     """
-    config = msgspec.structs.replace(settings(), bind=bind, log_format="console")
-    set_up_logging(config)
+    config = msgspec.structs.replace(settings(), bind=bind)
     world = World.real()
     upgrade_where_needed(directory, config, world)
     with opened_directory(directory, config, world) as found:

@@ -15,13 +15,14 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable
+from functools import cache
 from types import TracebackType
 from typing import Any, TextIO, cast
 
 import msgspec
 import structlog
 
-from svc.config import Config
+from svc.config import LogFormat
 from svc.domain.redaction import redact
 
 log = structlog.get_logger()
@@ -36,20 +37,34 @@ FLUSH_S = 1.0
 """At the end of the process, for what waits to be written."""
 
 
-def set_up_logging(config: Config) -> None:
-    """For this process: structlog, what libraries log, and the exception that ends it."""
-    chain = _chain(config.log_format)
-    lines = Lines(sys.stderr, lambda lost: _line(chain, "log lines lost: they were not read in time", lines=lost))
-    atexit.register(lines.close)
+def set_up_logging(log_format: LogFormat = "console") -> None:
+    """For this process: structlog, what libraries log, and the exception that ends it; all to standard error.
+
+    The program does it once for every command. A service calls it again for the format that its settings name.
+    """
+    lines = _standard_error()
     structlog.configure(
-        processors=chain,
+        processors=_chain(log_format),
         logger_factory=structlog.WriteLoggerFactory(cast("TextIO", lines)),
     )
     logging.lastResort = _Forward(logging.WARNING)
     sys.excepthook = _tell_the_end
 
 
-def _chain(log_format: str) -> list[structlog.typing.Processor]:
+@cache
+def _standard_error() -> Lines:
+    """The one writer of this process, which ends with it."""
+
+    def lost_line(lost: int) -> str:
+        chain = structlog.get_config()["processors"]
+        return _line(chain, "log lines lost: they were not read in time", lines=lost)
+
+    lines = Lines(sys.stderr, lost_line)
+    atexit.register(lines.close)
+    return lines
+
+
+def _chain(log_format: LogFormat) -> list[structlog.typing.Processor]:
     chain: list[structlog.typing.Processor] = [
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
@@ -33,8 +34,8 @@ from svc.domain.records import Organization
 from svc.domain.refusals import Refusal, invalid
 from svc.http.authentication import Caller
 from svc.http.body import decode
-from svc.http.client_api import identify
-from svc.http.endpoint import Call
+from svc.http.client_api import read_submission, submit
+from svc.http.endpoint import Call, Outcome, Services
 from svc.http.schema import IdentifyAnswer, IdentifyBody, Name64, Sdk, Tag, error_body
 from svc.service import Service, opened_directory
 from svc.store import views
@@ -47,6 +48,10 @@ FIRST_MOMENT_MS = 1_767_225_600_000
 """2026-01-01T00:00:00Z: when a file without times begins."""
 STEP_MS = 1000
 """A report without a time arrives this long after the one before it."""
+TOP_SIGNALS = 10
+"""Signals that the summary names."""
+NUMBERS_SHOWN = 10
+"""Refused lines that the message names."""
 
 
 class ReplayedReport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -62,9 +67,42 @@ class ReplayedReport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tag: Tag | UnsetType = UNSET
 
 
-class Totals(msgspec.Struct):
-    reports: int = 0
-    refused: int = 0
+class Summary:
+    """What a replay came to, for people."""
+
+    def __init__(self) -> None:
+        self.reports = 0
+        self.refused: list[int] = []
+        """Numbers of the lines, from 1."""
+        self._visitors: Counter[str] = Counter()
+        self._levels: Counter[str] = Counter()
+        self._signals: Counter[str] = Counter()
+
+    def note(self, number: int, answer: dict[str, Any]) -> None:
+        """Count the answer to the line of this number."""
+        self.reports += 1
+        if "error" in answer:
+            self.refused.append(number)
+            return
+        if not answer["identifiable"]:
+            self._visitors["not identifiable"] += 1
+        else:
+            self._visitors["new" if answer["visitor_is_new"] else "returning"] += 1
+        self._levels[answer.get("suspect_level", "not scored")] += 1
+        self._signals.update(trigger["signal"] for trigger in answer.get("triggers", ()))
+
+    def lines(self) -> list[str]:
+        """Reports, visitors, levels and the signals that fired most often."""
+        return [
+            f"{self.reports} reports replayed, {len(self.refused)} refused",
+            f"visitors  {_counted(self._visitors)}",
+            f"levels    {_counted(self._levels)}",
+            f"signals   {_counted(self._signals)}",
+        ]
+
+
+def _counted(counts: Counter[str]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.most_common(TOP_SIGNALS)) or "none"
 
 
 @click.command()
@@ -77,25 +115,42 @@ class Totals(msgspec.Struct):
     help="Replay into this data directory instead of a store of its own that is thrown away.",
 )
 @click.option("--organization", "organization_id", metavar="ORG", help="With --data: into this organization.")
-def replay(file: str, output: Path | None, directory: Path | None, organization_id: str | None) -> None:
+@click.option(
+    "--network",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder of network databases and lists; with --data, its own `network` folder when not given.",
+)
+def replay(
+    file: str, output: Path | None, directory: Path | None, organization_id: str | None, network: Path | None
+) -> None:
     """Run a FILE of reports through the pipeline in virtual time; - is standard input, .gz is read as such.
 
     FILE holds JSON lines: at, ip, user_agent, origin, platform, signals, tag; only signals is required. For each line
-    one JSON line is written: the answer of identify, with the stored event under "event".
+    one JSON line is written: the answer of identify, with the stored event under "event"; for a refused line the error,
+    with its number under "line". A summary follows on standard error. No webhook is sent.
     """
     if organization_id is not None and directory is None:
         raise click.UsageError("--organization goes with --data")
     config = settings()
+    if network is not None:
+        config = msgspec.structs.replace(config, network_directory=str(network))
     with _opened(directory, config) as (found, world, clock), _writer(output) as write, _lines(file) as lines:
         organization = (
             create_organization(found, world if directory is None else World.real(), "replay", credit=0, rate_limit=0)
             if organization_id is None
             else account(found, organization_id).organization
         )
-        totals = trio.run(partial(_replay, config, found, world, clock, organization, lines, write))
-    click.echo(f"{totals.reports} reports replayed, {totals.refused} refused", err=True)
-    if totals.refused:
-        raise Refused(f"{totals.refused} lines were refused; they stand in the output as errors")
+        service = Service(config, world, found, directory)
+        summary = trio.run(partial(_replay, service, config.region, clock, organization, lines, write))
+    click.echo("\n".join(summary.lines()), err=True)
+    if summary.refused:
+        raise Refused(_refusal(summary.refused))
+
+
+def _refusal(numbers: list[int]) -> str:
+    shown = ", ".join(map(str, numbers[:NUMBERS_SHOWN])) + (", ..." if len(numbers) > NUMBERS_SHOWN else "")
+    lines = "1 line was" if len(numbers) == 1 else f"{len(numbers)} lines were"
+    return f"{lines} refused, and the output says why: line {shown}"
 
 
 class VirtualClock:
@@ -106,22 +161,20 @@ class VirtualClock:
 
 
 async def _replay(
-    config: Config,
-    found: Opened,
-    world: World,
+    service: Service,
+    region: str,
     clock: VirtualClock,
     organization: Organization,
     lines: Iterator[bytes],
     write: Callable[[bytes], Any],
-) -> Totals:
-    service = Service(config, world, found)
+) -> Summary:
     key = Key(
         id="key_replay",
         organization=organization.number,
         kind="secret",
         name="replay",
         environment="development",
-        region=config.region,
+        region=region,
         role=None,
         platforms=(),
         allowed_origins=(),
@@ -131,18 +184,19 @@ async def _replay(
         last_used_at_ms=sys.maxsize,
     )
     encoder = msgspec.json.Encoder()
-    totals = Totals()
+    summary = Summary()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(service.pipeline.run)
-        for line in lines:
+        for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
-            totals.reports += 1
             answer = await _identify(service, clock, key, organization, line)
-            totals.refused += "error" in answer
+            summary.note(number, answer)
+            if "error" in answer:
+                answer = {"line": number, **answer}
             write(encoder.encode(answer) + b"\n")
         service.pipeline.admission.close()
-    return totals
+    return summary
 
 
 async def _identify(
@@ -152,7 +206,7 @@ async def _identify(
     call = _read_line(service, clock, key, organization, line)
     if isinstance(call, Refusal):
         return msgspec.to_builtins(error_body(call, str(services.world.request_id(clock.now_ms))))
-    outcome = await identify(services, call)
+    outcome = await _submit(services, call)
     if not isinstance(outcome.body, IdentifyAnswer):
         assert isinstance(outcome.body, Refusal)
         return msgspec.to_builtins(error_body(outcome.body, str(call.request_id)))
@@ -160,6 +214,15 @@ async def _identify(
         event = views.event(snapshot, organization.number, call.request_id)
     assert event is not None
     return msgspec.to_builtins(outcome.body) | {"event": msgspec.to_builtins(event_row(event, call.request_id))}
+
+
+async def _submit(services: Services, call: Call) -> Outcome:
+    """As the endpoint does it, but that no webhook is queued."""
+    assert call.caller is not None
+    submission = read_submission(services, call, call.caller, call.body)
+    if isinstance(submission, Refusal):
+        return Outcome(submission)
+    return await submit(services, call, call.caller, msgspec.structs.replace(submission, notify=False))
 
 
 def _read_line(

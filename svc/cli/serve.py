@@ -60,7 +60,7 @@ def serve(
         return
     if directory is None:
         raise click.UsageError("name the data directory with --data or SVC_DATA")
-    set_up_logging(config)
+    set_up_logging(config.log_format)
     world = World.real()
     upgrade_where_needed(directory, config, world, copy=not no_snapshot)
     with opened_directory(directory, config, world, create=False) as found:

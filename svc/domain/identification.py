@@ -60,6 +60,8 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     signals: dict[str, Any]
     signals_json: bytes
     """The same, byte for byte as sent."""
+    notify: bool = True
+    """Whether webhooks are queued for it. A replay of old traffic notifies nobody."""
 
     @property
     def platform(self) -> Platform:

@@ -31,12 +31,17 @@ async def identify(services: Services, call: Call) -> Outcome:
     submission = read_submission(services, call, call.caller, call.body)
     if isinstance(submission, Refusal):
         return Outcome(submission)
+    return await submit(services, call, call.caller, submission)
+
+
+async def submit(services: Services, call: Call, caller: Caller, submission: Submission) -> Outcome:
+    """The answer to a submission of this caller, once everything it changes is on disk."""
     reply: Reply[Answer] = Reply()
     try:
-        services.admission.offer(Identify(submission, call.caller.organization.rate_limit_per_s, reply))
+        services.admission.offer(Identify(submission, caller.organization.rate_limit_per_s, reply))
     except Overloaded:
         return Outcome(Refusal("service_unavailable"))
-    return _render(services, call, call.caller, await reply.wait())
+    return _render(services, call, caller, await reply.wait())
 
 
 def read_submission(services: Services, call: Call, caller: Caller, body: IdentifyBody) -> Submission | Refusal:

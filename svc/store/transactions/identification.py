@@ -97,7 +97,7 @@ def identify(transaction: Transaction, assessment: Assessment, statistics: Stati
     profile = weights_in_force(transaction, number, submission.key_id, submission.platform)
     result = score(observations, profile, submission.platform) if assessment.scored else None
     event = _record_event(transaction, assessment, recognition, visitor.id, result)
-    lanes = enqueue_identification(transaction, submission, event, profile.threshold)
+    lanes = enqueue_identification(transaction, submission, event, profile.threshold) if submission.notify else ()
     _record_document(transaction, assessment, index, recognition, observations, profile)
     if submission.idempotency is not None:
         row = Idempotency(submission.request_id.bytes, submission.at_ms)

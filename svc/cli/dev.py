@@ -5,17 +5,18 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import socket
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 import msgspec
 import trio
 
 import svc
-from svc.cli.keys import issue_key, revoke_key
+from svc.cli.dev_keys import FILE, DevelopmentKeys, development_keys
 from svc.cli.organizations import create_organization
 from svc.cli.output import Refused, settings
 from svc.cli.upgrade import upgrade_where_needed
@@ -26,8 +27,6 @@ from svc.store import views
 from svc.store.directory import Opened
 from svc.world import World
 
-KEY_NAMES = "svc dev "
-"""How the names of the keys start that each start replaces."""
 NAME = "development"
 """Of the organization."""
 SAMPLE_ADDRESS = "81.2.69.160"
@@ -35,12 +34,6 @@ SAMPLE_ADDRESS = "81.2.69.160"
 
 
 CERTAIN = 100
-
-
-class DevelopmentKeys(NamedTuple):
-    public: str
-    secret: str
-    management: str
 
 
 @click.command()
@@ -60,18 +53,26 @@ class DevelopmentKeys(NamedTuple):
     show_envvar=True,
     help="The data directory; made when it is not there.",
 )
-def dev(bind: str, metrics_bind: str | None, directory: Path) -> None:
+@click.option(
+    "--origin",
+    "origins",
+    multiple=True,
+    metavar="ORIGIN",
+    help="Add an allowed origin to the public key, such as http://192.168.1.20:3000; repeat for more.",
+)
+def dev(bind: str, metrics_bind: str | None, directory: Path, origins: tuple[str, ...]) -> None:
     """From nothing to a running development service.
 
-    Makes the data directory, an organization and fresh development keys, identifies a sample report and then the same
-    device after a browser update, prints both answers, and serves until Ctrl-C.
+    Makes the data directory, an organization and development keys, identifies a sample report and then the same device
+    after a browser update, prints both answers, and serves until Ctrl-C. The keys are kept in dev-keys.json in the data
+    directory: they are the same at the next start.
     """
     config = msgspec.structs.replace(settings(), bind=bind)
     world = World.real()
     upgrade_where_needed(directory, config, world)
     with opened_directory(directory, config, world) as found:
         organization = _organization(found, world)
-        issued = _fresh_keys(found, world, organization, config.region)
+        issued = development_keys(directory, found, world, organization.number, config.region, origins)
         service = Service(config, world, found, directory)
         if metrics_bind is None:
             metrics_bind = os.environ.get("SVC_METRICS_BIND", "127.0.0.1:0")
@@ -85,41 +86,57 @@ def _organization(found: Opened, world: World) -> Organization:
     return known[0] if known else create_organization(found, world, NAME, credit=10 * MICROS_PER_USD)
 
 
-def _fresh_keys(found: Opened, world: World, organization: Organization, region: str) -> DevelopmentKeys:
-    """New keys at every start, since no secret is kept; those of the last start are revoked."""
-    with found.store.read() as snapshot:
-        known = views.keys_of(snapshot, organization.number)
-    old = [key.id for key in known if key.status == "active" and key.name.startswith(KEY_NAMES)]
-    for key_id in old:
-        revoke_key(found, world, key_id)
-    issue = partial(issue_key, found, world, organization=organization.number, region=region)
-    _, public = issue(kind="public", name="svc dev public", environment="development", platforms=("web",))
-    _, secret = issue(kind="secret", name="svc dev secret", environment="development")
-    _, management = issue(kind="management", name="svc dev management", environment=None, role="admin")
-    return DevelopmentKeys(public, secret, management)
-
-
 async def _introduce(
     bind: str, directory: Path, organization: Organization, issued: DevelopmentKeys, metrics: list[str]
 ) -> None:
     """What a person sees first: two answers, the keys, and a line to paste."""
-    url = f"http://{bind}"
+    here, elsewhere = reachable(bind)
+    url = f"http://{here}"
     click.echo(f"svc {svc.__version__}: a development service at {url}, data in {directory}\n")
-    for title, sample in (
-        ("A device sends its report:", "first_visit.json"),
-        ("The same device, after its browser was updated and a monitor was plugged in:", "after_an_update.json"),
-    ):
-        answer = await trio.to_thread.run_sync(_identify, bind, issued.secret, sample)
-        click.echo(f"{title}\n{_indented(answer)}\n  -> {_in_words(answer)}\n")
-    click.echo(f"Organization {organization.id}; its development keys, new at each start of `svc dev`:")
+    answer = await _demonstrate("A device sends its report:", here, issued.secret, "first_visit.json")
+    if answer["visitor_is_new"]:
+        title = "The same device, after its browser was updated and a monitor was plugged in:"
+        await _demonstrate(title, here, issued.secret, "after_an_update.json")
+    else:
+        click.echo(f"It was identified at an earlier start: what is in {directory} is kept.\n")
+    click.echo(f"Organization {organization.id}; its development keys, kept in {directory / FILE}:")
     click.echo(f"  public      {issued.public}")
     click.echo(f"  secret      {issued.secret}")
     click.echo(f"  management  {issued.management}\n")
     click.echo(f"Identify this terminal, as a page on localhost would:\n\n{_curl(url, issued.public)}\n")
     click.echo(f"Pages: {url}/docs  {url}/healthz  {url}/readyz")
+    if elsewhere is not None:
+        click.echo(f"From other devices: http://{elsewhere}/docs (--origin ORIGIN admits the pages that they open)")
     for address in metrics:
         click.echo(f"Metrics: http://{address}/metrics")
     click.echo("Stop with Ctrl-C.")
+
+
+async def _demonstrate(title: str, here: str, secret: str, sample: str) -> dict[str, Any]:
+    answer = await trio.to_thread.run_sync(_identify, here, secret, sample)
+    click.echo(f"{title}\n{_indented(answer)}\n  -> {_in_words(answer)}\n")
+    return answer
+
+
+def reachable(bind: str) -> tuple[str, str | None]:
+    """HOST:PORT to open on this machine, and the one for other devices where the service listens on all addresses.
+
+    `0.0.0.0`, `[::]` and no host stand for every address and are none that a browser can open.
+    """
+    host, _, port = bind.rpartition(":")
+    if host == "[::]":
+        family, loopback, outside = socket.AF_INET6, "[::1]", "2001:db8::1"
+    elif host in ("", "0.0.0.0"):  # noqa: S104  compared, not listened on
+        family, loopback, outside = socket.AF_INET, "127.0.0.1", "192.0.2.1"
+    else:
+        return bind, None
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((outside, 9))  # sends nothing: asks which address packets to elsewhere leave from
+            address = probe.getsockname()[0]
+    except OSError:
+        return f"{loopback}:{port}", None
+    return f"{loopback}:{port}", f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 def _identify(bind: str, secret: str, sample: str) -> dict[str, Any]:

@@ -1,0 +1,124 @@
+"""The keys of `svc dev`, kept beside the store so that a restart changes none that a page or a script uses.
+
+What may live here: the file of secrets, and which keys have to be made. Development keys only: the secrets of all other
+keys are kept nowhere (decisions 2.2).
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from svc.cli.changes import Change, commit
+from svc.cli.keys import issue_key, read_origins, revoke_key
+from svc.cli.output import Refused
+from svc.domain.credentials import Key, digest
+from svc.domain.refusals import Refusal
+from svc.store import views
+from svc.store.directory import Opened
+from svc.store.snapshot import Transaction
+from svc.store.transactions import keys
+from svc.world import World
+
+FILE = "dev-keys.json"
+NAME = "svc dev {}"
+"""Of the key of each kind."""
+_KINDS: dict[str, dict[str, Any]] = {
+    "public": {"environment": "development", "platforms": ("web",)},
+    "secret": {"environment": "development"},
+    "management": {"environment": None, "role": "admin"},
+}
+
+
+class DevelopmentKeys(msgspec.Struct, frozen=True):
+    """Secrets. An empty one is not known."""
+
+    public: str = ""
+    secret: str = ""
+    management: str = ""
+
+
+def development_keys(
+    directory: Path, found: Opened, world: World, organization: int, region: str, origins: tuple[str, ...] = ()
+) -> DevelopmentKeys:
+    """The keys in the file; one that the store does not accept any more is made again, and the file with it.
+
+    `origins` are added to those of the public key. Raises `Refused` where one of them is none.
+    """
+    added = read_origins(origins)
+    path = directory / FILE
+    kept = _read(path)
+    secrets: dict[str, str] = {}
+    for kind, fields in _KINDS.items():
+        known = getattr(kept, kind)
+        if not _is_usable(found, world, known, kind, organization, region):
+            _revoke_lost(found, world, organization, NAME.format(kind))
+            _, known = issue_key(
+                found, world, organization=organization, region=region, kind=kind, name=NAME.format(kind), **fields
+            )
+        secrets[kind] = known
+    development = DevelopmentKeys(**secrets)
+    if development != kept:
+        _write(path, development)
+    _allow(found, world, development.public, added)
+    return development
+
+
+def _read(path: Path) -> DevelopmentKeys:
+    """What the file says; nothing where there is none, or where it cannot be understood."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=DevelopmentKeys)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return DevelopmentKeys()
+
+
+def _write(path: Path, development: DevelopmentKeys) -> None:
+    """For the owner alone, whole or not at all."""
+    new = path.with_suffix(".new")
+    new.unlink(missing_ok=True)
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(msgspec.json.format(msgspec.json.encode(development), indent=2) + b"\n")
+    new.replace(path)
+
+
+def _key(found: Opened, secret: str) -> Key | None:
+    with found.store.read() as snapshot:
+        return views.find_key(snapshot, digest(found.pepper, secret))
+
+
+def _is_usable(found: Opened, world: World, secret: str, kind: str, organization: int, region: str) -> bool:
+    key = _key(found, secret)
+    return (
+        key is not None
+        and key.usable(world.now_ms())
+        and (key.kind, key.organization, key.region) == (kind, organization, region)
+    )
+
+
+def _revoke_lost(found: Opened, world: World, organization: int, name: str) -> None:
+    """Keys of this name whose secret is not in the file: nobody can use them, and they must not pile up."""
+    with found.store.read() as snapshot:
+        known = views.keys_of(snapshot, organization)
+    for key in known:
+        if key.status == "active" and key.name == name:
+            revoke_key(found, world, key.id)
+
+
+def _allow(found: Opened, world: World, public: str, added: tuple[str, ...]) -> None:
+    key = _key(found, public)
+    assert key is not None, "it was made or checked just now"
+    origins = tuple(dict.fromkeys((*key.allowed_origins, *added)))
+    if origins == key.allowed_origins:
+        return
+
+    def job(transaction: Transaction) -> Key:
+        changed = keys.replace_origins(transaction, key.organization, key.id, origins)
+        if isinstance(changed, Refusal):
+            raise Refused(f"{len(origins)} origins are too many for a key")
+        return changed
+
+    commit(found, world, job, lambda changed: Change(changed.organization, changed.id, {"allowed_origins": origins}))

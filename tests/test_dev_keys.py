@@ -1,0 +1,107 @@
+"""The keys of `svc dev` from start to start."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from svc.cli.dev_keys import FILE, DevelopmentKeys, development_keys
+from svc.cli.keys import revoke_key
+from svc.cli.organizations import create_organization
+from svc.cli.output import Refused
+from svc.config import Config
+from svc.domain.credentials import Key, digest
+from svc.service import opened_directory
+from svc.store import views
+from svc.world import World
+
+ORIGIN = "http://192.168.1.20:3000"
+
+
+class Directory:
+    """An open data directory with an organization."""
+
+    def __init__(self, path: Path, found, world: World) -> None:
+        self.path, self.found, self.world = path, found, world
+        self.number = create_organization(found, world, "development", credit=0).number
+
+    def start(self, *origins: str, region: str = "us") -> DevelopmentKeys:
+        return development_keys(self.path, self.found, self.world, self.number, region, origins)
+
+    def issued(self) -> list[Key]:
+        with self.found.store.read() as snapshot:
+            return views.keys_of(snapshot, self.number)
+
+    def key(self, secret: str) -> Key:
+        with self.found.store.read() as snapshot:
+            known = views.find_key(snapshot, digest(self.found.pepper, secret))
+        assert known is not None
+        return known
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Generator[Directory]:
+    world = World.real()
+    with opened_directory(tmp_path, Config(map_gib=0.0625), world) as found:
+        yield Directory(tmp_path, found, world)
+
+
+def test_keys_stay_from_start_to_start_in_a_file_for_the_owner_alone(directory: Directory):
+    first = directory.start()
+    file = directory.path / FILE
+    assert json.loads(file.read_text()) == {
+        "public": first.public,
+        "secret": first.secret,
+        "management": first.management,
+    }
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert directory.start() == first
+    assert [(key.kind, key.status) for key in directory.issued()] == [
+        ("public", "active"),
+        ("secret", "active"),
+        ("management", "active"),
+    ]
+
+
+def test_a_key_that_was_revoked_is_made_again_and_the_others_stay(directory: Directory):
+    first = directory.start()
+    revoke_key(directory.found, directory.world, directory.key(first.public).id)
+    second = directory.start()
+    assert second.public != first.public
+    assert (second.secret, second.management) == (first.secret, first.management)
+    assert directory.key(second.public).status == "active"
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"public": 1}', "{}", '{"secret": "svc_sk_us_development_x"}'])
+def test_a_file_that_cannot_be_used_is_replaced_with_every_key_in_it(directory: Directory, content: str):
+    first = directory.start()
+    (directory.path / FILE).write_text(content)
+    second = directory.start()
+    assert {first.public, first.secret, first.management}.isdisjoint({second.public, second.secret, second.management})
+    assert directory.start() == second
+    assert [key.status for key in directory.issued()].count("active") == 3, "keys whose secret is lost are revoked"
+
+
+def test_keys_of_another_region_are_not_used(directory: Directory):
+    first = directory.start()
+    assert directory.start(region="eu").secret.startswith("svc_sk_eu_development_")
+    assert directory.key(first.secret).status == "revoked"
+
+
+def test_origins_are_added_to_the_public_key_and_stay(directory: Directory):
+    origins = partial(lambda started: directory.key(started.public).allowed_origins)
+    assert origins(directory.start()) == ()
+    assert origins(directory.start(ORIGIN)) == (ORIGIN,)
+    assert origins(directory.start("https://*.ngrok.app", ORIGIN)) == (ORIGIN, "https://*.ngrok.app")
+    assert origins(directory.start()) == (ORIGIN, "https://*.ngrok.app")
+
+
+def test_what_is_no_origin_is_refused_before_anything_is_changed(directory: Directory):
+    with pytest.raises(Refused, match="is not an origin such as"):
+        directory.start("192.168.1.20:3000")
+    assert directory.issued() == []
+    assert not (directory.path / FILE).exists()

@@ -4,16 +4,37 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from svc.cli import program
 from tests.support.process import ENVIRONMENT, PROGRAM, Served, read_until, run, run_json
 
 pytestmark = pytest.mark.slow
+
+
+def test_the_first_help_loads_nothing_of_the_service_and_cuts_no_line():
+    code = """
+import sys, svc.cli
+sys.argv = ["svc", "--help"]
+try:
+    svc.cli.main()
+finally:
+    print(*sorted({"trio", "lmdb", "quart", "structlog", "msgspec"} & set(sys.modules)))
+"""
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True).stdout
+    *help_lines, loaded = shown.splitlines()
+    assert loaded == ""
+    assert not [line for line in help_lines if line.endswith("...")]
+    for name, command in program.commands.items():
+        assert command.name == name
+        assert any(line.split()[:1] == [name] and line.endswith(".") for line in help_lines), name
 
 
 def test_dev_goes_from_nothing_to_answers_and_a_curl_line_that_works(tmp_path: Path):
@@ -37,10 +58,13 @@ def test_dev_goes_from_nothing_to_answers_and_a_curl_line_that_works(tmp_path: P
     assert process.returncode == 0
 
 
-def test_dev_on_its_own_data_again_knows_the_sample_and_replaces_its_keys(tmp_path: Path):
-    for start in range(2):
+def test_dev_on_its_own_data_again_knows_the_sample_and_keeps_its_keys(tmp_path: Path):
+    """Also where it listens on every address, which is none that a link can name."""
+    origin = "http://192.168.1.20:3000"
+    printed: list[list[str]] = []
+    for start, more in enumerate(((), ("--origin", origin))):
         process = subprocess.Popen(
-            [*PROGRAM, "dev", "--data", str(tmp_path), "--bind", f"127.0.0.1:{18438 + start}"],
+            [*PROGRAM, "dev", "--data", str(tmp_path), "--bind", f"0.0.0.0:{18438 + start}", *more],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
@@ -50,9 +74,15 @@ def test_dev_on_its_own_data_again_knows_the_sample_and_replaces_its_keys(tmp_pa
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=20)
         assert ("seen before exactly" in shown) == (start == 1)
+        assert ("the same visitor" in shown) == (start == 0)
+        assert f"http://127.0.0.1:{18438 + start}/docs" in shown
+        assert "0.0.0.0" not in shown
+        printed.append(re.findall(r"\bsvc_[psm]k_\w+", shown)[:3])
+    assert printed[0] == printed[1]
     (organization,) = run_json("org", "list", "--data", str(tmp_path))["organizations"]
     keys = run_json("key", "list", organization["organization_id"], "--data", str(tmp_path))["keys"]
-    assert [key["status"] for key in keys] == ["revoked"] * 3 + ["active"] * 3
+    assert [key["status"] for key in keys] == ["active"] * 3
+    assert [key["allowed_origins"] for key in keys if key["kind"] == "public"] == [[origin]]
     assert organization["name"] == "development"
     run("check", "--data", str(tmp_path))
 

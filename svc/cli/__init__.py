@@ -1,42 +1,93 @@
 """The program `svc`. Output for people by default, one JSON object with `--json`.
 
 Exit status: 0 done, 1 refused with one clear line, 2 usage (decisions 10).
+
+A command is imported when it is asked for: `svc --help` and `svc --version` load nothing of the service.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator, MutableMapping
+from importlib import import_module
+from typing import NamedTuple
 
 import click
 
 import svc
-from svc.cli.audit import audit
-from svc.cli.backup import backup, restore
-from svc.cli.data import check, data
-from svc.cli.dev import dev
-from svc.cli.documents import collection, openapi
-from svc.cli.inspect import inspect
-from svc.cli.keys import key
-from svc.cli.logs import set_up_logging
-from svc.cli.organizations import org
-from svc.cli.output import Refused
-from svc.cli.pepper import pepper
-from svc.cli.reference import reference
-from svc.cli.replay import replay
-from svc.cli.serve import serve
-from svc.cli.signals import signals
-from svc.cli.visitors import visitor
-from svc.cli.webhooks import webhook
-from svc.config import ConfigError
-from svc.store.codec import Corrupted
-from svc.store.directory import Unusable
-from svc.store.migrations import NewerStore, OlderStore
-from svc.store.store import StoreFull
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class Place(NamedTuple):
+    """Where a command is defined."""
+
+    module: str
+    """Below `svc.cli`; the command has its own name there."""
+    summary: str
+    """Its line in `svc --help`."""
+
+
+COMMANDS: dict[str, Place] = {
+    "audit": Place("audit", "Show who changed what, when and from where."),
+    "backup": Place("backup", "Take a verified snapshot of a data directory."),
+    "check": Place("data", "Check every invariant of a store or a snapshot."),
+    "collection": Place("documents", "Print the request collection for API tools."),
+    "data": Place("data", "Show and install network databases."),
+    "dev": Place("dev", "Start a development service from nothing."),
+    "inspect": Place("inspect", "Look into a store or a snapshot, read-only."),
+    "key": Place("keys", "Issue, list and revoke API keys."),
+    "openapi": Place("documents", "Print the OpenAPI document."),
+    "org": Place("organizations", "Manage organizations, credit, billing and limits."),
+    "pepper": Place("pepper", "Replace the pepper, which ends every key."),
+    "reference": Place("reference", "Print a page of the reference as Markdown."),
+    "replay": Place("replay", "Run a file of reports through the pipeline."),
+    "restore": Place("backup", "Make a data directory from a backup."),
+    "serve": Place("serve", "Run the service."),
+    "signals": Place("signals", "List every signal with its weights."),
+    "visitor": Place("visitors", "Erase a visitor."),
+    "webhook": Place("webhooks", "Receive, verify and recover webhook deliveries."),
+}
+
+
+class LazyCommands(MutableMapping[str, click.Command]):
+    """The commands by name, each imported when it is looked up."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, click.Command] = {}
+
+    def __getitem__(self, name: str) -> click.Command:
+        if name not in self._loaded:
+            self._loaded[name] = getattr(import_module(f"svc.cli.{COMMANDS[name].module}"), name)
+        return self._loaded[name]
+
+    def __setitem__(self, name: str, command: click.Command) -> None:
+        raise TypeError(f"{name} is a command only where COMMANDS names it")
+
+    def __delitem__(self, name: str) -> None:
+        raise TypeError(f"{name} is a command as long as COMMANDS names it")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+class Program(click.Group):
+    """A group whose help needs none of its commands."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name].summary) for name in self.list_commands(ctx)])
+
+
+@click.group(
+    cls=Program,
+    commands=LazyCommands(),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(svc.__version__, prog_name="svc")
-def program() -> None:
+@click.pass_obj
+def program(begin: Callable[[], None] | None) -> None:
     """Visitor identification that you host yourself.
 
     \b
@@ -44,36 +95,14 @@ def program() -> None:
     Production:    svc org create NAME --data DIR, svc key issue ..., svc serve --data DIR
     Back-testing:  svc replay FILE
     """  # noqa: D301  click reads \b as "leave these lines as they are"
-
-
-for command in (
-    dev,
-    serve,
-    replay,
-    org,
-    key,
-    visitor,
-    pepper,
-    audit,
-    data,
-    check,
-    inspect,
-    backup,
-    restore,
-    signals,
-    openapi,
-    collection,
-    webhook,
-    reference,
-):
-    program.add_command(command)
+    if begin is not None:
+        begin()
 
 
 def main() -> None:
     """Entry point: every log line goes to standard error; expected troubles become one line and status 1."""
-    set_up_logging()
     try:
-        program(prog_name="svc", standalone_mode=False)
+        program(prog_name="svc", standalone_mode=False, obj=_log_to_standard_error)
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.UsageError as error:
@@ -81,18 +110,31 @@ def main() -> None:
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
-    except (
-        Refused,
-        ConfigError,
-        Unusable,
-        NewerStore,
-        OlderStore,
-        StoreFull,
-        click.ClickException,
-    ) as error:
-        click.echo(f"svc: {error}", err=True)
+    except Exception as error:
+        line = _in_one_line(error)
+        if line is None:
+            raise
+        click.echo(f"svc: {line}", err=True)
         sys.exit(1)
-    except Corrupted as error:
-        hint = "keep it to find the cause, and restore a sound backup (svc restore --help)"
-        click.echo(f"svc: damaged: {error}; {hint}", err=True)
-        sys.exit(1)
+
+
+def _log_to_standard_error() -> None:
+    """Before any command, and not for callers within the process, who have their own logging."""
+    from svc.cli.logs import set_up_logging  # noqa: PLC0415  only for a command that runs
+
+    set_up_logging()
+
+
+def _in_one_line(error: Exception) -> str | None:
+    """What to say of a trouble that is expected; `None` for a fault of the program."""
+    from svc.cli.output import Refused  # noqa: PLC0415  the store is loaded by now, or never needed
+    from svc.config import ConfigError  # noqa: PLC0415
+    from svc.store.codec import Corrupted  # noqa: PLC0415
+    from svc.store.directory import Unusable  # noqa: PLC0415
+    from svc.store.migrations import NewerStore, OlderStore  # noqa: PLC0415
+    from svc.store.store import StoreFull  # noqa: PLC0415
+
+    if isinstance(error, Corrupted):
+        return f"damaged: {error}; keep it to find the cause, and restore a sound backup (svc restore --help)"
+    expected = (Refused, ConfigError, Unusable, NewerStore, OlderStore, StoreFull, click.ClickException)
+    return str(error) if isinstance(error, expected) else None

@@ -31,7 +31,7 @@ finally:
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True).stdout
     *help_lines, loaded = shown.splitlines()
     assert loaded == ""
-    assert not [line for line in help_lines if line.endswith("...")]
+    assert not [line for line in help_lines[1:] if line.endswith("...")], "the first line is the usage"
     for name, command in program.commands.items():
         assert command.name == name
         assert any(line.split()[:1] == [name] and line.endswith(".") for line in help_lines), name

@@ -6,9 +6,10 @@ trusted_proxies = ["10.0.0.0/8"]  SVC_TRUSTED_PROXIES=10.0.0.0/8,fd00::/8
 
 from __future__ import annotations
 
+import re
 import ssl
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,8 +20,15 @@ from msgspec import Meta
 from svc.domain.webhooks.addresses import metadata_opened
 
 PREFIX = "SVC_"
-NOT_SETTINGS = frozenset({"SVC_DATA", "SVC_CONFIG"})
-"""Variables that name where things are: read by the command line, not part of the settings."""
+INIT_VARIABLES = frozenset({"SVC_INIT_ORGANIZATION", "SVC_INIT_ORIGINS", "SVC_INIT_CREDIT_USD", "SVC_INIT_KEYS_FILE"})
+"""What `svc serve --init` creates on an empty volume; read by that command alone (docs/install.md)."""
+NOT_SETTINGS = frozenset({"SVC_DATA", "SVC_CONFIG"}) | INIT_VARIABLES
+"""Variables that are read by the command line and are not part of the settings."""
+SERVICE_LINK = re.compile(
+    r"SVC_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|SVC_PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?", re.ASCII
+)
+"""Names of the variables that Kubernetes and Docker's legacy links set in containers beside a Service named `svc`. They
+are ignored; no setting may have a name of these shapes."""
 
 Count = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0)]
@@ -119,7 +127,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def load(file: Path | None, environment: Mapping[str, str]) -> Config:
-    """The settings in force. Raises `ConfigError`."""
+    """The settings in force. Raises `ConfigError`, which names a wrong value as it was given: the variable of the
+    environment, or the setting and its file.
+    """
     settings: dict[str, Any] = {}
     if file is not None:
         try:
@@ -129,40 +139,51 @@ def load(file: Path | None, environment: Mapping[str, str]) -> Config:
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ConfigError(f"{file} is not TOML: {error}") from error
         _refuse_unknown(settings, str(file))
-    settings.update(_from_environment(environment))
+    variables = _from_environment(environment)
+    settings.update(variables)
+
+    def named(setting: str) -> str:
+        if setting in variables:
+            return PREFIX + setting.upper()
+        return f"{setting} in {file}" if setting in settings else setting
+
     try:
         config = msgspec.convert(settings, Config, strict=False)
     except msgspec.ValidationError as error:
-        raise ConfigError(_one_line(error)) from error
+        raise ConfigError(_one_line(error, named)) from error
     try:
         config.networks()
     except ValueError as error:
-        raise ConfigError(f"trusted_proxies: {error}") from error
-    _refuse_unsafe_webhooks(config)
+        raise ConfigError(f"{named('trusted_proxies')}: {error}") from error
+    _refuse_unsafe_webhooks(config, named)
     return config
 
 
-def _refuse_unsafe_webhooks(config: Config) -> None:
+def _refuse_unsafe_webhooks(config: Config, named: Callable[[str], str]) -> None:
     """Loudly and at the start: what these two settings get wrong would else show as deliveries that leak or fail."""
+    networks, authorities = named("webhook_allow_networks"), named("webhook_ca_file")
     try:
         opened = metadata_opened(config.webhook_networks())
     except ValueError as error:
-        raise ConfigError(f"webhook_allow_networks: {error}") from error
+        raise ConfigError(f"{networks}: {error}") from error
     if opened is not None:
         raise ConfigError(
-            f"webhook_allow_networks would open {opened}, where a cloud gives a machine's credentials to whoever asks "
+            f"{networks} would open {opened}, where a cloud gives a machine's credentials to whoever asks "
             "from it; name smaller networks, without that address"
         )
     if config.webhook_ca_file is not None:
         try:
             ssl.create_default_context(cafile=config.webhook_ca_file)
         except OSError as error:  # ssl.SSLError is one
-            raise ConfigError(f"webhook_ca_file: {config.webhook_ca_file}: {error.strerror or error}") from error
+            raise ConfigError(f"{authorities}: {config.webhook_ca_file}: {error.strerror or error}") from error
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    named = {name: text for name, text in environment.items() if name.startswith(PREFIX) and name not in NOT_SETTINGS}
-    settings: dict[str, Any] = {name.removeprefix(PREFIX).lower(): text for name, text in sorted(named.items())}
+    settings: dict[str, Any] = {
+        name.removeprefix(PREFIX).lower(): text
+        for name, text in sorted(environment.items())
+        if name.startswith(PREFIX) and name not in NOT_SETTINGS and SERVICE_LINK.fullmatch(name) is None
+    }
     _refuse_unknown(settings, "the environment", upper=True)
     for name in settings.keys() & LISTS:
         settings[name] = [part.strip() for part in settings[name].split(",") if part.strip()]
@@ -176,9 +197,10 @@ def _refuse_unknown(settings: Mapping[str, Any], where: str, *, upper: bool = Fa
         raise ConfigError(f"unknown setting in {where}: {', '.join(shown)}; `svc serve --print-config` lists all")
 
 
-def _one_line(error: msgspec.ValidationError) -> str:
+def _one_line(error: msgspec.ValidationError, named: Callable[[str], str]) -> str:
     message, _, path = str(error).partition(" - at `$.")
-    return f"{path.rstrip('`')}: {message}" if path else message
+    setting = re.split(r"[`\[.]", path, maxsplit=1)[0]
+    return f"{named(setting)}: {message}" if setting else message
 
 
 def as_toml(config: Config) -> str:

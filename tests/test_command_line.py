@@ -95,7 +95,7 @@ def test_serve_drains_on_sigterm_and_ends_with_0(tmp_path: Path):
 
 
 def test_serve_refuses_in_one_line_what_it_cannot_use(tmp_path: Path):
-    assert "svc org create" in run("serve", "--data", str(tmp_path / "none"), status=1).stderr
+    assert "svc org create" in run("serve", "--data", str(tmp_path / "none"), status=2).stderr
     run_json("org", "create", "shop", "--data", str(tmp_path))
     unknown = run("serve", "--data", str(tmp_path), status=1, SVC_COLOUR="red").stderr
     assert unknown.count("\n") == 1

@@ -24,14 +24,14 @@ def test_a_list_in_a_variable_is_separated_by_commas():
     ("variables", "says"),
     [
         ({"SVC_MAX_CONECTIONS": "5"}, "SVC_MAX_CONECTIONS"),
-        ({"SVC_MAX_CONNECTIONS": "many"}, "max_connections"),
-        ({"SVC_MAX_CONNECTIONS": "0"}, "max_connections"),
-        ({"SVC_REGION": "Somewhere Else"}, "region"),
-        ({"SVC_TRUSTED_PROXIES": "10.0.0.0/99"}, "trusted_proxies"),
-        ({"SVC_WEBHOOK_ALLOW_NETWORKS": "10.0.0.0/99"}, "webhook_allow_networks"),
-        ({"SVC_WEBHOOK_ALLOW_NETWORKS": "10.0.0.1/8"}, "webhook_allow_networks"),
-        ({"SVC_WEBHOOK_CA_FILE": "/does/not/exist.pem"}, "webhook_ca_file"),
-        ({"SVC_WEBHOOK_CA_FILE": __file__}, "webhook_ca_file"),
+        ({"SVC_MAX_CONNECTIONS": "many"}, "SVC_MAX_CONNECTIONS"),
+        ({"SVC_MAX_CONNECTIONS": "0"}, "SVC_MAX_CONNECTIONS"),
+        ({"SVC_REGION": "Somewhere Else"}, "SVC_REGION"),
+        ({"SVC_TRUSTED_PROXIES": "10.0.0.0/99"}, "SVC_TRUSTED_PROXIES"),
+        ({"SVC_WEBHOOK_ALLOW_NETWORKS": "10.0.0.0/99"}, "SVC_WEBHOOK_ALLOW_NETWORKS"),
+        ({"SVC_WEBHOOK_ALLOW_NETWORKS": "10.0.0.1/8"}, "SVC_WEBHOOK_ALLOW_NETWORKS"),
+        ({"SVC_WEBHOOK_CA_FILE": "/does/not/exist.pem"}, "SVC_WEBHOOK_CA_FILE"),
+        ({"SVC_WEBHOOK_CA_FILE": __file__}, "SVC_WEBHOOK_CA_FILE"),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_refused_by_name(variables: dict[str, str], says: str):
@@ -67,7 +67,7 @@ def test_what_is_printed_reads_back_as_the_same(tmp_path: Path):
     ],
 )  # fmt: skip
 def test_networks_that_hold_an_address_of_cloud_metadata_are_not_opened_to_webhooks(network: str):
-    with pytest.raises(ConfigError, match=r"webhook_allow_networks would open .* credentials"):
+    with pytest.raises(ConfigError, match=r"SVC_WEBHOOK_ALLOW_NETWORKS would open .* credentials"):
         load(None, {"SVC_WEBHOOK_ALLOW_NETWORKS": f"10.0.0.0/8,{network}"})
 
 

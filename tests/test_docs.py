@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import threading
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -22,12 +23,13 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 import pytest
 import trio
 
 from svc.cli import program
-from svc.cli.reference import PAGES
-from svc.config import Config
+from svc.cli.reference import PAGES, PLACES
+from svc.config import Config, load
 from svc.http.routes import ROUTES
 from tests.spec.answers import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
 from tests.support.live import ORIGIN, Live, live_service, report
@@ -62,8 +64,21 @@ def prose(path: Path) -> str:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_generated_page_is_the_one_that_the_program_writes(name: str):
-    written = (DOCS / f"{name}.md").read_text()
-    assert written == PAGES[name](program), f"write it anew: svc reference {name} > docs/{name}.md"
+    written = (ROOT / PLACES[name]).read_text()
+    assert written == PAGES[name](program), f"write it anew: svc reference {name} > {PLACES[name]}"
+
+
+def test_the_example_of_a_settings_file_has_every_setting_and_is_one(tmp_path: Path):
+    text = (ROOT / PLACES["settings"]).read_text()
+    assert tomllib.loads(text) == {}, "a setting is not commented out"
+    uncommented = tomllib.loads(re.sub(r"^#(?=[a-z])", "", text, flags=re.MULTILINE))
+    assert list(uncommented) == list(Config.__struct_fields__)
+    file = tmp_path / "svc.toml"
+    unset = {name for name in Config.__struct_fields__ if getattr(Config(), name) is None}
+    file.write_text(re.sub(r"^#(?=[a-z])(?!(?:" + "|".join(unset) + r") )", "", text, flags=re.MULTILINE))
+    assert load(file, {}) == Config()
+    del uncommented["webhook_ca_file"]  # looked for at once
+    assert msgspec.convert(uncommented, Config)
 
 
 def test_every_setting_is_documented_and_says_what_it_does():

@@ -85,7 +85,7 @@ class Program(click.Group):
     commands=LazyCommands(),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(svc.__version__, prog_name="svc")
+@click.version_option(svc.__version__, prog_name="svc", message=f"%(prog)s, version %(version)s ({svc.DISTRIBUTION})")
 @click.pass_obj
 def program(begin: Callable[[], None] | None) -> None:
     """Visitor identification that you host yourself.
@@ -115,7 +115,7 @@ def main() -> None:
         if line is None:
             raise
         click.echo(f"svc: {line}", err=True)
-        sys.exit(1)
+        sys.exit(_status(error))
 
 
 def _log_to_standard_error() -> None:
@@ -132,9 +132,26 @@ def _in_one_line(error: Exception) -> str | None:
     from svc.store.codec import Corrupted  # noqa: PLC0415
     from svc.store.directory import Unusable  # noqa: PLC0415
     from svc.store.migrations import NewerStore, OlderStore  # noqa: PLC0415
+    from svc.store.region import WrongRegionError  # noqa: PLC0415
     from svc.store.store import StoreFull  # noqa: PLC0415
 
     if isinstance(error, Corrupted):
         return f"damaged: {error}; keep it to find the cause, and restore a sound backup (svc restore --help)"
-    expected = (Refused, ConfigError, Unusable, NewerStore, OlderStore, StoreFull, click.ClickException)
+    expected = (
+        Refused,
+        ConfigError,
+        Unusable,
+        NewerStore,
+        OlderStore,
+        StoreFull,
+        WrongRegionError,
+        click.ClickException,
+    )
     return str(error) if isinstance(error, expected) else None
+
+
+def _status(error: Exception) -> int:
+    """1, and 2 where the command is wrong for this directory: a supervisor must not try that again for ever."""
+    from svc.store.directory import NotInitializedError  # noqa: PLC0415  it is loaded where it is raised
+
+    return 2 if isinstance(error, NotInitializedError) else 1

@@ -36,6 +36,13 @@ def commit(found: Opened, world: World, job: Callable[[Transaction], T], change:
     A job that finds that it may not raises `Refused`: then nothing is changed, and nothing recorded. Nor is where
     `change` answers `None`, which says that there was nothing to do.
     """
+    return go_on(found, recorded(world, job, change))
+
+
+def recorded(
+    world: World, job: Callable[[Transaction], T], change: Callable[[T], Change | None]
+) -> Callable[[Transaction], T]:
+    """The job with its record, as in `commit`: for a transaction that makes several changes."""
     at_ms = world.now_ms()
 
     def record(outcome: T) -> AuditRecord | None:
@@ -51,7 +58,7 @@ def commit(found: Opened, world: World, job: Callable[[Transaction], T], change:
             change=asked(made.asked),
         )
 
-    return go_on(found, audited(job, world.request_id(at_ms), record))
+    return audited(job, world.request_id(at_ms), record)
 
 
 def go_on(found: Opened, job: Callable[[Transaction], T]) -> T:

@@ -16,6 +16,7 @@ import msgspec
 import trio
 
 import svc
+from svc.cli.changes import go_on
 from svc.cli.dev_keys import FILE, DevelopmentKeys, development_keys
 from svc.cli.organizations import create_organization
 from svc.cli.output import Refused, settings
@@ -25,6 +26,7 @@ from svc.domain.records import Organization
 from svc.service import Service, opened_directory, run_until_signalled
 from svc.store import views
 from svc.store.directory import Opened
+from svc.store.region import claim_region
 from svc.world import World
 
 NAME = "development"
@@ -71,6 +73,7 @@ def dev(bind: str, metrics_bind: str | None, directory: Path, origins: tuple[str
     world = World.real()
     upgrade_where_needed(directory, config, world)
     with opened_directory(directory, config, world) as found:
+        go_on(found, partial(claim_region, region=config.region))
         organization = _organization(found, world)
         issued = development_keys(directory, found, world, organization.number, config.region, origins)
         service = Service(config, world, found, directory)

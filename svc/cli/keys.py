@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import click
 
-from svc.cli.changes import Change, commit
+from svc.cli.changes import Change, commit, go_on
 from svc.cli.output import (
     Refused,
     account,
@@ -26,6 +26,7 @@ from svc.domain.origins import MAX_ORIGINS, normalise_pattern
 from svc.domain.timestamps import timestamp
 from svc.store import views
 from svc.store.directory import Opened
+from svc.store.region import claim_region
 from svc.store.snapshot import Transaction
 from svc.store.transactions import keys
 from svc.world import World, twenty_characters
@@ -61,8 +62,10 @@ def issue(  # noqa: PLR0913, PLR0917  one parameter per option
 ) -> None:
     """Issue a key. Its secret is printed once: keep it."""
     _check(kind, environment, role, origins, platforms)
+    region = settings().region
     with opened(directory) as found:
         organization = account(found, organization_id).organization
+        go_on(found, partial(claim_region, region=region))
         issued, secret = issue_key(
             found,
             World.real(),
@@ -70,7 +73,7 @@ def issue(  # noqa: PLR0913, PLR0917  one parameter per option
             kind=cast("KeyKind", kind),
             name=name or f"{environment or ''} {kind}".strip(),
             environment=cast("Environment | None", environment),
-            region=settings().region,
+            region=region,
             role=cast("Role", role or "admin") if kind == "management" else None,
             platforms=cast("tuple[Platform, ...]", platforms or ("web",)) if kind == "public" else (),
             allowed_origins=read_origins(origins),
@@ -88,11 +91,12 @@ def issue_key(found: Opened, world: World, **fields: Any) -> tuple[Key, str]:
     issued, secret = new_key(
         key_id="key_" + twenty_characters(world.entropy), entropy=world.entropy(32), now_ms=world.now_ms(), **fields
     )
-    commit(found, world, partial(keys.issue_key, key=issued, digest=digest(found.pepper, secret)), _issued)
+    commit(found, world, partial(keys.issue_key, key=issued, digest=digest(found.pepper, secret)), issued_change)
     return issued, secret
 
 
-def _issued(key: Key) -> Change:
+def issued_change(key: Key) -> Change:
+    """A new key, for the audit log."""
     asked = {
         "kind": key.kind,
         "name": key.name,
@@ -171,6 +175,11 @@ def _check(
         raise click.UsageError("only management keys have a --role")
     if kind != "public" and (origins or platforms):
         raise click.UsageError("only public keys have --origin and --platform")
+    if kind == "public" and environment != "development" and not origins and not set(platforms) - {"web"}:
+        raise Refused(
+            f"a public {environment} key admits nobody without an origin or a native platform: add --origin "
+            "https://shop.example for pages, or --platform ios, --platform android for apps"
+        )
 
 
 def _shown(known: Key, organization_id: str) -> dict[str, Any]:

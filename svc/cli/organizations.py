@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from functools import partial
@@ -69,17 +70,29 @@ def org() -> None:
 @json_option
 def create(name: str, credit: int, rate_limit: int, directory: Path, as_json: bool) -> None:
     """Create an organization; makes the data directory when it is not there yet."""
+    name = check_name(name)
+    with opened(directory, create=True) as found:
+        created = create_organization(found, World.real(), name, credit=credit, rate_limit=rate_limit)
+        show(_shown(created, credit), as_json=as_json)
+
+
+def check_name(name: str) -> str:
+    """The name of an organization without spaces around it. Raises `Refused`."""
     if not name.strip() or len(name) > 200:
         raise Refused("an organization's name has 1 to 200 characters")
-    with opened(directory, create=True) as found:
-        created = create_organization(found, World.real(), name.strip(), credit=credit, rate_limit=rate_limit)
-        show(_shown(created, credit), as_json=as_json)
+    return name.strip()
 
 
 def create_organization(
     found: Opened, world: World, name: str, *, credit: int, rate_limit: int = DEFAULT_LIMIT_PER_S
 ) -> Organization:
     """A new organization with its first credit, in one transaction."""
+    job = creation(world, name, credit=credit, rate_limit=rate_limit)
+    return commit(found, world, job, partial(created_change, credit=credit))
+
+
+def creation(world: World, name: str, *, credit: int, rate_limit: int) -> Callable[[Transaction], Organization]:
+    """The job that creates an organization with its first credit, in micro-dollars."""
     now_ms = world.now_ms()
     organization_id = "org_" + twenty_characters(world.entropy)
     entry_id = world.request_id(now_ms) if credit else None
@@ -94,8 +107,13 @@ def create_organization(
             )
         return created
 
-    asked = {"name": name, "credit_usd": _usd(credit), "rate_limit_per_s": rate_limit}
-    return commit(found, world, job, lambda created: Change(created.number, created.id, asked))
+    return job
+
+
+def created_change(created: Organization, *, credit: int) -> Change:
+    """A new organization, for the audit log."""
+    asked = {"name": created.name, "credit_usd": _usd(credit), "rate_limit_per_s": created.rate_limit_per_s}
+    return Change(created.number, created.id, asked)
 
 
 @org.command("list")

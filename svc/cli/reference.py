@@ -2,7 +2,7 @@
 
 What may live here: pages that are written from what the program itself is made of, so that none can differ from it. The
 words stand elsewhere: below each setting of `Config`, in the help of each command, in `svc.http.reference`. Whoever
-changes one writes its page anew with `svc reference NAME > docs/NAME.md`.
+changes one writes its page anew with `svc reference NAME`, into the file that `PLACES` names.
 """
 
 from __future__ import annotations
@@ -22,6 +22,18 @@ from svc.domain.refusals import CATALOGUE
 from svc.http.reference import OPERATIONS, TAGS
 from svc.http.route import EVERY_ROUTE, Route
 from svc.http.routes import API, ROUTES
+
+_EXAMPLES = {
+    "tls_certfile": '"/etc/svc/fullchain.pem"',
+    "tls_keyfile": '"/etc/svc/privkey.pem"',
+    "connection_os_header": '"x-connection-os"',
+    "pepper_file": '"/etc/svc/pepper"',
+    "network_directory": '"/var/lib/svc-network"',
+    "attestation_roots_file": '"/etc/svc/attestation-roots.pem"',
+    "attestation_status_file": '"/etc/svc/attestation-status.json"',
+    "webhook_ca_file": '"/etc/svc/authorities.pem"',
+}
+"""Setting without a default -> a value to show."""
 
 UNITS = {"s": "seconds", "days": "days", "gib": "GiB"}
 """Last word of a setting's name -> the unit of its value."""
@@ -61,14 +73,35 @@ def api(_: click.Command) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-PAGES: dict[str, Callable[[click.Command], str]] = {"configuration": configuration, "commands": commands, "api": api}
+def settings_file(_: click.Command) -> str:
+    """The example of a settings file: every setting with its default, commented out."""
+    told = _docstrings(Config)
+    parts = [_SETTINGS_FILE]
+    for field in _fields(Config):
+        words = textwrap.fill(" ".join(told.get(field.name, "").split()), 116, break_on_hyphens=False)
+        value = _EXAMPLES[field.name] if field.default is None else msgspec.json.encode(field.default).decode()
+        unset = "Not set by default.\n" if field.default is None else ""
+        parts.append(textwrap.indent(f"{words}\n{unset}", "# ") + f"#{field.name} = {value}\n")
+    return "\n".join(parts)
+
+
+PAGES: dict[str, Callable[[click.Command], str]] = {
+    "configuration": configuration,
+    "commands": commands,
+    "api": api,
+    "settings": settings_file,
+}
+PLACES = {**{name: f"docs/{name}.md" for name in PAGES}, "settings": "ops/svc.toml.example"}
+"""Where each page stands in the repository."""
 
 
 @click.command()
 @click.argument("page", type=click.Choice(tuple(PAGES)))
 @click.pass_context
 def reference(context: click.Context, page: str) -> None:
-    """Print a page of the reference, as Markdown: every setting, every command, or every route."""
+    """Print a page of the reference, as Markdown: every setting, every command, or every route; or `settings`, the
+    example of a settings file.
+    """
     click.echo(PAGES[page](context.find_root().command), nl=False)
 
 
@@ -166,14 +199,30 @@ This page is written by `svc reference configuration` from the settings themselv
 
 A setting stands in a TOML file, which `svc serve --config FILE` or `SVC_CONFIG` names, or in a variable of the
 environment: `region` is `{PREFIX}REGION`. Variables go before the file. Lists are `["a", "b"]` in the file and `a,b` in
-a variable. An unknown name, and a value that cannot be, is refused at the start with one line that says which.
+a variable. An unknown name, and a value that cannot be, is refused at the start with one line that names it as it was
+given: the variable, or the setting and its file.
 `svc serve --print-config` shows what is in force.
 
-Two variables are no settings: `SVC_DATA` names the data directory, `SVC_CONFIG` the file. Administrative commands have
+A change of a setting needs a restart. SIGHUP reads the files of the certificate again, and nothing else.
+
+These variables are no settings: `SVC_DATA` names the data directory, `SVC_CONFIG` the file, and `SVC_INIT_*` say what
+`svc serve --init` creates ([the first start](install.md#the-first-start---init)). Those that Kubernetes sets beside a
+Service named `svc` are ignored: `SVC_PORT`, `SVC_PORT_8080_TCP` and what begins with it, `SVC_SERVICE_HOST`,
+`SVC_SERVICE_PORT` and `SVC_SERVICE_PORT_NAME`. [ops/svc.toml.example](../ops/svc.toml.example) is a file to begin with.
+
+Administrative commands have
 no `--config`, and read the file that `SVC_CONFIG` names. Give them the settings that the service has: with another
-region the keys that they issue are refused, with another pepper they do not start, and with a larger `map_gib` they may
+region they issue no keys, with another pepper they do not start, and with a larger `map_gib` they may
 let the store grow beyond what the running service can read.
 
+"""
+
+_SETTINGS_FILE = """\
+# Settings of svc, each with its default and commented out. This file is written by `svc reference settings`.
+#
+# Name it with SVC_CONFIG, for the service and for whoever runs its commands, or with `svc serve --config FILE`.
+# A variable such as SVC_REGION goes before the file. A change needs a restart, but for the files of the certificate,
+# which SIGHUP reads again. `svc serve --print-config` shows what is in force.
 """
 
 _COMMANDS = """\

@@ -10,11 +10,15 @@ import click
 import msgspec
 import trio
 
+from svc.cli.changes import go_on
+from svc.cli.initialize import initialize
 from svc.cli.logs import set_up_logging
 from svc.cli.output import settings
 from svc.cli.upgrade import upgrade_where_needed
 from svc.config import as_toml
 from svc.service import Service, opened_directory, read_tls, run_until_signalled
+from svc.store.directory import NotInitializedError, has_store
+from svc.store.region import claim_region
 from svc.world import World
 
 RARELY = 100
@@ -28,7 +32,7 @@ RARELY = 100
     type=click.Path(file_okay=False, path_type=Path),
     envvar="SVC_DATA",
     show_envvar=True,
-    help="The data directory; made by `svc org create`.",
+    help="The data directory; made by --init or `svc org create`.",
 )
 @click.option("--bind", help="HOST:PORT to listen on, instead of the setting.")
 @click.option(
@@ -49,10 +53,27 @@ RARELY = 100
 )
 @click.option("--print-config", is_flag=True, help="Print all settings in force as TOML, and end.")
 @click.option("--no-snapshot", is_flag=True, help="Upgrade an older store without keeping a copy of it before.")
+@click.option(
+    "--init",
+    is_flag=True,
+    help="On an empty data directory, create the first organization and its keys as SVC_INIT_* say, and print the keys "
+    "once; do nothing on any other.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the keys of --init as one JSON object.")
 def serve(
-    directory: Path | None, file: Path | None, print_config: bool, no_snapshot: bool, **instead: str | None
+    directory: Path | None,
+    file: Path | None,
+    print_config: bool,
+    no_snapshot: bool,
+    init: bool,
+    as_json: bool,
+    **instead: str | None,
 ) -> None:
-    """Run the service until SIGTERM, which drains and ends with status 0. SIGHUP renews its certificate."""
+    """Run the service until SIGTERM, which drains and ends with status 0.
+
+    SIGHUP reads the certificate again, and nothing else: every other setting needs a restart. A data directory without
+    data ends it with status 2, unless --init is given.
+    """
     given = {name: value for name, value in instead.items() if value is not None}
     config = msgspec.structs.replace(settings(file), **given)
     if print_config:
@@ -60,11 +81,18 @@ def serve(
         return
     if directory is None:
         raise click.UsageError("name the data directory with --data or SVC_DATA")
+    if as_json and not init:
+        raise click.UsageError("--json is for the keys of --init")
+    if not init and not has_store(directory):
+        raise NotInitializedError(directory)
     set_up_logging(config.log_format)
     world = World.real()
     upgrade_where_needed(directory, config, world, copy=not no_snapshot)
-    with opened_directory(directory, config, world, create=False) as found:
+    with opened_directory(directory, config, world, create=init) as found:
         found.store.check_pages()
+        if init:
+            initialize(found, world, config.region, as_json=as_json)
+        go_on(found, partial(claim_region, region=config.region))
         service = Service(config, world, found, directory)
         tls = partial(read_tls, config)
         _spare_the_loop()

@@ -29,6 +29,16 @@ class Unusable(Exception):  # noqa: N818  tells the state of a directory
     """The directory cannot be used; the message says what to do."""
 
 
+class NotInitializedError(Unusable):
+    """The service was started on a directory without data: the same command fails again until somebody acts."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(
+            f"{directory} holds no data of this service: create the first organization with `svc serve --init` or "
+            "`svc org create`, or name another --data"
+        )
+
+
 class Opened(NamedTuple):
     store: Store
     pepper: bytes
@@ -51,7 +61,7 @@ def open_directory(
     `codec.Corrupted`, `migrations.NewerStore`, and `migrations.OlderStore`: `upgrade.py` brings one up to date.
     """
     store_directory = directory / "store"
-    exists = (store_directory / "data.mdb").exists()
+    exists = has_store(directory)
     if not exists and not create:
         raise Unusable(_NO_DATA.format(directory))
     pepper_path = pepper_file or directory / "pepper"
@@ -78,9 +88,14 @@ def open_directory(
     return Opened(store, pepper)
 
 
+def has_store(directory: Path) -> bool:
+    """Whether a store was ever made in this data directory."""
+    return (directory / "store" / "data.mdb").exists()
+
+
 def find_pepper(directory: Path, pepper_file: Path | None) -> Path:
     """Where the pepper of a directory with a store is; nothing is changed. Raises `Unusable`."""
-    if not (directory / "store" / "data.mdb").exists():
+    if not has_store(directory):
         raise Unusable(_NO_DATA.format(directory))
     path = pepper_file or directory / "pepper"
     if not path.exists():

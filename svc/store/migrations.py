@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from svc.store.region import derive_region
 from svc.store.snapshot import Transaction
 from svc.store.tables import META
 
@@ -20,8 +21,9 @@ def _first_version(_: Transaction) -> None:
     """Version 1: the tables of the first release; nothing to convert."""
 
 
-def _second_version(_: Transaction) -> None:
+def _second_version(transaction: Transaction) -> None:
     """Version 2: the tables of 0.2.0."""
+    derive_region(transaction)
 
 
 MIGRATIONS: tuple[Migration, ...] = (_first_version, _second_version)

@@ -61,7 +61,7 @@ class Table(Generic[V]):
 
 
 META: Table[int] = Table("meta", Key("", text=True), Signed())
-"""`version`, `next_organization`."""
+"""`version`, `next_organization`, `pepper_mark`, and `region/NAME` (`region.py`)."""
 
 ORGANIZATIONS: Table[Organization] = Table("organizations", Key("I"), Record(Organization, remembered=1024))
 """organization"""

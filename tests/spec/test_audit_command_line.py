@@ -76,7 +76,7 @@ class Case(NamedTuple):
     refused: Callable[[Scene], tuple[object, ...]]
 
 
-ISSUE = ("--kind", "public", "--environment", "staging")
+ISSUE = ("--kind", "public", "--environment", "development")
 CASES: dict[str, Case] = {
     "org create": Case(lambda _: ("Shop", "--credit-usd", 2), lambda _: (" ",)),
     "org credit": Case(lambda s: (s.org, "--usd", "0.5", "--note", "sorry"), lambda _: (NOBODY, "--usd", 1)),
@@ -162,7 +162,7 @@ def test_a_record_says_what_was_asked_for_and_of_whom(scene: Scene):
     assert issued["change"] == {
         "kind": "public",
         "name": "Web",
-        "environment": "staging",
+        "environment": "development",
         "platforms": ["web"],
         "allowed_origins": ["https://shop.example"],
     }

@@ -218,13 +218,14 @@ def test_every_kind_of_key_is_issued(run: Run, kind: str, mark: str):
     """Interface 5, decisions 2.4, 10."""
     org = organization(run)
     environment = () if kind == "management" else ("--environment", "staging")
-    issued = issue(run, org, "--kind", kind, *environment)
+    origin = ("--origin", "https://shop.example") if kind == "public" else ()
+    issued = issue(run, org, "--kind", kind, *environment, *origin)
     key = issued["key"]
     assert issued["secret"].startswith(f"svc_{mark}_us_" + ("" if kind == "management" else "staging_"))
     assert (key["kind"], key.get("environment")) == (kind, None if kind == "management" else "staging")
     assert key.get("role") == ("admin" if kind == "management" else None)
     assert key.get("platforms") == (["web"] if kind == "public" else None)
-    assert key.get("allowed_origins") == ([] if kind == "public" else None)
+    assert key.get("allowed_origins") == (["https://shop.example"] if kind == "public" else None)
 
 
 def test_a_management_key_has_the_role_that_was_asked_for(run: Run):
@@ -300,8 +301,8 @@ def test_the_data_directory_comes_from_an_option_or_a_variable(
 
 
 def test_a_directory_without_data_is_refused_and_not_made(run: Run, tmp_path: Path):
-    """Decisions 10: only `org create` and `dev` make one."""
-    for command in (("org", "list"), ("key", "list", "org_x"), ("check",), ("serve",)):
+    """Decisions 10: only `org create`, `dev` and `serve --init` make one."""
+    for command in (("org", "list"), ("key", "list", "org_x"), ("check",)):
         run(*command).assert_refused(str(tmp_path / "data"))
     assert not (tmp_path / "data").exists()
 

@@ -113,6 +113,6 @@ def test_a_command_reads_the_file_of_settings_that_the_service_is_told_of(
     monkeypatch.setenv("SVC_CONFIG", str(tmp_path / "svc.toml"))
     assert issued(run, organization).startswith("svc_sk_eu_")
     monkeypatch.setenv("SVC_REGION", "us")
-    assert issued(run, organization).startswith("svc_sk_us_")
+    run("key", "issue", organization, "--kind", "management").assert_refused("'eu'", "'us'")
     monkeypatch.setenv("SVC_CONFIG", str(tmp_path / "none.toml"))
     run("org", "list").assert_refused("none.toml")

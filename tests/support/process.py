@@ -7,10 +7,11 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 PROGRAM = [sys.executable, "-c", "import svc.cli; svc.cli.main()"]
 ENVIRONMENT = {
@@ -51,6 +52,43 @@ def read_until(process: subprocess.Popen[str], word: str) -> str:
     raise AssertionError(f"it ended without {word!r}:\n{seen}")
 
 
+class Started:
+    """`svc serve` with further options, also where it prints; `with` ends it and insists on status 0."""
+
+    def __init__(self, directory: Path, *options: str, program: Sequence[str] = PROGRAM, **settings: str) -> None:
+        self.log: list[str] = []
+        with tempfile.TemporaryFile("w+") as printed:
+            self._process = subprocess.Popen(
+                [*program, "serve", "--data", str(directory), "--bind", "127.0.0.1:0", *options],
+                stdout=printed,
+                stderr=subprocess.PIPE,
+                text=True,
+                env={**ENVIRONMENT, **settings},
+            )
+            self.port = _port(self._process, self.log)
+            printed.seek(0)
+            self.printed = printed.read()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self._process.send_signal(signal.SIGTERM)
+        _, rest = self._process.communicate(timeout=30)
+        self.log += rest.splitlines(keepends=True)
+        assert kind is not None or self._process.returncode == 0, "".join(self.log)
+
+
+def _port(process: subprocess.Popen[str], log: list[str]) -> int:
+    """Where it serves, once it does; its log up to there is kept."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        log.append(line)
+        if '"serving"' in line:
+            return int(json.loads(line)["addresses"][0].rsplit(":", 1)[1])
+    raise AssertionError(f"the server did not start:\n{''.join(log)}")
+
+
 class Served:
     """A running server. `port` is where it listens; its log is kept."""
 
@@ -62,7 +100,7 @@ class Served:
             text=True,
             env={**ENVIRONMENT, **settings},
         )
-        self.port = self._wait_until_serving()
+        self.port = _port(self._process, self.log)
         self._reader = threading.Thread(target=self._read_on, daemon=True)
         self._reader.start()  # a log that nobody reads stops the server when the pipe is full
 
@@ -90,11 +128,3 @@ class Served:
     def _read_on(self) -> None:
         assert self._process.stderr is not None
         self.log.extend(self._process.stderr)
-
-    def _wait_until_serving(self) -> int:
-        assert self._process.stderr is not None
-        for line in self._process.stderr:
-            self.log.append(line)
-            if '"serving"' in line:
-                return int(json.loads(line)["addresses"][0].rsplit(":", 1)[1])
-        raise AssertionError(f"the server did not start:\n{''.join(self.log)}")

@@ -1,0 +1,181 @@
+"""`svc serve --init`: the first organization and its keys on an empty volume (docs/install.md).
+
+Everything is one transaction, and the keys are shown as its last step, before it is committed. If they cannot be shown,
+nothing is created. If the process dies in between, keys were shown that never come to exist, and the next start creates
+and shows others: so there is never an organization whose keys nobody has seen.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import msgspec
+import structlog
+
+from svc.cli.changes import go_on, recorded
+from svc.cli.keys import issued_change, read_origins
+from svc.cli.organizations import Dollars, check_name, created_change, creation
+from svc.cli.output import Refused
+from svc.config import ConfigError
+from svc.domain.credentials import Key, digest, new_key
+from svc.domain.ratelimit import DEFAULT_LIMIT_PER_S
+from svc.domain.records import Organization
+from svc.store.directory import Opened, Unusable
+from svc.store.region import claim_region
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.tables import META
+from svc.store.transactions import keys
+from svc.world import World, twenty_characters
+
+log = structlog.get_logger()
+
+DEFAULT_NAME = "default"
+_FILE_MODE = 0o600
+_NO_ORIGIN = (
+    "No public key was issued: it needs the origins of the pages that use it, and SVC_INIT_ORIGINS is not set.\n"
+    "Issue one with: svc key issue {} --kind public --environment production --origin https://shop.example"
+)
+
+
+class First(NamedTuple):
+    """What to create, read from the `SVC_INIT_*` variables."""
+
+    name: str
+    origins: tuple[str, ...]
+    credit_micros: int
+    keys_file: Path | None
+
+
+def read_first(environment: Mapping[str, str]) -> First:
+    """Raises `ConfigError`, which names the variable."""
+    file = environment.get("SVC_INIT_KEYS_FILE")
+    origins = [part.strip() for part in environment.get("SVC_INIT_ORIGINS", "").split(",") if part.strip()]
+    try:
+        name = check_name(environment.get("SVC_INIT_ORGANIZATION") or DEFAULT_NAME)
+    except Refused as error:
+        raise ConfigError(f"SVC_INIT_ORGANIZATION: {error}") from error
+    try:
+        normalised = read_origins(tuple(origins))
+    except Refused as error:
+        raise ConfigError(f"SVC_INIT_ORIGINS: {error}") from error
+    try:
+        credit = Dollars().convert(environment.get("SVC_INIT_CREDIT_USD") or "0", None, None)
+    except click.BadParameter as error:
+        raise ConfigError(f"SVC_INIT_CREDIT_USD: {error.message}") from error
+    if credit < 0:
+        raise ConfigError("SVC_INIT_CREDIT_USD: an organization does not start with a debt")
+    return First(name, normalised, credit, Path(file) if file else None)
+
+
+def initialize(found: Opened, world: World, region: str, *, as_json: bool) -> None:
+    """Create the first organization with its keys and show them, unless this store ever had an organization.
+
+    Raises `ConfigError` where a variable cannot be used and `Unusable` where the keys cannot be shown; nothing is
+    created then.
+    """
+    with found.store.read() as snapshot:
+        if not _is_empty(snapshot):
+            return
+    first = read_first(os.environ)
+
+    def job(transaction: Transaction) -> Organization | None:
+        if not _is_empty(transaction):
+            return None  # another process was faster
+        claim_region(transaction, region)
+        create = creation(world, first.name, credit=first.credit_micros, rate_limit=DEFAULT_LIMIT_PER_S)
+        change = partial(created_change, credit=first.credit_micros)
+        organization = recorded(world, create, change)(transaction)
+        made = [new_key(**fields, **_fresh(world)) for fields in _wanted(first, organization, region)]
+        for key, secret in made:
+            issue = partial(keys.issue_key, key=key, digest=digest(found.pepper, secret))
+            recorded(world, issue, issued_change)(transaction)
+        _show(organization, made, first.keys_file, as_json=as_json)
+        return organization
+
+    organization = go_on(found, job)
+    if organization is not None:
+        log.info("the first organization was created", organization=organization.id, name=organization.name)
+
+
+def _is_empty(snapshot: Snapshot) -> bool:
+    return not snapshot.has(META, "next_organization")
+
+
+def _fresh(world: World) -> dict[str, Any]:
+    return {
+        "key_id": "key_" + twenty_characters(world.entropy),
+        "entropy": world.entropy(32),
+        "now_ms": world.now_ms(),
+    }
+
+
+def _wanted(first: First, organization: Organization, region: str) -> list[dict[str, Any]]:
+    """Fields of `new_key` for each key; a public one only where its origins are known (decisions 2.7)."""
+    common: dict[str, Any] = {"organization": organization.number, "region": region}
+    production = {**common, "environment": "production"}
+    wanted = [
+        {**common, "kind": "management", "role": "admin", "name": "management", "environment": None},
+        {**production, "kind": "secret", "name": "production secret"},
+    ]
+    if first.origins:
+        web = {"platforms": ("web",), "allowed_origins": first.origins}
+        wanted.append({**production, "kind": "public", "name": "production public", **web})
+    return wanted
+
+
+def _show(organization: Organization, made: list[tuple[Key, str]], file: Path | None, *, as_json: bool) -> None:
+    """Into the file where one is named, else on standard output. Raises `Unusable`."""
+    shown: dict[str, Any] = {
+        "organization_id": organization.id,
+        "name": organization.name,
+        "keys": [_row(key, secret) for key, secret in made],
+    }
+    try:
+        if file is not None:
+            _write(file, msgspec.json.format(msgspec.json.encode(shown)) + b"\n")
+            return
+        click.echo(msgspec.json.encode(shown).decode() if as_json else _text(organization, made))  # flushes
+    except OSError as error:
+        where = "standard output" if file is None else str(file)
+        raise Unusable(f"the first keys cannot be written to {where}: {error.strerror}; nothing was created") from error
+
+
+def _row(key: Key, secret: str) -> dict[str, Any]:
+    return {
+        "id": key.id,
+        "kind": key.kind,
+        "environment": key.environment,
+        "role": key.role,
+        "allowed_origins": key.allowed_origins,
+        "secret": secret,
+    }
+
+
+def _text(organization: Organization, made: list[tuple[Key, str]]) -> str:
+    lines = [f"Organization {organization.name!r}: {organization.id}. Its keys, shown this once:", ""]
+    lines += [f"  {key.kind:<10}  {secret}  {', '.join(key.allowed_origins)}".rstrip() for key, secret in made]
+    if not any(key.kind == "public" for key, _ in made):
+        lines += ["", _NO_ORIGIN.format(organization.id)]
+    return "\n".join(lines) + "\n"
+
+
+def _write(file: Path, content: bytes) -> None:
+    """Whole and on disk under its name, readable for its owner only; one of an interrupted start is replaced."""
+    partial_file = file.with_name(file.name + ".partial")
+    partial_file.unlink(missing_ok=True)
+    descriptor = os.open(partial_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _FILE_MODE)
+    with os.fdopen(descriptor, "wb") as opened:
+        opened.write(content)
+        opened.flush()
+        os.fsync(opened.fileno())
+    partial_file.replace(file)
+    folder = os.open(file.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,299 @@
+"""Decisions 2.7, 2.11 and 10: the first start of a service, with and without `--init`, and its settings."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+
+from svc.config import Config, ConfigError, load
+from svc.store.migrations import MIGRATIONS
+from svc.store.reading import read_only
+from svc.store.region import region_of
+from svc.store.store import Store
+from svc.store.tables import KEYS, META
+from svc.store.upgrade import upgrade
+from svc.world import World
+from tests.spec.commands import Run
+from tests.store.release import RELEASED, unpack
+from tests.support.live import ORIGIN, report
+from tests.support.process import ENVIRONMENT, PROGRAM, Started, run_json
+from tests.support.process import run as run_program
+
+SERVICE_LINKS = {
+    "SVC_SERVICE_HOST": "10.0.0.7",
+    "SVC_SERVICE_PORT": "80",
+    "SVC_SERVICE_PORT_HTTP": "80",
+    "SVC_SERVICE_PORT_HTTP_METRICS": "9464",
+    "SVC_PORT": "tcp://10.0.0.7:80",
+    "SVC_PORT_80_TCP": "tcp://10.0.0.7:80",
+    "SVC_PORT_80_TCP_PROTO": "tcp",
+    "SVC_PORT_80_TCP_PORT": "80",
+    "SVC_PORT_80_TCP_ADDR": "10.0.0.7",
+    "SVC_PORT_5353_UDP_ADDR": "10.0.0.7",
+    "SVC_PORT_9_SCTP": "sctp://10.0.0.7:9",
+}
+"""What Kubernetes sets in every container beside a Service named `svc`."""
+
+
+# Settings from the environment
+
+
+def test_what_an_orchestrator_sets_for_a_service_named_svc_is_ignored():
+    """Decisions 10."""
+    assert load(None, SERVICE_LINKS) == Config()
+    assert load(None, {**SERVICE_LINKS, "SVC_REGION": "eu"}).region == "eu"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "SVC_PORTS", "SVC_PORT_TCP", "SVC_PORT_80", "SVC_PORT_80_HTTP", "SVC_PORT_80_TCP_HOST", "SVC_SERVICE",
+        "SVC_SERVICE_HOSTS", "SVC_SERVICE_HOST_X", "SVC_SERVICE_PORTS", "SVC_BIND_PORT", "SVC_METRICS_PORT", "SVC_INIT",
+        "SVC_INIT_ORIGIN", "SVC_INIT_KEYS", "SVC_port",
+    ],
+)  # fmt: skip
+def test_a_near_miss_of_a_setting_is_still_refused(name: str):
+    """Decisions 10: an unknown setting is refused at start."""
+    with pytest.raises(ConfigError, match=f"unknown setting in the environment: {name.upper()};"):
+        load(None, {name: "1"})
+
+
+def test_no_setting_has_a_name_that_an_orchestrator_makes():
+    assert not [name for name in Config.__struct_fields__ if name.startswith(("port", "service_", "init_"))]
+
+
+def test_a_command_beside_a_service_named_svc_runs(run: Run, monkeypatch: pytest.MonkeyPatch):
+    for name, text in SERVICE_LINKS.items():
+        monkeypatch.setenv(name, text)
+    assert run("org", "create", "Shop").status == 0
+    assert run("serve", "--print-config").status == 0
+    assert run("data", "status").status == 0
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "line"),
+    [
+        ("SVC_MAP_GIB", "many", "map_gib = 'many'"),
+        ("SVC_TRUSTED_PROXIES", "10.0.0.0/99", "trusted_proxies = ['10.0.0.0/99']"),
+        ("SVC_ATTESTATION_DIGESTS", "ab", "attestation_digests = ['ab']"),
+        ("SVC_WEBHOOK_ALLOW_NETWORKS", "0.0.0.0/0", "webhook_allow_networks = ['0.0.0.0/0']"),
+        ("SVC_WEBHOOK_CA_FILE", "/none.pem", "webhook_ca_file = '/none.pem'"),
+    ],
+)
+def test_a_value_that_cannot_be_is_named_as_it_was_given(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, text: str, line: str
+):
+    """Decisions 10: the variable of the environment, or the setting and its file; in every command."""
+    setting = variable.removeprefix("SVC_").lower()
+    file = tmp_path / "svc.toml"
+    file.write_text(line + "\n")
+    for command in (("serve", "--print-config"), ("org", "list")):
+        monkeypatch.setenv("SVC_CONFIG", str(file))
+        run(*command).assert_refused(f"svc: {setting} in {file}")
+        monkeypatch.delenv("SVC_CONFIG")
+        monkeypatch.setenv(variable, text)
+        run(*command).assert_refused(f"svc: {variable}")
+        monkeypatch.delenv(variable)
+
+
+# An empty volume
+
+
+def test_serving_an_empty_directory_ends_with_one_line_and_a_status_that_no_supervisor_tries_again(
+    run: Run, tmp_path: Path
+):
+    """Decisions 10; the unit of `ops/` stops at status 2."""
+    ran = run("serve", "--data", tmp_path / "data")
+    assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert "--init" in ran.err
+    assert "svc org create" in ran.err
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.slow
+def test_init_creates_an_organization_whose_keys_work_and_shows_them_once(tmp_path: Path):
+    """Decisions 2.7, 10: management, secret, and public for the origins that are given; the log has none of them."""
+    variables = {
+        "SVC_INIT_ORGANIZATION": "Shop",
+        "SVC_INIT_ORIGINS": f"{ORIGIN}, https://*.shop.example",
+        "SVC_INIT_CREDIT_USD": "2.5",
+        **SERVICE_LINKS,
+    }
+    with Started(tmp_path / "data", "--init", "--json", **variables) as first:
+        shown = json.loads(first.printed)
+        keys = {key["kind"]: key for key in shown["keys"]}
+        assert set(keys) == {"management", "secret", "public"}
+        assert (keys["management"]["role"], keys["management"]["environment"]) == ("admin", None)
+        assert keys["secret"]["environment"] == keys["public"]["environment"] == "production"
+        assert keys["public"]["allowed_origins"] == [ORIGIN, "https://*.shop.example"]
+        api = f"http://127.0.0.1:{first.port}/api/v1"
+        answer = httpx.post(
+            f"{api}/identify",
+            json={"sdk": {"platform": "web"}, "signals": report()},
+            headers={"x-api-key": keys["public"]["secret"], "origin": ORIGIN},
+        )
+        assert answer.status_code == 200, answer.text
+        event = httpx.get(
+            f"{api}/events/{answer.json()['request_id']}", headers={"x-api-key": keys["secret"]["secret"]}
+        )
+        assert event.status_code == 200
+        managed = httpx.get(
+            f"{api}/management/organizations/{shown['organization_id']}/sdk-keys",
+            headers={"x-api-key": keys["management"]["secret"]},
+        )
+        assert {key["id"] for key in managed.json()["keys"]} == {keys["public"]["id"], keys["secret"]["id"]}
+    log = "".join(first.log)
+    assert "the first organization was created" in log
+    assert not [key for key in shown["keys"] if key["secret"] in log]
+    with Started(tmp_path / "data", "--init", "--json", **variables) as again:
+        pass
+    assert again.printed == ""
+    data = ("--data", str(tmp_path / "data"))
+    (organization,) = run_json("org", "list", *data)["organizations"]
+    assert (organization["name"], organization["organization_id"]) == ("Shop", shown["organization_id"])
+    assert 0 < organization["balance_micros"] <= 2_500_000
+    records = run_json("audit", *data)["records"]
+    assert sorted(record["subject"] for record in records) == sorted(
+        [shown["organization_id"], *(key["id"] for key in shown["keys"])]
+    )
+    run_program("check", *data)
+
+
+@pytest.mark.slow
+def test_init_without_origins_issues_no_public_key_and_says_so(tmp_path: Path):
+    """Decisions 2.7."""
+    with Started(tmp_path / "data", "--init") as started:
+        pass
+    assert "svc_mk_us_" in started.printed
+    assert "svc_sk_us_production_" in started.printed
+    assert "svc_pk_" not in started.printed
+    assert "SVC_INIT_ORIGINS" in started.printed
+
+
+def refused(directory: Path, *options: str, stdout: Any = subprocess.PIPE, **variables: str) -> str:
+    command = [*PROGRAM, "serve", "--data", str(directory), "--bind", "127.0.0.1:0", "--init", *options]
+    environment = {**ENVIRONMENT, **variables}
+    done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, env=environment, check=False)
+    assert done.returncode == 1, done.stderr
+    assert done.stderr.count("\n") == 1
+    return done.stderr
+
+
+def organizations(directory: Path) -> list[Any]:
+    return run_json("org", "list", "--data", str(directory))["organizations"]
+
+
+@pytest.mark.slow
+def test_an_organization_whose_keys_cannot_be_shown_is_not_created(tmp_path: Path):
+    """Whoever reads the output has gone, or the file cannot be written: the next start creates another one."""
+    data, keys_file = tmp_path / "data", tmp_path / "folder" / "keys.json"
+    ours, theirs = os.pipe()
+    os.close(ours)
+    try:
+        assert "standard output" in refused(data, stdout=theirs)
+    finally:
+        os.close(theirs)
+    assert organizations(data) == []
+    assert "nothing was created" in refused(data, SVC_INIT_KEYS_FILE=str(keys_file))
+    assert organizations(data) == []
+    keys_file.parent.mkdir()
+    keys_file.write_text("of a start that was interrupted")
+    with Started(data, "--init", SVC_INIT_KEYS_FILE=str(keys_file)) as started:
+        pass
+    assert started.printed == ""
+    shown = json.loads(keys_file.read_text())
+    assert keys_file.stat().st_mode & 0o777 == 0o600
+    assert [one["organization_id"] for one in organizations(data)] == [shown["organization_id"]]
+    assert [path.name for path in keys_file.parent.iterdir()] == ["keys.json"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [
+        ("SVC_INIT_ORIGINS", "shop.example"),
+        ("SVC_INIT_CREDIT_USD", "much"),
+        ("SVC_INIT_CREDIT_USD", "-1"),
+        ("SVC_INIT_ORGANIZATION", "x" * 201),
+    ],
+)
+def test_an_init_variable_that_cannot_be_used_creates_nothing(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, text: str
+):
+    monkeypatch.setenv(variable, text)
+    run("serve", "--data", tmp_path / "data", "--init").assert_refused(variable)
+    monkeypatch.delenv(variable)
+    assert run("org", "list", "--data", tmp_path / "data", "--json").json == {"organizations": []}
+
+
+def test_the_option_json_is_for_init(run: Run):
+    run("serve", "--json").assert_usage()
+
+
+# Regions
+
+
+def test_a_store_of_another_region_is_refused_at_start_and_before_a_key_is_issued(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+):
+    """Decisions 2.11: it would refuse every key. A store without an active key takes another region."""
+    org = run("org", "create", "Shop", "--json").json["organization_id"]
+    issue = ("key", "issue", org, "--kind", "secret", "--environment", "production")
+    key = run(*issue, "--json").json["key"]
+    monkeypatch.setenv("SVC_REGION", "eu")
+    for command in (("serve",), ("serve", "--init"), issue):
+        run(*command).assert_refused("'us'", "'eu'", "SVC_REGION=us")
+    assert len(run("key", "list", org, "--json").json["keys"]) == 1
+    run("key", "revoke", key["id"])
+    assert run(*issue, "--json").json["key"]["region"] == "eu"
+    monkeypatch.setenv("SVC_REGION", "us")
+    run("serve").assert_refused("'eu'", "'us'", "SVC_REGION=eu")
+
+
+@pytest.mark.parametrize(("second", "kept"), [("us", "us"), ("eu", None)])
+def test_an_upgrade_takes_the_region_of_the_keys_if_all_have_one(tmp_path: Path, second: str, kept: str | None):
+    directory, _ = unpack(RELEASED / "0.1.0.tar.xz", tmp_path)
+    world = World.real()
+    if second == "eu":
+        change_region_of_one_key(directory / "store", second)
+    upgrade(directory, world.run_sync, map_bytes=64 << 20, program="9.9", now_ms=world.now_ms)
+    with read_only(directory / "store", live=True) as store, store.read() as snapshot:
+        assert snapshot.get(META, "version") == len(MIGRATIONS)
+        assert region_of(snapshot) == kept
+
+
+def change_region_of_one_key(path: Path, region: str) -> None:
+    """In the store as the first release left it, which this program opens with the first migration alone."""
+    store = Store.open(path, World.real().run_sync, map_bytes=64 << 20, migrations=MIGRATIONS[:1])
+    try:
+
+        def change(transaction: Any) -> None:
+            key, value = next(row for row in transaction.scan(KEYS) if row[1].status == "active")
+            transaction.put(KEYS, key, msgspec.structs.replace(value, region=region))
+
+        (outcome,) = store.write_now([change])
+        assert outcome is None
+    finally:
+        store.close()
+
+
+# Keys that would admit nobody
+
+
+@pytest.mark.parametrize("environment", ["production", "staging"])
+def test_a_public_key_that_admits_nobody_is_refused(run: Run, environment: str):
+    """Decisions 2.7: neither an origin nor a native platform."""
+    org = run("org", "create", "Shop", "--json").json["organization_id"]
+    issue = ("key", "issue", org, "--kind", "public", "--environment")
+    for platforms in ((), ("--platform", "web")):
+        run(*issue, environment, *platforms).assert_refused("--origin", "--platform")
+    assert run("key", "list", org, "--json").json == {"keys": []}
+    for options in (("--platform", "ios"), ("--platform", "web", "--origin", ORIGIN)):
+        assert run(*issue, environment, *options).status == 0
+    assert run(*issue, "development").status == 0

@@ -1,7 +1,9 @@
-# Two commands need only Python 3.11, git and make:
+# Two commands need only Python 3.11 or later, git and make:
 #   make run    set up, start the development service, show the main job on a real report
 #   make test   set up, run every test
+# PYTHON=python3.13 takes another Python than `python3.11`.
 
+SHELL := /bin/bash
 PYTHON ?= python3.11
 BIN := .venv/bin
 
@@ -16,10 +18,14 @@ test: venv
 venv: .venv/ready
 
 .venv/ready: requirements.lock pyproject.toml
-	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-	touch $@
+	@echo "Setting up .venv with $(PYTHON), once; it takes from half a minute to some minutes."
+	@$(PYTHON) -m venv .venv
+	@echo "Installing the $$(grep -c == requirements.lock) libraries of requirements.lock, one dot for each:"
+	@set -o pipefail; $(BIN)/pip install --disable-pip-version-check --require-hashes -r requirements.lock | awk \
+	  '/^Collecting / {printf "."; fflush()} /^Installing / {printf " unpacking"; fflush()} END {print ""}'
+	@echo "Installing svc from this checkout."
+	@PYTHONWARNINGS=ignore $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
 
 # What must be green before a commit.
 check: venv
@@ -65,17 +71,21 @@ detection: venv
 mutation: venv
 	$(BIN)/python -m bench.mutation $(or $(TARGET),outbox) --sample $(or $(SAMPLE),0) --seed $(or $(SEED),1) --jobs $(or $(JOBS),2)
 
-# dist/svc-VERSION-py3-none-any.whl, built with what is in .venv and without the network.
+# dist/svc_visitor_id-VERSION-py3-none-any.whl, built with what is in .venv and without the network.
 wheel: venv
 	rm -rf build
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -w dist .
 
-# Raise the pinned versions within the bounds of pyproject.toml: those of development, and of these the ones that run.
+# Raise the pinned versions within the bounds of pyproject.toml: those of development, of these the ones that run, and the
+# tools that build the image.
 lock: venv
 	$(BIN)/pip-compile --quiet --upgrade --extra dev --generate-hashes --allow-unsafe --strip-extras \
 	  --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-annotate -o requirements.lock pyproject.toml
 	$(BIN)/pip-compile --quiet -c requirements.lock --generate-hashes --allow-unsafe --strip-extras \
 	  --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-annotate -o ops/requirements.lock pyproject.toml
+	$(BIN)/pip-compile --quiet -c requirements.lock --only-build-deps --all-build-deps --generate-hashes --allow-unsafe \
+	  --strip-extras --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-annotate \
+	  -o ops/build.lock pyproject.toml
 
 clean:
 	rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -17,7 +17,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from svc.cli import program
-from svc.config import Config
+from svc.config import NOT_SETTINGS, SERVICE_LINK, Config
 from svc.service import DRAIN_MARGIN_S
 
 ROOT = Path(__file__).parents[1]
@@ -87,22 +87,24 @@ def instructions() -> list[tuple[str, str]]:
 
 
 def test_the_container_runs_as_nobody_special_and_keeps_its_data_in_a_volume():
-    lines = dict(instructions())
+    lines = dict(instructions())  # of an instruction that stands in both stages, the last
     assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", lines["USER"])
     names = [name for name, _ in instructions()]
     assert names.index("USER") > max(index for index, name in enumerate(names) if name in ("RUN", "COPY"))
     assert lines["VOLUME"] == "/data"
-    assert "SVC_DATA=/data" in lines["ENV"]
+    assert "SVC_DATA=/data" in lines["ENV"].split()
     assert f"install -d -o svc -g svc -m 0700 {lines['VOLUME']}" in CONTAINERFILE.read_text()
 
 
 def test_the_container_is_made_of_a_short_name_and_of_files_that_are_there():
-    lines = dict(instructions())
-    assert re.fullmatch(r"[a-z]+:[a-z0-9.-]+", lines["FROM"])
-    *sources, _ = lines["COPY"].split()
-    for source in sources:
-        assert source.startswith("dist/") or (ROOT / source).is_file(), source
-    assert "wheel:" in (ROOT / "Makefile").read_text()
+    base = dict(instructions())["ARG"].removeprefix("BASE=")
+    assert re.fullmatch(r"[a-z]+:[a-z0-9.-]+", base)
+    stages = [rest for name, rest in instructions() if name == "FROM"]
+    assert stages == ["${BASE} AS build", "${BASE}"]
+    for name, rest in instructions():
+        if name == "COPY" and "--from=build" not in rest:
+            assert all((ROOT / source).exists() for source in rest.split()[:-1]), rest
+    assert base in GUIDE.read_text()
 
 
 def test_the_container_asks_whether_the_service_is_ready_where_it_listens():
@@ -149,7 +151,9 @@ def test_the_guide_names_files_and_commands_that_are_there():
     for link in re.findall(r"\]\(([\w./-]+)\)", text):
         assert (GUIDE.parent / link).exists(), link
     for setting in re.findall(r"\bSVC_([A-Z_]+)\b", text):
-        assert setting.lower() in Config.__struct_fields__ or setting in ("DATA", "CONFIG"), setting
+        variable = f"SVC_{setting}"
+        known = setting.lower() in Config.__struct_fields__ or variable in NOT_SETTINGS
+        assert known or SERVICE_LINK.fullmatch(variable) or variable in ("SVC_INIT_", "SVC_DOMAIN"), setting
     commands = {*re.findall(r"\bsvc (serve|org|key|backup|restore|check|dev)\b", text)}
     assert commands <= set(program.commands)
     assert {"serve", "org", "key", "backup", "restore"} <= commands

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import email
 import gzip
 import os
 import shutil
@@ -17,6 +18,7 @@ from pathlib import Path
 import pytest
 
 import svc
+from tests.test_deployment import copied
 
 pytestmark = pytest.mark.slow
 
@@ -26,12 +28,12 @@ PAGE = "svc/http/page"
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built as `make wheel` builds it, from a copy without what was built before."""
+    """Built as the image builds it, from those files alone that `.dockerignore` and the steps of the image let in."""
     folder = tmp_path_factory.mktemp("wheel")
     sources = folder / "sources"
-    shutil.copytree(ROOT / "svc", sources / "svc", ignore=shutil.ignore_patterns("__pycache__", "swagger-ui*"))
-    for name in ("pyproject.toml", "setup.py", "README.md"):
-        shutil.copy(ROOT / name, sources)
+    for name in copied():
+        (sources / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, sources / name)
     build = ["wheel", "--no-deps", "--no-build-isolation", "--no-index", "-w", str(folder), str(sources)]
     pip(*build)
     (made,) = folder.glob("*.whl")
@@ -75,8 +77,15 @@ def test_the_wheel_holds_what_the_program_reads_and_nothing_beside_it(wheel: Pat
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert sources <= names
-    assert {name.partition("/")[0] for name in names} == {"svc", f"svc-{svc.__version__}.dist-info"}
+    information = f"{svc.DISTRIBUTION.replace('-', '_')}-{svc.__version__}.dist-info"
+    assert {name.partition("/")[0] for name in names} == {"svc", information}
     assert len(bundle) > 100_000
+    with zipfile.ZipFile(wheel) as archive:
+        licence = archive.read(f"{information}/licenses/LICENSE")
+        metadata = email.message_from_bytes(archive.read(f"{information}/METADATA"))
+    assert licence == (ROOT / "LICENSE").read_bytes()
+    assert (metadata["Name"], metadata["License-Expression"]) == (svc.DISTRIBUTION, "Apache-2.0")
+    assert metadata.get_all("Author") is metadata.get_all("Project-URL") is None
 
 
 def test_the_installed_program_is_not_the_checkout(program: Path, tmp_path: Path):
@@ -85,7 +94,7 @@ def test_the_installed_program_is_not_the_checkout(program: Path, tmp_path: Path
     where = subprocess.run([python, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     assert Path(where.strip()).is_relative_to(program.parents[1])
     told = subprocess.run([program, "--version"], capture_output=True, text=True, check=True, env=environment()).stdout
-    assert told == f"svc, version {svc.__version__}\n"
+    assert told == f"svc, version {svc.__version__} ({svc.DISTRIBUTION})\n"
 
 
 def test_the_installed_program_goes_from_nothing_to_answers_and_a_page(program: Path, tmp_path: Path):

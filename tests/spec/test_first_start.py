@@ -12,7 +12,9 @@ import httpx
 import msgspec
 import pytest
 
+from svc.cli.initialize import initialize
 from svc.config import Config, ConfigError, load
+from svc.store.directory import open_directory
 from svc.store.migrations import MIGRATIONS
 from svc.store.reading import read_only
 from svc.store.region import region_of
@@ -23,8 +25,7 @@ from svc.world import World
 from tests.spec.commands import Run
 from tests.store.release import RELEASED, unpack
 from tests.support.live import ORIGIN, report
-from tests.support.process import ENVIRONMENT, PROGRAM, Started, run_json
-from tests.support.process import run as run_program
+from tests.support.process import ENVIRONMENT, PROGRAM, Started
 
 SERVICE_LINKS = {
     "SVC_SERVICE_HOST": "10.0.0.7",
@@ -118,7 +119,7 @@ def test_serving_an_empty_directory_ends_with_one_line_and_a_status_that_no_supe
 
 
 @pytest.mark.slow
-def test_init_creates_an_organization_whose_keys_work_and_shows_them_once(tmp_path: Path):
+def test_init_creates_an_organization_whose_keys_work_and_shows_them_once(run: Run, tmp_path: Path):
     """Decisions 2.7, 10: management, secret, and public for the origins that are given; the log has none of them."""
     variables = {
         "SVC_INIT_ORGANIZATION": "Shop",
@@ -155,54 +156,56 @@ def test_init_creates_an_organization_whose_keys_work_and_shows_them_once(tmp_pa
     with Started(tmp_path / "data", "--init", "--json", **variables) as again:
         pass
     assert again.printed == ""
-    data = ("--data", str(tmp_path / "data"))
-    (organization,) = run_json("org", "list", *data)["organizations"]
+    (organization,) = organizations(run, tmp_path / "data")
     assert (organization["name"], organization["organization_id"]) == ("Shop", shown["organization_id"])
     assert 0 < organization["balance_micros"] <= 2_500_000
-    records = run_json("audit", *data)["records"]
+    records = run("audit", "--data", tmp_path / "data", "--json").json["records"]
     assert sorted(record["subject"] for record in records) == sorted(
         [shown["organization_id"], *(key["id"] for key in shown["keys"])]
     )
-    run_program("check", *data)
+    assert run("check", "--data", tmp_path / "data").status == 0
+
+
+def organizations(run: Run, directory: Path) -> list[Any]:
+    return run("org", "list", "--data", directory, "--json").json["organizations"]
+
+
+def test_init_without_origins_issues_no_public_key_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """Decisions 2.7. A second call does nothing."""
+    world = World.real()
+    found = open_directory(tmp_path / "data", world.run_sync, world.entropy)
+    try:
+        initialize(found, world, "us", as_json=False)
+        printed = capsys.readouterr().out
+        initialize(found, world, "us", as_json=False)
+    finally:
+        found.store.close()
+    assert "svc_mk_us_" in printed
+    assert "svc_sk_us_production_" in printed
+    assert "svc_pk_" not in printed
+    assert "SVC_INIT_ORIGINS" in printed
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.slow
-def test_init_without_origins_issues_no_public_key_and_says_so(tmp_path: Path):
-    """Decisions 2.7."""
-    with Started(tmp_path / "data", "--init") as started:
-        pass
-    assert "svc_mk_us_" in started.printed
-    assert "svc_sk_us_production_" in started.printed
-    assert "svc_pk_" not in started.printed
-    assert "SVC_INIT_ORIGINS" in started.printed
-
-
-def refused(directory: Path, *options: str, stdout: Any = subprocess.PIPE, **variables: str) -> str:
-    command = [*PROGRAM, "serve", "--data", str(directory), "--bind", "127.0.0.1:0", "--init", *options]
-    environment = {**ENVIRONMENT, **variables}
-    done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, env=environment, check=False)
-    assert done.returncode == 1, done.stderr
-    assert done.stderr.count("\n") == 1
-    return done.stderr
-
-
-def organizations(directory: Path) -> list[Any]:
-    return run_json("org", "list", "--data", str(directory))["organizations"]
-
-
-@pytest.mark.slow
-def test_an_organization_whose_keys_cannot_be_shown_is_not_created(tmp_path: Path):
+def test_an_organization_whose_keys_cannot_be_shown_is_not_created(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     """Whoever reads the output has gone, or the file cannot be written: the next start creates another one."""
     data, keys_file = tmp_path / "data", tmp_path / "folder" / "keys.json"
     ours, theirs = os.pipe()
     os.close(ours)
+    command = [*PROGRAM, "serve", "--data", str(data), "--bind", "127.0.0.1:0", "--init"]
     try:
-        assert "standard output" in refused(data, stdout=theirs)
+        done = subprocess.run(command, stdout=theirs, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, check=False)
     finally:
         os.close(theirs)
-    assert organizations(data) == []
-    assert "nothing was created" in refused(data, SVC_INIT_KEYS_FILE=str(keys_file))
-    assert organizations(data) == []
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    assert "standard output" in done.stderr
+    assert organizations(run, data) == []
+    monkeypatch.setenv("SVC_INIT_KEYS_FILE", str(keys_file))
+    run("serve", "--data", data, "--init").assert_refused(str(keys_file), "nothing was created")
+    assert organizations(run, data) == []
     keys_file.parent.mkdir()
     keys_file.write_text("of a start that was interrupted")
     with Started(data, "--init", SVC_INIT_KEYS_FILE=str(keys_file)) as started:
@@ -210,7 +213,7 @@ def test_an_organization_whose_keys_cannot_be_shown_is_not_created(tmp_path: Pat
     assert started.printed == ""
     shown = json.loads(keys_file.read_text())
     assert keys_file.stat().st_mode & 0o777 == 0o600
-    assert [one["organization_id"] for one in organizations(data)] == [shown["organization_id"]]
+    assert [one["organization_id"] for one in organizations(run, data)] == [shown["organization_id"]]
     assert [path.name for path in keys_file.parent.iterdir()] == ["keys.json"]
 
 

@@ -22,7 +22,7 @@ venv: .venv/ready
 	@$(PYTHON) -m venv .venv
 	@echo "Installing the $$(grep -c == requirements.lock) libraries of requirements.lock, one dot for each:"
 	@set -o pipefail; PYTHONUNBUFFERED=1 $(BIN)/pip install --disable-pip-version-check --require-hashes -r requirements.lock \
-	  | while read -r word _; do case $$word in Collecting) printf .;; Installing) printf ' unpacking';; esac; done
+	  | while read -r word _; do case $$word in Collecting|Processing) printf .;; Installing) printf ' unpacking';; esac; done
 	@echo
 	@echo "Installing svc from this checkout."
 	@PYTHONWARNINGS=ignore $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .

@@ -20,7 +20,7 @@ venv: .venv/ready
 .venv/ready: requirements.lock pyproject.toml
 	@echo "Setting up .venv with $(PYTHON), once; it takes from half a minute to some minutes."
 	@$(PYTHON) -m venv .venv
-	@echo "Installing the $$(grep -c == requirements.lock) libraries of requirements.lock, one dot for each:"
+	@echo "Installing the $$(grep -c == requirements.lock) libraries of requirements.lock; a dot is a download:"
 	@set -o pipefail; PYTHONUNBUFFERED=1 $(BIN)/pip install --disable-pip-version-check --require-hashes -r requirements.lock \
 	  | while read -r word _; do case $$word in Collecting|Processing) printf .;; Installing) printf ' unpacking';; esac; done
 	@echo

@@ -5,6 +5,9 @@ step of a body's way is what everybody else has waited for it. Each body is sent
 counts: what the machine does meanwhile is not the body's doing. `all` is the CPU of the whole process, the thread that
 writes included, with what the client took; `answers` are the statuses.
 
+The last section fills the scorer's mailbox with large reports. `gap` is the longest time in which a task that is always
+ready to run got no turn.
+
     python -m bench.bodies [--only gzip] [--data ../shared/data/json]
 """
 
@@ -23,15 +26,22 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import msgspec
 import trio
 
-from bench.detection.hostile import reports
+from bench.detection.hostile import USER_AGENT, reports
+from svc.actors.mailbox import Reply
+from svc.actors.messages import Answer, Identify
 from svc.cli.keys import issue_key
 from svc.cli.logs import set_up_logging
 from svc.cli.organizations import create_organization
 from svc.config import Config
+from svc.domain.credentials import Key
+from svc.domain.identification import Submission
+from svc.domain.model import RequestFacts
+from svc.domain.report import fingerprintjs
 from svc.http.body import MAX_BODY_BYTES
 from svc.service import Service, listen, opened_directory
 from svc.world import World
@@ -184,14 +194,73 @@ def hostile_reports() -> Iterator[Body]:
             yield Body(name, content)
 
 
+# Many at once
+
+CROWD = 64
+"""Reports at once: the scorer's mailbox by default."""
+REPORT_BYTES = 580_000
+"""Such a report compresses to about 63 kB, so that anybody can send many of them at once."""
+
+
+def crowds() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Large reports inside every limit: for one adapter, and for all of them together."""
+    texts = ["Android Windows Mozilla/5.0"] * 19_000
+    keys = {f"key{number:05}": "Android Windows"[: REPORT_BYTES // 19_000 - 12] for number in range(19_000)}
+    part = {f"key{number:04}": "Android Windows Mozilla/5.0" for number in range(1_000)}
+    components = {name: {"value": part, "duration": 1} for name in sorted(fingerprintjs.KNOWN)[:5]}
+    thumbmark = {"hardware": {"videocard": part}, "math": part, "fonts": part, "plugins": part}
+    device = {"navigator": part, "webGL": part, "canvas": part}
+    yield "plain: a list of texts", {"userAgent": USER_AGENT, "fonts": texts}
+    yield "plain: an object", {"userAgent": USER_AGENT, "forcedColors": keys}
+    yield "native: an object", {"platform": "android", "device": {"model": "x"}, "simulator": keys}
+    yield (
+        "all collectors",
+        {
+            "userAgent": USER_AGENT,
+            "components": components,
+            "botd": {"windowExternal": {"value": part, "state": 0}, "process": {"value": part, "state": 0}},
+            "thumbmark": thumbmark,
+            "fpscanner": device,
+            "webgl": part,
+            "math": part,
+        },
+    )
+
+
 # The measuring
+
+
+class Heart:
+    """A task that is always ready to run: how long it had to wait for its turn, in milliseconds."""
+
+    def __init__(self) -> None:
+        self.longest_ms = 0.0
+
+    async def beat(self) -> None:
+        """Until cancelled."""
+        before = time.perf_counter()
+        while True:
+            await trio.lowlevel.checkpoint()
+            now = time.perf_counter()
+            self.longest_ms = max(self.longest_ms, 1e3 * (now - before))
+            before = now
+
+
+class CrowdRow(NamedTuple):
+    name: str
+    size: int
+    step_ms: float
+    gap_ms: float
+    all_ms: float
 
 
 class Bench:
     """One service, one client."""
 
-    def __init__(self, port: int, api_key: str, steps: Steps) -> None:
+    def __init__(self, service: Service, port: int, key: Key, api_key: str, steps: Steps) -> None:
+        self._service = service
         self._port = port
+        self._organization, self._key_id = key.organization, key.id
         self._key = api_key
         self._steps = steps
 
@@ -206,6 +275,51 @@ class Bench:
             whole.append(1e3 * (time.process_time() - before))
             longest.append(self._steps.longest_ms)
         return Row(body.name, min(longest), min(whole), " ".join(sorted(set(answers))))
+
+    async def crowd(self, name: str, signals: dict[str, Any]) -> CrowdRow:
+        """The row of so many of these reports, handed to the pipeline at once."""
+        text = msgspec.json.encode(signals)
+        rows = [await self._crowd(signals, text) for _ in range(TIMES)]
+        step, gap, in_all = (min(figures) for figures in zip(*rows, strict=True))
+        return CrowdRow(name, len(text), step, gap, in_all)
+
+    async def _crowd(self, signals: dict[str, Any], text: bytes) -> tuple[float, float, float]:
+        replies: list[Reply[Answer]] = []
+        heart = Heart()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(heart.beat)
+            await trio.sleep(0.05)
+            self._steps.longest_ms = heart.longest_ms = 0.0
+            began = time.perf_counter()
+            for _ in range(CROWD):
+                replies.append(Reply())
+                self._service.pipeline.admission.offer(Identify(self._submission(signals, text), 0, replies[-1]))
+            for reply in replies:
+                await reply.wait()
+            in_all = 1e3 * (time.perf_counter() - began)
+            nursery.cancel_scope.cancel()
+        return self._steps.longest_ms, heart.longest_ms, in_all
+
+    def _submission(self, signals: dict[str, Any], text: bytes) -> Submission:
+        world = self._service.services.world
+        now_ms = world.now_ms()
+        return Submission(
+            request_id=world.request_id(now_ms),
+            spare_visitor_id="A" * 20,
+            at_ms=now_ms,
+            organization=self._organization,
+            key_id=self._key_id,
+            touched_key=None,
+            environment="development",
+            sdk_platform="web",
+            sdk_version=None,
+            origin="https://shop.example",
+            tag=None,
+            idempotency=None,
+            facts=RequestFacts(ip="81.2.69.160", user_agent=USER_AGENT),
+            signals=signals,
+            signals_json=text,
+        )
 
     def _send(self, body: Body) -> str:
         head = (
@@ -227,7 +341,7 @@ class Bench:
         return answer[9:12].decode()
 
 
-async def measure(sections: dict[str, list[Body]]) -> None:
+async def measure(sections: dict[str, list[Body]], at_once: list[tuple[str, dict[str, Any]]]) -> None:
     steps = Steps()
     trio.lowlevel.add_instrument(steps)
     config = Config(log_requests="none", metrics_bind="")
@@ -239,18 +353,18 @@ async def measure(sections: dict[str, list[Body]]) -> None:
         opened_directory(Path(directory), config, world) as found,
     ):
         organization = create_organization(found, world, "bench", credit=10**12, rate_limit=0)
-        _, api_key = issue_key(
+        key, api_key = issue_key(
             found, world, kind="public", environment="development", organization=organization.number, name="bench",
             region="us", platforms=("web",), allowed_origins=("https://shop.example",),
         )  # fmt: skip
         async with trio.open_nursery() as nursery:
-            edge = await nursery.start(
-                partial(Service(config, world, found).run, await listen("127.0.0.1:0"), shutdown)
-            )
-            bench = Bench(edge.addresses[0][1], api_key, steps)
+            service = Service(config, world, found)
+            edge = await nursery.start(partial(service.run, await listen("127.0.0.1:0"), shutdown))
+            bench = Bench(service, edge.addresses[0][1], key, api_key, steps)
             await bench.row(Body("warm", _report(b'{"userAgent":"Mozilla/5.0"}')))
             for name, bodies in sections.items():
                 _show(name, [await bench.row(body) for body in bodies])
+            _show_crowds([await bench.crowd(name, signals) for name, signals in at_once])
             shutdown.set()
 
 
@@ -264,6 +378,14 @@ def _show(name: str, rows: list[Row]) -> None:
         print(f"{row.name:45.45}{row.longest_ms:8.1f}{row.all_ms:8.1f}  {row.answers}", flush=True)
 
 
+def _show_crowds(rows: list[CrowdRow]) -> None:
+    over = sum(row.gap_ms > BOUND_MS for row in rows)
+    print(f"\n{CROWD} reports at once: {len(rows)}; without a turn for over {BOUND_MS:.0f} ms: {over}")
+    print(f"{'':35}{'bytes':>10}{'step ms':>9}{'gap ms':>9}{'all ms':>9}")
+    for row in rows:
+        print(f"{row.name:35.35}{row.size:10}{row.step_ms:9.1f}{row.gap_ms:9.1f}{row.all_ms:9.1f}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--only", default="", help="bodies whose name has this in it")
@@ -275,7 +397,9 @@ def main() -> None:
     else:
         print(f"{options.data} is not here: the suite of JSON texts is left out", file=sys.stderr)
     trio.run(
-        measure, {name: [body for body in bodies if options.only in body.name] for name, bodies in sections.items()}
+        measure,
+        {name: [body for body in bodies if options.only in body.name] for name, bodies in sections.items()},
+        [crowd for crowd in crowds() if options.only in crowd[0]],
     )
 
 

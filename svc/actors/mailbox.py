@@ -55,12 +55,8 @@ class Mailbox(Generic[M]):
         self._accepted += 1
 
     async def put(self, message: M) -> None:
-        """Waits for room."""
-        handed_over = trio.current_time(), message
-        try:
-            self._send.send_nowait(handed_over)
-        except trio.WouldBlock:
-            await self._send.send(handed_over)
+        """Waits for room. A checkpoint in any case: other tasks have a turn after each message."""
+        await self._send.send((trio.current_time(), message))
         self._accepted += 1
 
     async def batch(self, limit: int) -> list[M]:

@@ -1,6 +1,6 @@
 import pytest
 import trio
-from trio.testing import wait_all_tasks_blocked
+from trio.testing import assert_checkpoints, wait_all_tasks_blocked
 
 from svc.actors.mailbox import Mailbox, Overloaded, Reply
 
@@ -24,6 +24,13 @@ async def test_a_put_waits_for_room_so_that_pressure_travels_back():
         assert box.statistics().waiting == 1
         assert await box.batch(1) == [1]
     assert await box.batch(9) == [2]
+
+
+async def test_a_put_lets_other_tasks_run_also_where_there_is_room():
+    box = Mailbox[int](2)
+    with assert_checkpoints():
+        await box.put(1)
+    assert await box.batch(2) == [1]
 
 
 async def test_a_batch_takes_what_waits_oldest_first_up_to_its_limit():

@@ -86,6 +86,34 @@ async def test_a_report_that_breaks_an_adapter_fails_alone(tmp_path: Path):
     found.store.close()
 
 
+@pytest.mark.parametrize("ip", [PUBLIC_ADDRESS, HOSTILE])
+async def test_other_tasks_run_between_two_reports_of_a_batch(ip: str, tmp_path: Path):
+    turns = 0
+    turns_at_report: list[int] = []
+
+    def ranges() -> Fragile:
+        turns_at_report.append(turns)
+        return Fragile()
+
+    async def take_turns() -> None:
+        nonlocal turns
+        while True:
+            await trio.lowlevel.checkpoint()
+            turns += 1
+
+    found = open_store(tmp_path, HeldThreads())
+    pipeline = Pipeline(found.store, ranges, admission_capacity=64, stage_capacity=8, batch_limit=8)
+    for number in range(8):
+        offer(pipeline, submission(number, ip))
+    pipeline.admission.close()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(take_turns)
+        await pipeline.run()
+        nursery.cancel_scope.cancel()
+    assert turns_at_report[-1] - turns_at_report[0] >= len(turns_at_report) - 2 == 6
+    found.store.close()
+
+
 async def test_what_was_admitted_before_the_end_is_answered(tmp_path: Path):
     threads = HeldThreads()
     found = open_store(tmp_path, threads)

@@ -26,10 +26,11 @@ class AppConnection(TrioConnection):
     app: App
 
     async def __call__(self, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
-        if not self.app.exchange.knows(self.scope["path"]):
+        found = self.app.exchange.find(self.scope["raw_path"])
+        if found is None:
             await super().__call__(receive, send)
             return
-        status, headers, body = await self.app.exchange.answer(self.scope, receive)
+        status, headers, body = await self.app.exchange.answer(found, self.scope, receive)
         await send({"type": "http.response.start", "status": status, "headers": headers, "trailers": False})
         await send({"type": "http.response.body", "body": body, "more_body": False})
 

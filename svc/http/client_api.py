@@ -52,7 +52,7 @@ def read_submission(services: Services, call: Call, caller: Caller, body: Identi
         return signals
     if signals.get("tier") == "deferred":
         return invalid("signals.tier", "invalid_value")
-    idempotency = _idempotency(call.headers.get("idempotency-key"))
+    idempotency = _idempotency(call)
     if isinstance(idempotency, Refusal):
         return idempotency
     assert caller.key.environment is not None
@@ -75,14 +75,15 @@ def read_submission(services: Services, call: Call, caller: Caller, body: Identi
     )
 
 
-def _idempotency(key: str | None) -> bytes | Refusal | None:
+def _idempotency(call: Call) -> bytes | Refusal | None:
     """Digest of the `Idempotency-Key`: the store keeps no text of the caller's as a key."""
+    key = call.headers.get("idempotency-key")
     if key is None:
         return None
+    if not key or "idempotency-key" in call.repeated:
+        return invalid("Idempotency-Key", "invalid_value", "header")
     if len(key) > MAX_IDEMPOTENCY_KEY:
         return Refusal("idempotency_key_too_long")
-    if not key:
-        return invalid("Idempotency-Key", "invalid_value", "header")
     return hashlib.blake2b(key.encode(), digest_size=16).digest()
 
 

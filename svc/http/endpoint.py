@@ -58,7 +58,9 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     at_ms: int
     """When it arrived; the only reading of the clock."""
     headers: dict[str, str]
-    """Lower-case names."""
+    """Lower-case names; the values of a header that came more than once are joined with a comma."""
+    repeated: frozenset[str] = frozenset()
+    """Names of the headers that came more than once."""
     caller: Caller | None
     """`None` on routes without a key, and only there."""
     platform: str | None

@@ -6,7 +6,8 @@ of arrival are made here, once. ASGI messages come in and go out; no framework i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 from uuid import UUID
@@ -21,7 +22,7 @@ from svc.domain.origins import normalise_origin
 from svc.domain.refusals import CATALOGUE, Refusal
 from svc.domain.webhooks.refused import TOLD, RefusedRequest
 from svc.http.authentication import Caller, authenticate, claimed_platform, forbidden, platform_refusal
-from svc.http.body import MAX_WIRE_BYTES, acceptable, decode, sdk_platform, unpack
+from svc.http.body import MAX_BODY_BYTES, MAX_WIRE_BYTES, acceptable, decode, sdk_platform, unpack
 from svc.http.endpoint import Call, File, Outcome, Services
 from svc.http.paths import Found, Paths, Place
 from svc.http.query import read_query
@@ -38,6 +39,8 @@ PREFLIGHT_HEADERS = {
     "Access-Control-Allow-Headers": "x-api-key, idempotency-key, content-type, content-encoding, x-svc-sdk-platform",
     "Access-Control-Max-Age": "7200",
 }
+
+NEVER_CACHED = "no-store"
 
 LARGE_BODY_BYTES = 65_536
 """Unpacking one of these takes milliseconds, and so does decoding it: others have a turn in between."""
@@ -61,15 +64,16 @@ class Exchange:
         self._traffic = traffic
         self._paths = Paths()
 
-    def knows(self, path: str) -> bool:
-        return self._paths.find(path) is not None
+    def find(self, raw_path: bytes) -> Found | None:
+        """Where the path of a request line leads; `None` where the table has nothing."""
+        return self._paths.find(raw_path.decode("latin-1"))
 
-    async def answer(self, scope: HTTPScope, receive: ASGIReceiveCallable) -> Answer:
+    async def answer(self, found: Found, scope: HTTPScope, receive: ASGIReceiveCallable) -> Answer:
         """Every request for a known path gets exactly one answer, a fault of this program included."""
         passing = self._begin()
         answer: Answer | None = None
         try:
-            answer = await self._answer(scope, receive, passing)
+            answer = await self._answer(found, scope, receive, passing)
             return answer
         finally:
             self._traffic.ended(passing, None if answer is None else answer.status)
@@ -85,12 +89,9 @@ class Exchange:
         at_ms = self._services.world.now_ms()
         return self._traffic.began(self._services.world.request_id(at_ms), at_ms)
 
-    async def _answer(self, scope: HTTPScope, receive: ASGIReceiveCallable, passing: Passing) -> Answer:
+    async def _answer(self, found: Found, scope: HTTPScope, receive: ASGIReceiveCallable, passing: Passing) -> Answer:
         headers = _read_headers(scope)
-        found, method = self._paths.find(scope["path"]), scope["method"]
-        if found is None:
-            return _refused(passing, Refusal("not_found"))
-        place = found.place
+        method, place = scope["method"], found.place
         route = place.routes.get("GET" if method == "HEAD" else method)
         origin = headers.get("origin") if place.from_browsers else None
         if method == "OPTIONS" and place.from_browsers:
@@ -106,7 +107,7 @@ class Exchange:
             outcome = Outcome(Refusal("internal_error"))
         if isinstance(outcome.body, Refusal):
             passing.refusal = outcome.body
-        return render(passing.request_id, outcome, origin)
+        return render(passing.request_id, outcome, origin, has_key="x-api-key" in headers)
 
     async def _run(
         self,
@@ -166,9 +167,11 @@ class Exchange:
             refusal = forbidden(caller, place.path.get("organization_id"), route.role)
             if refusal is not None:
                 return Outcome(refusal)
-        body: msgspec.Struct | Refusal | None = None
+        body: msgspec.Struct | Refusal | None
         platform = None
-        if route.body is not None:
+        if route.body is None:
+            body = await self._skip_body(receive, headers)
+        else:
             json = await self._json(receive, headers)
             platform = None if isinstance(json, Refusal) else sdk_platform(json)
             body = json if isinstance(json, Refusal) else decode(json or route.empty_body, route.body)
@@ -185,6 +188,7 @@ class Exchange:
             operation_id=route.operation_id,
             at_ms=at_ms,
             headers=headers,
+            repeated=_repeated(scope, headers),
             caller=caller,
             platform=platform,
             path=place.path,
@@ -205,28 +209,41 @@ class Exchange:
         refusal = acceptable(content_type, encoding, headers.get("content-length"))
         if refusal is not None:
             return refusal
-        wire = await _receive_body(receive, self._services.request_timeout_s)
-        body = wire if isinstance(wire, Refusal) else unpack(wire, content_type, encoding)
+        parts: list[bytes] = []
+        refusal = await _receive_body(receive, self._services.request_timeout_s, MAX_WIRE_BYTES, parts.append)
+        if refusal is not None:
+            return refusal
+        body = unpack(parts[0] if len(parts) == 1 else b"".join(parts), content_type, encoding)
         if isinstance(body, bytes) and len(body) > LARGE_BODY_BYTES:
             await trio.lowlevel.checkpoint()
         return body
 
+    async def _skip_body(self, receive: ASGIReceiveCallable, headers: dict[str, str]) -> Refusal | None:
+        """Read past the body of a route that takes none: ignored up to 1 MiB (decisions 9.3), and never in memory."""
+        length = headers.get("content-length", "0")
+        if length == "0" and "transfer-encoding" not in headers:
+            return None
+        if length.isdecimal() and int(length) > MAX_BODY_BYTES:
+            return Refusal("payload_too_large")
+        return await _receive_body(receive, self._services.request_timeout_s, MAX_BODY_BYTES, len)
 
-async def _receive_body(receive: ASGIReceiveCallable, timeout_s: float) -> bytes | Refusal:
-    """All of the body, within its time and its size on the wire."""
-    parts: list[bytes] = []
+
+async def _receive_body(
+    receive: ASGIReceiveCallable, timeout_s: float, most_bytes: int, take: Callable[[bytes], object]
+) -> Refusal | None:
+    """Hand all parts of the body to `take`, within its time and its size on the wire."""
     size = 0
     with trio.CancelScope(deadline=trio.current_time() + timeout_s):
         while True:
             message = await receive()
             if message["type"] != "http.request":
                 return Refusal("bad_request")  # the client went away: nobody reads this
-            parts.append(message["body"])
             size += len(message["body"])
-            if size > MAX_WIRE_BYTES:
+            if size > most_bytes:
                 return Refusal("payload_too_large")
+            take(message["body"])
             if not message["more_body"]:
-                return parts[0] if len(parts) == 1 else b"".join(parts)
+                return None
     return Refusal("request_timeout")
 
 
@@ -235,7 +252,11 @@ def edge_refusal(world: World, status: int) -> tuple[bytes, list[tuple[bytes, by
     code = next(code for code, (known, _) in CATALOGUE.items() if known == status)
     request_id = str(world.request_id(world.now_ms()))
     body = _encoder.encode(error_body(Refusal(code), request_id))
-    return body, [(b"content-type", b"application/json"), (b"x-request-id", request_id.encode())]
+    return body, [
+        (b"content-type", b"application/json"),
+        (b"x-request-id", request_id.encode()),
+        (b"cache-control", NEVER_CACHED.encode()),
+    ]
 
 
 def _read_headers(scope: HTTPScope) -> dict[str, str]:
@@ -244,6 +265,13 @@ def _read_headers(scope: HTTPScope) -> dict[str, str]:
         name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return headers
+
+
+def _repeated(scope: HTTPScope, headers: dict[str, str]) -> frozenset[str]:
+    fields = [name for name, _ in scope["headers"]]
+    if len(fields) == len(headers):
+        return frozenset()
+    return frozenset(name.decode("latin-1") for name, count in Counter(fields).items() if count > 1)
 
 
 def _refused(
@@ -262,9 +290,15 @@ def _preflight(request_id: UUID, origin: str | None, place: Place) -> Answer:
     return Answer(204, _encode(headers), b"")
 
 
-def render(request_id: UUID, outcome: Outcome, origin: str | None) -> Answer:
-    """An outcome as it goes onto the wire; `origin` is echoed where browsers may read the answer."""
-    headers = {"X-Request-Id": str(request_id), **outcome.headers}
+def render(request_id: UUID, outcome: Outcome, origin: str | None, *, has_key: bool = False) -> Answer:
+    """An outcome as it goes onto the wire; `origin` is echoed where browsers may read the answer.
+
+    No cache keeps it, unless the endpoint says otherwise and the request came without a key (decisions 9.3): the key is
+    in a header of which shared caches know nothing.
+    """
+    headers = {"X-Request-Id": str(request_id), "Cache-Control": NEVER_CACHED, **outcome.headers}
+    if has_key:
+        headers["Cache-Control"] = NEVER_CACHED
     body = outcome.body
     status = outcome.status
     if isinstance(body, Refusal):

@@ -8,11 +8,9 @@ import svc
 from svc.http.endpoint import Call, Outcome, Services
 from svc.http.schema import HealthBody, ReadinessBody, ReadinessChecks
 
-_NEVER_CACHED = {"Cache-Control": "no-store"}
-
 
 async def healthz(_: Services, __: Call) -> Outcome:
-    return Outcome(HealthBody(status="ok", version=svc.__version__), headers=_NEVER_CACHED)
+    return Outcome(HealthBody(status="ok", version=svc.__version__))
 
 
 async def readyz(services: Services, _: Call) -> Outcome:
@@ -24,5 +22,5 @@ async def readyz(services: Services, _: Call) -> Outcome:
         network_data=cast("Literal['ok', 'missing', 'stale']", services.network_data()),
     )
     if full:
-        return Outcome(ReadinessBody("unavailable", checks), status=503, headers=_NEVER_CACHED)
-    return Outcome(ReadinessBody("ready", checks), headers=_NEVER_CACHED)
+        return Outcome(ReadinessBody("unavailable", checks), status=503)
+    return Outcome(ReadinessBody("ready", checks))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import NamedTuple
+from urllib.parse import unquote
 
 import msgspec
 
@@ -29,7 +30,11 @@ class Found(NamedTuple):
 
 
 class Paths:
-    """Finds the place that a path leads to: those without variable segments at once, the others by their segments."""
+    """Finds the place that a path leads to: those without variable segments at once, the others by their segments.
+
+    The path is matched as it was sent, so that a reverse proxy's rules about paths hold here too: an escape in a fixed
+    segment makes another path. Escapes in variable segments are decoded.
+    """
 
     def __init__(self, routes: tuple[Route, ...] = ROUTES) -> None:
         self._fixed: dict[str, Found] = {}
@@ -42,7 +47,7 @@ class Paths:
                 self._fixed[path] = Found(place, {})
 
     def find(self, path: str) -> Found | None:
-        """`None` where nothing is."""
+        """The place of a path as it stands in the request line, without the query; `None` where nothing is."""
         found = self._fixed.get(path)
         if found is not None:
             return found
@@ -60,7 +65,7 @@ def _matched(segments: tuple[str, ...], parts: list[str]) -> dict[str, str] | No
         if segment[:1] == "{":
             if not part:
                 return None
-            variables[segment[1:-1]] = part
+            variables[segment[1:-1]] = unquote(part)
         elif segment != part:
             return None
     return variables

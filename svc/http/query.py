@@ -5,6 +5,8 @@ What may live here: the raw query in, a typed value or a `Refusal` out. Nothing 
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from typing import TypeVar
 from urllib.parse import parse_qsl
 
@@ -16,6 +18,9 @@ from svc.http.body import explain
 T = TypeVar("T", bound=msgspec.Struct)
 
 MOST_PARAMETERS = 32
+MOST_DIGITS = 18
+"""Of an integer: what has more is beyond every limit here, and costs more to read."""
+_DIGITS = re.compile(r"[0-9]+")
 
 
 def read_query(query_string: bytes, kind: type[T] | None) -> T | Refusal | None:
@@ -31,9 +36,27 @@ def read_query(query_string: bytes, kind: type[T] | None) -> T | Refusal | None:
     if kind is None:
         return invalid(next(iter(parameters), ""), "unknown_field", "query")
     try:
-        return msgspec.convert(parameters, kind, strict=False)
+        return _faulty_integer(kind, parameters) or msgspec.convert(parameters, kind, strict=False)
     except msgspec.ValidationError as error:
         return explain(str(error), "query")
+
+
+def _faulty_integer(kind: type[msgspec.Struct], parameters: dict[str, str]) -> Refusal | None:
+    """Integers are decimal digits and nothing else (decisions 7.1); the lax conversion also takes `1e2` and `1.0`."""
+    for name in _integers(kind) & parameters.keys():
+        if not _DIGITS.fullmatch(parameters[name]):
+            return invalid(name, "wrong_type", "query")
+        if len(parameters[name]) > MOST_DIGITS:
+            return invalid(name, "out_of_range", "query")
+    return None
+
+
+@cache
+def _integers(kind: type[msgspec.Struct]) -> frozenset[str]:
+    """Names of the parameters that are integers."""
+    struct = msgspec.inspect.type_info(kind)
+    assert isinstance(struct, msgspec.inspect.StructType)
+    return frozenset(field.encode_name for field in struct.fields if isinstance(field.type, msgspec.inspect.IntType))
 
 
 def _parameters(query_string: bytes) -> dict[str, str] | Refusal:

@@ -49,6 +49,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 EVERY_ROUTE = (
     "bad_request",
     "request_timeout",
+    "payload_too_large",
     "validation_error",
     "header_fields_too_large",
     "internal_error",

@@ -51,7 +51,7 @@ _WEBHOOK = _ORGANIZATION + "/webhooks/{webhook_id}"
 _KEYED = ("unauthorized", "validation_error")
 _OWN = (*_KEYED, "not_found")
 _ADMIN = (*_OWN, "insufficient_role")
-_BODY = ("payload_too_large", "unsupported_media_type")
+_BODY = ("unsupported_media_type",)
 
 API: tuple[Route, ...] = (
     Route(
@@ -68,7 +68,6 @@ API: tuple[Route, ...] = (
             "unauthorized",
             "billing_blocked",
             "no_credit",
-            "payload_too_large",
             "unsupported_media_type",
             "idempotency_key_too_long",
             "invalid_visitor_metadata",

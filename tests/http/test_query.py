@@ -8,19 +8,24 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from svc.domain.refusals import Refusal
 from svc.http.query import read_query
 
+NO_INTEGERS = (b"1e2", b"1.0", b"%2B1", b"+1", b"-1", b"1_0", b"0x1", b"%D9%A1", b"true", b"null")
+"""Texts that some reader takes for an integer."""
+
 
 class Page(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     page: Annotated[int, Meta(ge=1)] = 1
+    limit: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
     visitor: str | None = None
 
 
 def test_a_query_is_read_by_its_type() -> None:
-    assert read_query(b"page=3&visitor=a%20b", Page) == Page(3, "a b")
+    assert read_query(b"page=3&visitor=a%20b", Page) == Page(3, UNSET, "a b")
+    assert read_query(b"limit=12&visitor=1e2", Page) == Page(1, 12, "1e2")
     assert read_query(b"", Page) == Page()
     assert read_query(b"", None) is None
 
@@ -31,7 +36,10 @@ def test_a_query_is_read_by_its_type() -> None:
         (b"pages=3", "pages", "unknown_field"),
         (b"page=3&page=4", "page", "invalid_value"),
         (b"page=three", "page", "wrong_type"),
+        *((b"page=" + text, "page", "wrong_type") for text in NO_INTEGERS),
+        *((b"limit=" + text, "limit", "wrong_type") for text in NO_INTEGERS),
         (b"page=0", "page", "out_of_range"),
+        (b"page=" + b"9" * 40, "page", "out_of_range"),
         (b"page=", "page", "wrong_type"),
         (b"visitor=%ff", "", "malformed_encoding"),
         (b"visitor=\xff", "", "malformed_encoding"),

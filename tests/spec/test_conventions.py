@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import AsyncGenerator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -300,6 +302,73 @@ async def test_an_unknown_path_is_not_found(live: Live, path: str):
     """Decisions 1.7; interface 9.1: the version is in the path."""
     for method in ("GET", "POST", "DELETE"):
         assert_error(await live.client.request(method, path), 404, "not_found")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v1/%6danagement/key",
+        "/api%2fv1%2fhealthz",
+        "/api/v1%2Fhealthz",
+        "/%61pi/v1/identify",
+        "/api/v1/management/%6Frganizations/org_x/webhooks",
+        "/%64ocs",
+    ],
+)
+async def test_a_path_with_an_escape_in_a_fixed_segment_is_another_path(live: Live, path: str):
+    """Decisions 1.7: a reverse proxy that closes a path by its beginning closes all of it."""
+    _, secret = live.issue("management")
+    request = f"GET {path} HTTP/1.1\r\nhost: x\r\nx-api-key: {secret}\r\nconnection: close\r\n\r\n"
+    assert_error(await live.raw(request.encode()), 404, "not_found")
+
+
+async def test_escapes_in_variable_segments_are_decoded(live: Live):
+    """Interface 4.4: they stand for the same identifier."""
+    _, secret = live.issue("management")
+    escaped = "".join(f"%{ord(letter):02x}" for letter in live.organization.id)
+    for organization_id, status in ((escaped, 200), (escaped + "%2F", 404), ("%ff%00", 404)):
+        path = f"/api/v1/management/organizations/{organization_id}/webhooks"
+        request = f"GET {path} HTTP/1.1\r\nhost: x\r\nx-api-key: {secret}\r\nconnection: close\r\n\r\n"
+        assert (await live.raw(request.encode())).status_code == status, path
+
+
+MEBIBYTE = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("POST", "/api/v1/attestation/challenge", 200), ("GET", "/api/v1/healthz", 200), ("GET", "/docs", 200)],
+)
+@pytest.mark.parametrize("is_streamed", [False, True])
+async def test_a_body_that_no_route_asked_for_is_ignored_up_to_one_mebibyte(
+    live: Live, method: str, path: str, status: int, is_streamed: bool
+):
+    """Interface 8, decisions 9.3: whatever it is and claims to be; beyond that `413` and nothing is done."""
+    _, secret = live.issue()
+    headers = {"x-api-key": secret, "origin": ORIGIN, "content-type": "text/plain", "content-encoding": "br"}
+
+    async def parts(size: int) -> AsyncGenerator[bytes, None]:
+        for start in range(0, size, MEBIBYTE // 8):
+            yield bytes(min(MEBIBYTE // 8, size - start))
+
+    def body(size: int) -> Any:
+        return parts(size) if is_streamed else bytes(size)
+
+    ask = partial(live.client.request, method, path, headers=headers)
+    for size in (1, MEBIBYTE):
+        assert (await ask(content=body(size))).status_code == status
+    with nothing_stored(live):
+        assert_error(await ask(content=body(MEBIBYTE + 1)), 413, "payload_too_large")
+    assert (await ask()).status_code == status
+
+
+async def test_a_length_over_the_limit_is_refused_before_the_body_that_nobody_asked_for(live: Live):
+    """Decisions 9.3."""
+    _, secret = live.issue()
+    head = f"POST /api/v1/attestation/challenge HTTP/1.1\r\nhost: x\r\norigin: {ORIGIN}\r\nx-api-key: {secret}\r\n"
+    with nothing_stored(live):
+        response = await live.raw(f"{head}content-length: {MEBIBYTE + 1}\r\n\r\n".encode())
+        assert_error(response, 413, "payload_too_large")
 
 
 async def test_a_wrong_method_is_told_which_ones_there_are(live: Live):

@@ -13,6 +13,7 @@ import trio.testing
 
 from tests.spec.answers import (
     BROWSER,
+    IDENTIFY,
     TOO_LITTLE,
     assert_error,
     assert_invalid,
@@ -22,7 +23,7 @@ from tests.spec.answers import (
     post,
     visit,
 )
-from tests.support.live import PUBLIC_ADDRESS, Live, live_service, report
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
 from tests.support.worlds import HeldThreads
 
 KEYED = {"idempotency-key": "9b2f"}
@@ -121,6 +122,24 @@ async def test_a_key_has_1_to_255_characters(live: Live):
             assert_error(response, 422, "idempotency_key_too_long")
         response = await visit(live, secret, headers={"idempotency-key": ""})
         assert_invalid(response, "Idempotency-Key", "invalid_value", "header")
+
+
+async def test_two_keys_are_refused_and_one_with_a_comma_is_one(live: Live):
+    """Decisions 3.2: two headers are `invalid_value`, also where they say the same or nothing."""
+    _, secret = live.issue()
+    with nothing_stored(live):
+        for first, second in (("aa", "bb"), ("aa", "aa"), ("aa", ""), ("", "")):
+            headers = [
+                *BROWSER.items(),
+                ("origin", ORIGIN),
+                ("x-api-key", secret),
+                ("content-type", "application/json"),
+            ]
+            headers += [("Idempotency-Key", first), ("idempotency-key", second)]
+            response = await live.client.post(IDENTIFY, content=body_of(), headers=headers)
+            assert_invalid(response, "Idempotency-Key", "invalid_value", "header")
+    first = (await visit(live, secret, headers={"idempotency-key": "aa, bb"})).json()
+    assert (await visit(live, secret, headers={"idempotency-key": "aa, bb"})).json() == duplicate_of(first)
 
 
 async def test_keys_that_differ_only_at_their_end_are_two(live: Live):

@@ -35,7 +35,6 @@ from svc.store.transactions import keys
 from svc.world import twenty_characters
 
 PROXY_KEYS: tuple[KeyKind, ...] = ("proxy",)
-_NEVER_CACHED = {"Cache-Control": "no-store"}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _LAST_MS = (datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC) - _EPOCH) // _MILLISECOND
@@ -69,7 +68,7 @@ async def issue_proxy_key(services: Services, call: Call) -> Outcome:
     if isinstance(issued, Refusal):
         return Outcome(issued)
     key, secret = issued
-    return Outcome(IssuedProxyKeyBody(proxy_key_row(key), secret), status=201, headers=_NEVER_CACHED)
+    return Outcome(IssuedProxyKeyBody(proxy_key_row(key), secret), status=201)
 
 
 async def revoke_proxy_key(services: Services, call: Call) -> Outcome:
@@ -98,7 +97,7 @@ async def issue_sdk_key(services: Services, call: Call) -> Outcome:
     if isinstance(issued, Refusal):
         return Outcome(issued)
     key, secret = issued
-    return Outcome(IssuedSdkKeyBody(sdk_key_row(key), secret), status=201, headers=_NEVER_CACHED)
+    return Outcome(IssuedSdkKeyBody(sdk_key_row(key), secret), status=201)
 
 
 async def revoke_sdk_key(services: Services, call: Call) -> Outcome:

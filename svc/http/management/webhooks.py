@@ -40,7 +40,6 @@ from svc.world import twenty_characters
 
 T = TypeVar("T")
 
-_NEVER_CACHED = {"Cache-Control": "no-store"}
 _NEWEST = b"\xff" * 16
 """Above every attempt id."""
 
@@ -181,7 +180,7 @@ async def _queue(services: Services, call: Call, job: Callable[..., Queued | Ref
 
 def _issued(services: Services, call: Call, issued: Issued, status: int) -> Outcome:
     body = IssuedWebhookBody(_row(services, call, issued.registered), issued.secret)
-    return Outcome(body, status=status, headers=_NEVER_CACHED)
+    return Outcome(body, status=status)
 
 
 def _row(services: Services, call: Call, registered: Registered) -> WebhookBody:

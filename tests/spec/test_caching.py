@@ -1,0 +1,57 @@
+"""Decisions 9.3: no cache keeps an answer to a request with a key, whatever the answer is."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from svc.http.route import Route
+from svc.http.routes import ROUTES
+from tests.support.live import ORIGIN, Live
+
+KEYED = [route for route in ROUTES if route.kinds]
+OPEN = [route for route in ROUTES if not route.kinds]
+
+
+def path_of(route: Route, live: Live) -> str:
+    path = route.under[0] + route.path.replace("{organization_id}", live.organization.id)
+    return re.sub(r"\{\w+\}", "x", path)
+
+
+@pytest.mark.parametrize("route", KEYED, ids=lambda route: route.operation_id)
+async def test_no_cache_keeps_an_answer_of_a_route_that_takes_a_key(live: Live, route: Route):
+    """Decisions 9.3: successes, refused bodies, unknown resources, wrong methods, other keys and none."""
+    _, secret = live.issue(route.kinds[0], "production")
+    _, other = live.issue("secret" if route.kinds[0] == "management" else "management")
+    headers = {"origin": ORIGIN} if route.kinds[0] == "public" else {}
+    path = path_of(route, live)
+    answers = [
+        await live.client.request(method, path, params=query, headers=headers | key, content=content)
+        for method, key, query, content in (
+            (route.method, {"x-api-key": secret}, None, b"{}"),
+            (route.method, {"x-api-key": secret, "content-type": "application/json"}, None, b"{}"),
+            (route.method, {"x-api-key": secret}, {"nonsense": "1"}, b""),
+            ("TRACE", {"x-api-key": secret}, None, b""),
+            (route.method, {"x-api-key": other}, None, b""),
+            (route.method, {"x-api-key": "nonsense"}, None, b""),
+            (route.method, {}, None, b""),
+        )
+    ]
+    assert {401, 405} < {answer.status_code for answer in answers}
+    assert [answer.headers["cache-control"] for answer in answers] == ["no-store"] * len(answers)
+
+
+@pytest.mark.parametrize("route", OPEN, ids=lambda route: route.operation_id)
+async def test_no_cache_keeps_an_answer_to_a_request_that_brings_a_key_along(live: Live, route: Route):
+    """Decisions 9.3: also where nobody asked for it, and where nothing is."""
+    _, secret = live.issue()
+    for path in (path_of(route, live), "/nowhere"):
+        answer = await live.client.request(route.method, path, headers={"x-api-key": secret})
+        assert answer.headers["cache-control"] == "no-store"
+
+
+async def test_no_cache_keeps_what_is_refused_before_there_is_a_request(live: Live):
+    """Decisions 9.3: the edge cannot know whether a key came with it."""
+    answer = await live.raw(b"GET /api/v1/events HTTP/1.1\r\n\r\n")
+    assert (answer.status_code, answer.headers["cache-control"]) == (400, "no-store")

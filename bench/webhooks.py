@@ -28,6 +28,7 @@ from bench.identify import _prepare
 from bench.outbox import EVENT, Bench, anonymous_mib
 from svc.cli.logs import set_up_logging
 from svc.config import Config
+from svc.domain.webhooks.addresses import Reach
 from svc.domain.webhooks.envelope import identification_event_id
 from svc.domain.webhooks.lanes import ORGANIZATION_SLOTS
 from svc.domain.webhooks.transport_types import Transport
@@ -234,7 +235,7 @@ async def hostile(directory: Path, scale: Scale) -> AsyncGenerator[Row]:
         subscribe(home, far.urls)
         networks, world = Config(webhook_allow_networks=LOOPBACK).webhook_networks(), World.real()
         sender = WebhookTransport(
-            SystemResolver(), networks, tls_context(far.ca_file), world.now_ms, deadline_s=scale.deadline_s
+            SystemResolver(), Reach(networks), tls_context(far.ca_file), world.now_ms, deadline_s=scale.deadline_s
         )
         async with serving(home, far, sender) as service:
             await far.load(service.port, api_key, per_s=1, seconds=1)

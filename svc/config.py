@@ -31,11 +31,18 @@ SERVICE_LINK = re.compile(
 are ignored; no setting may have a name of these shapes."""
 
 Count = Annotated[int, Meta(ge=1)]
+Port = Annotated[int, Meta(ge=1, le=65535)]
 Seconds = Annotated[float, Meta(gt=0)]
 Digest = Annotated[str, Meta(pattern="^[0-9a-fA-F]{64}$")]
 
 LogFormat = Literal["json", "console"]
-LISTS = ("trusted_proxies", "attestation_packages", "attestation_digests", "webhook_allow_networks")
+LISTS = (
+    "trusted_proxies",
+    "attestation_packages",
+    "attestation_digests",
+    "webhook_allow_networks",
+    "webhook_allow_ports",
+)
 """Settings that hold several values, with commas between them in the environment."""
 
 
@@ -81,6 +88,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     webhook_allow_networks: tuple[str, ...] = ()
     """Networks (CIDR) that webhooks may be sent to beside the public internet. One that holds the address on which a
     cloud hands out its machines' credentials is refused."""
+    webhook_allow_ports: tuple[Port, ...] = ()
+    """Ports that webhooks may be sent to beside 443 and those above 1023."""
     webhook_ca_file: str | None = None
     """PEM file of authorities that are trusted for receivers, beside the usual ones."""
     visitor_retention_days: Count = 365

@@ -32,6 +32,7 @@ from svc.domain.attestation import Trust, published_trust, read_revoked, read_ro
 from svc.domain.model import Report, RequestFacts
 from svc.domain.timestamps import timestamp
 from svc.domain.useragent import read_agent
+from svc.domain.webhooks.addresses import Reach
 from svc.domain.webhooks.cursor import cursors_key
 from svc.domain.webhooks.signature import secrets_key
 from svc.domain.webhooks.transport_types import Transport
@@ -80,7 +81,7 @@ class Service:
         self._config = config
         self._world = world
         self._store = opened.store
-        self._traffic = Traffic(config.log_requests)
+        self.traffic = Traffic(config.log_requests)
         self._edge: Edge | None = None
         self._progress = retention.Progress(world.now_ms())
         self._restarts: Counter[str] = Counter()
@@ -114,14 +115,14 @@ class Service:
                 outbox=self.outbox,
                 secrets_key=secrets,
                 cursors_key=cursors_key(opened.pepper),
-                check_target=partial(check_target, resolver=resolver, networks=config.webhook_networks()),
+                check_target=partial(check_target, resolver=resolver, reach=webhook_reach(config, world)),
             ),
             request_timeout_s=config.request_timeout_s,
         )
         sources = Sources(
             world=world,
             store=opened.store,
-            traffic=self._traffic,
+            traffic=self.traffic,
             edge=lambda: None if self._edge is None else self._edge.statistics(),
             pipeline=self.pipeline,
             outbox=self.outbox,
@@ -156,7 +157,7 @@ class Service:
             async with trio.open_nursery() as pipeline:
                 pipeline.start_soon(self.pipeline.run)
                 async with trio.open_nursery() as front:
-                    app, limits = App(self.services, self._traffic), self._edge_limits()
+                    app, limits = App(self.services, self.traffic), self._edge_limits()
                     refuse = partial(edge_refusal, self._world)
                     edge: Edge = await front.start(
                         partial(serve, app, listeners, limits, refuse=refuse, shutdown=shutdown)
@@ -208,7 +209,12 @@ class Service:
 def webhook_transport(config: Config, world: World, resolver: Resolver) -> WebhookTransport:
     """The way to receivers, as the settings open it."""
     trusted = usual_tls_context() if config.webhook_ca_file is None else tls_context(Path(config.webhook_ca_file))
-    return WebhookTransport(resolver, config.webhook_networks(), trusted, world.now_ms)
+    return WebhookTransport(resolver, webhook_reach(config, world), trusted, world.now_ms)
+
+
+def webhook_reach(config: Config, world: World) -> Reach:
+    """Where webhooks may go, as the settings and this machine's own addresses say."""
+    return Reach(config.webhook_networks(), frozenset(config.webhook_allow_ports), world.is_own_address)
 
 
 def read_trust(config: Config) -> Trust:

@@ -7,8 +7,10 @@
 from __future__ import annotations
 
 import secrets
+import socket
 import time
 from collections.abc import Awaitable, Callable
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Protocol, TypeVar
 from uuid import UUID
 
@@ -56,17 +58,25 @@ class World:
 
     `now_ms()` is Unix time in milliseconds, read once per request and handed on. `request_id(now_ms)` is the next
     UUIDv7. `entropy(n)` is `n` bytes nobody can guess. `run_sync(function)` runs a blocking function on a thread.
+    `is_own_address(address)` says whether an address is one of this machine's now.
     """
 
-    def __init__(self, now_ms: Callable[[], int], entropy: Callable[[int], bytes], run_sync: RunSync) -> None:
+    def __init__(
+        self,
+        now_ms: Callable[[], int],
+        entropy: Callable[[int], bytes],
+        run_sync: RunSync,
+        is_own_address: Callable[[IPv4Address | IPv6Address], bool] = lambda _: False,
+    ) -> None:
         self.now_ms = now_ms
         self.entropy = entropy
         self.request_id = RequestIds(entropy)
         self.run_sync = run_sync
+        self.is_own_address = is_own_address
 
     @classmethod
     def real(cls) -> World:
-        return cls(wall_clock_ms, secrets.token_bytes, _on_a_thread)
+        return cls(wall_clock_ms, secrets.token_bytes, _on_a_thread, is_own_address)
 
 
 LETTERS_AND_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -85,6 +95,24 @@ def twenty_characters(entropy: Callable[[int], bytes]) -> str:
 def wall_clock_ms() -> int:
     """Unix time of this machine in milliseconds."""
     return time.time_ns() // 1_000_000
+
+
+def is_own_address(address: IPv4Address | IPv6Address) -> bool:
+    """Whether an interface of this machine has the address now.
+
+    To reach such an address the kernel would set out from that very address. Connecting a datagram socket asks for the
+    route and sends nothing.
+    """
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as asking:
+            asking.connect((str(address), _ANY_PORT))
+            return ip_address(asking.getsockname()[0]) == address
+    except OSError:  # no route, or no such family here
+        return False
+
+
+_ANY_PORT = 9
 
 
 async def _on_a_thread(function: Callable[[], T], /) -> T:

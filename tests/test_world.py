@@ -1,3 +1,4 @@
+from ipaddress import ip_address
 from itertools import pairwise
 from uuid import UUID
 
@@ -42,3 +43,9 @@ async def test_the_real_world_runs_blocking_work_away_from_the_loop():
 
     here = threading.get_ident()
     assert await World.real().run_sync(threading.get_ident) != here
+
+
+def test_the_addresses_of_this_machine_are_known_and_others_are_not():
+    is_own = World.real().is_own_address
+    assert is_own(ip_address("127.0.0.1"))
+    assert not any(is_own(ip_address(text)) for text in ("192.0.2.1", "81.2.69.160", "2001:db8::1"))

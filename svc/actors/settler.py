@@ -1,8 +1,9 @@
 """The settler: tells once what each day of production traffic came to, and blocks who is past due for too long.
 
-Owns nothing: what was settled and who is past due is in the store. Hears nothing. It looks once a minute and does not
-sleep until the next day is due, since the operator's command line, a process of its own, may begin a term at any
-moment. Reads a ledger in steps on the loop, some lines each; writes one small transaction for each fact.
+Owns nothing: what was settled and who is past due is in the store. Hears nothing. It looks at the start, so that a
+service that restarts often settles too, and then once a minute. It does not sleep until the next day is due, since the
+operator's command line, a process of its own, may begin a term at any moment. Reads a ledger in steps on the loop, some
+lines each; writes one small transaction for each fact.
 """
 
 from __future__ import annotations
@@ -31,11 +32,14 @@ NAME = "settler"
 async def run(store: Store, world: World, interval_s: float = INTERVAL_S) -> None:
     """Until cancelled."""
     while True:
-        await trio.sleep(interval_s)
         try:
             await settle_all(store, world)
         except StoreFull as error:
             log.warning("nothing can be settled", reason=str(error))
+        except Exception:
+            await trio.sleep(interval_s)  # the supervisor restarts at once, and a few times a minute at most
+            raise
+        await trio.sleep(interval_s)
 
 
 async def settle_all(store: Store, world: World) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,6 +22,7 @@ from svc.cli.output import (
 from svc.domain.credentials import KEY_KINDS, ROLES, Key, KeyKind, Role, digest, new_key
 from svc.domain.model import ENVIRONMENTS, PLATFORMS, Environment, Platform
 from svc.domain.origins import MAX_ORIGINS, normalise_pattern
+from svc.domain.refusals import Refusal
 from svc.domain.timestamps import timestamp
 from svc.store import views
 from svc.store.directory import Opened
@@ -91,8 +91,14 @@ def issue_key(found: Opened, world: World, **fields: Any) -> tuple[Key, str]:
     issued, secret = new_key(
         key_id="key_" + twenty_characters(world.entropy), entropy=world.entropy(32), now_ms=world.now_ms(), **fields
     )
-    commit(found, world, partial(keys.issue_key, key=issued, digest=digest(found.pepper, secret)), issued_change)
-    return issued, secret
+
+    def job(transaction: Transaction) -> Key:
+        stored = keys.issue_key(transaction, issued, digest(found.pepper, secret))
+        if isinstance(stored, Refusal):
+            raise Refused(f"{stored.message} `svc key list ORG` shows them, `svc key revoke KEY_ID` revokes one.")
+        return stored
+
+    return commit(found, world, job, issued_change), secret
 
 
 def issued_change(key: Key) -> Change:

@@ -72,18 +72,19 @@ def read_listing(asked: Asked, now_ms: int) -> Listing | Refusal:
 
 
 def read_window(start: str | None, end: str | None, now_ms: int) -> tuple[int, int] | Refusal:
-    """(from, to) in Unix milliseconds: to is not in it.
+    """(from, to) in Unix milliseconds: to is not in it. The default start is 24 hours before, but not over 30 days ago.
 
     The default end is the end of this very millisecond, so that what arrived in it is readable at once.
     """
     to_ms = now_ms if end is None else read_timestamp(end)
     if to_ms is None:
         return _invalid("to", "invalid_value")
-    from_ms = to_ms - DEFAULT_WINDOW_MS if start is None else read_timestamp(start)
+    oldest_ms = now_ms - RETENTION_MS
+    from_ms = max(to_ms - DEFAULT_WINDOW_MS, oldest_ms) if start is None else read_timestamp(start)
     if from_ms is None:
         return _invalid("from", "invalid_value")
-    if not now_ms - RETENTION_MS <= from_ms < to_ms:
-        return _invalid("from", "out_of_range")
+    if not oldest_ms <= from_ms < to_ms:
+        return _invalid("to" if start is None else "from", "out_of_range")
     if to_ms - from_ms > MAX_WINDOW_MS:
         return _invalid("to", "out_of_range")
     return from_ms, to_ms + (end is None)

@@ -1,7 +1,8 @@
 """Origins: their one spelling, and which of them a key accepts (decisions 2.6 and 2.7).
 
 An origin is `scheme://host[:port]`, lower-cased, the host IDNA-encoded, the default port dropped. A pattern is an
-origin, or `https://*.example.com`, which matches any depth below and not the apex.
+origin, or `https://*.example.com`, which matches any depth below and not the apex. Which suffixes are public, such as
+`co.uk`, is not known here (docs/adr/0021).
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ MAX_LENGTH = 300
 _FORM = re.compile(r"([a-z][a-z0-9+.-]*)://(\[[0-9a-f:.]+\]|[^\s/?#@:\[\]\\]+)(?::(\d{1,5}))?", re.IGNORECASE)
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+_NO_ORIGINS = frozenset(
+    {"about", "blob", "data", "file", "filesystem", "javascript", "mailto", "vbscript", "view-source"}
+)
+"""Schemes of which browsers make no origin, or an opaque one that they send as `null`."""
 _LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -70,7 +75,7 @@ def _normalise(text: str, *, wildcard: bool) -> str | None:
     if wildcard and host.startswith("*."):
         stem, host = "*.", host[2:]
     encoded = _normalise_host(host)
-    if encoded is None or (stem and "." not in encoded):
+    if scheme in _NO_ORIGINS or encoded is None or (stem and "." not in encoded):
         return None
     if port is not None and not 0 < int(port) < 65536:
         return None

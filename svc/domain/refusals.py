@@ -37,6 +37,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "revision_conflict": (409, "Somebody else has saved since the revision you sent. Read the weights again and repeat your change."),
     "sdk_key_revoked": (409, "This SDK key was revoked, which is for good. Issue a new key."),
     "proxy_key_revoked": (409, "This proxy key was revoked before. There is nothing left to do."),
+    "key_limit": (409, "The organization has 200 keys that are not revoked, and may not have more. Revoke one first."),
     "supplement_conflict": (409, "Another deferred report was accepted for this request, and stays."),
     "idempotency_key_too_long": (422, "The Idempotency-Key is over 255 characters. Send a shorter one."),
     "invalid_visitor_metadata": (422, "The forwarded visitor details are missing or malformed. Send x-svc-visitor-ip with one IPv4 or IPv6 address, and well-formed x-svc-visitor-origin and x-svc-visitor-user-agent if any."),
@@ -68,9 +69,13 @@ class Refusal(msgspec.Struct, frozen=True):
     details: tuple[Detail, ...] = ()
     retry_after_s: int | None = None
     reason: str = ""
-    """For the log only; never told to the caller."""
+    """For the log, and for the owner of `key`; never told to the caller."""
     key: Key | None = None
     """The recognised key that was refused before there was a caller: its owner may be told (decisions 8.9)."""
+    origin: str | None = None
+    """The origin that was refused, as it was sent."""
+    explanation: str = ""
+    """Told to the caller in the place of the catalogue's message, where the caller may know more."""
 
     @property
     def status(self) -> int:
@@ -78,7 +83,7 @@ class Refusal(msgspec.Struct, frozen=True):
 
     @property
     def message(self) -> str:
-        return CATALOGUE[self.code][1]
+        return self.explanation or CATALOGUE[self.code][1]
 
 
 def invalid(field: str, issue: Issue, location: Location = "body") -> Refusal:

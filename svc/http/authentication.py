@@ -1,7 +1,8 @@
 """Who is calling, and on whose behalf: keys, origins, platforms and forwarded visitor details.
 
 What may live here: decisions over headers and a snapshot; a `Caller` or a `Refusal` comes out. Every refusal of a key
-is the same `401` to the caller; its reason is for the log. Sources: interface 5, decisions 2.
+is the same `401` to the caller; its reason is for the log and for `identification.refused`. Only a development key that
+is otherwise valid is answered with the reason. Sources: interface 5, decisions 2.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from ipaddress import IPv4Network, IPv6Network
 
 import msgspec
 
-from svc.domain.addresses import client_address, is_trusted, parse_ip
+from svc.domain.addresses import client_address, is_public, is_trusted, read_address
 from svc.domain.credentials import Credential, Key, KeyKind, digest, parse
 from svc.domain.model import RequestFacts, scoring_platform
-from svc.domain.origins import normalise_origin, origin_allowed
+from svc.domain.origins import MAX_LENGTH, normalise_origin, origin_allowed
 from svc.domain.records import Organization
+from svc.domain.redaction import redact
 from svc.domain.refusals import Detail, Issue, Refusal
 from svc.domain.useragent import read_hints
 from svc.store import views
@@ -68,7 +70,9 @@ def authenticate(
     if key.kind == "management":
         return _automation(gate, snapshot, headers, peer, key, key_digest)
     if key.kind == "secret" and "origin" in headers and not _from_the_reference(key, headers):
-        return _refused_place("a secret key was sent with an Origin header", key)
+        return _refused_place(
+            "a secret key was sent with an Origin header", "Secret keys are for servers.", key, headers["origin"]
+        )
     return _server(gate, snapshot, headers, peer, key, key_digest, now_ms)
 
 
@@ -79,7 +83,11 @@ def platform_refusal(caller: Caller, platform: str | None) -> Refusal | None:
     profile = scoring_platform(platform or "web")
     if profile != "web" and profile in caller.applied.platforms:
         return None
-    return _refused_place(f"no origin, and the platform {profile} is not one of the key's native ones", caller.key)
+    return _refused_place(
+        f"no Origin header, and the platform {profile} is not one of the key's native ones",
+        "Send it from a page, or name in sdk.platform a native platform (ios, android) that the key has.",
+        caller.key,
+    )
 
 
 def forbidden(caller: Caller, organization_id: str | None, role: str | None) -> Refusal | None:
@@ -93,6 +101,11 @@ def claimed_platform(headers: Headers) -> str | None:
     """`x-svc-sdk-platform`, where the body does not say."""
     claimed = headers.get("x-svc-sdk-platform")
     return claimed if claimed and len(claimed) <= MAX_PLATFORM_LENGTH else None
+
+
+def sender(gate: Gate, headers: Headers, peer: str) -> str:
+    """The address that a request came from: the peer's, or what a trusted proxy says (decisions 2.10)."""
+    return client_address(peer, headers.get("x-forwarded-for"), gate.trusted_proxies)
 
 
 def _find(
@@ -174,7 +187,7 @@ def _server(
     if key.kind == "secret" and not any(name in headers for name in _VISITOR_HEADERS):
         facts, sent, origin = _own_facts(gate, headers, peer), None, None
     else:
-        forwarded = _forwarded_facts(headers)
+        forwarded = _forwarded_facts(key, headers)
         if isinstance(forwarded, Refusal):
             return msgspec.structs.replace(forwarded, key=key)
         facts, sent = forwarded, headers.get("x-svc-visitor-origin")
@@ -201,16 +214,19 @@ def _origin_refusal(key: Key, sent: str | None, origin: str | None) -> Refusal |
     assert key.environment is not None
     if sent is None:
         if all(platform == "web" for platform in key.platforms):
-            return _refused_place("no origin, and the key is for the web only", key)
+            return _refused_place("no Origin header, and the key is for the web only", "Send it from a page.", key)
         return None
-    if origin is None or not origin_allowed(origin, key.allowed_origins, key.environment):
-        return _refused_place("the origin is not in the key's list", key)
+    if origin is None:
+        next_step = "Serve the page over http or https: files and sandboxed frames have no origin."
+        return _refused_place("the Origin header holds no origin that a key can allow", next_step, key, sent)
+    if not origin_allowed(origin, key.allowed_origins, key.environment):
+        return _refused_place("the origin is not in the key's list", "Add it to the key's allowed origins.", key, sent)
     return None
 
 
 def _own_facts(gate: Gate, headers: Headers, peer: str) -> RequestFacts:
     return RequestFacts(
-        ip=client_address(peer, headers.get("x-forwarded-for"), gate.trusted_proxies),
+        ip=sender(gate, headers, peer),
         user_agent=headers.get("user-agent"),
         accept_language=headers.get("accept-language"),
         hints=read_hints(headers),
@@ -236,13 +252,16 @@ def _from_the_reference(key: Key, headers: Headers) -> bool:
     return scheme in ("http", "https") and origin == normalise_origin(f"{scheme}://{headers.get('host', '')}")
 
 
-def _forwarded_facts(headers: Headers) -> RequestFacts | Refusal:
+def _forwarded_facts(key: Key, headers: Headers) -> RequestFacts | Refusal:
     sent = headers.get("x-svc-visitor-ip")
     if sent is None:
         return _metadata("x-svc-visitor-ip", "required")
-    ip = parse_ip(sent)
-    if ip is None:
+    address = read_address(sent)
+    if address is None:
         return _metadata("x-svc-visitor-ip", "invalid_value")
+    if key.environment == "production" and not is_public(address):
+        return _metadata("x-svc-visitor-ip", "not_public_address")
+    ip = str(address)
     user_agent = headers.get("x-svc-visitor-user-agent")
     if user_agent is not None and len(user_agent.encode("latin-1")) > MAX_USER_AGENT_BYTES:
         return _metadata("x-svc-visitor-user-agent", "too_long")
@@ -253,9 +272,12 @@ def _unauthorized(reason: str, key: Key | None = None) -> Refusal:
     return Refusal("unauthorized", reason=reason if key is None else f"{reason} ({key.id})")
 
 
-def _refused_place(reason: str, key: Key) -> Refusal:
-    """A good key in the wrong place, of which its owner may be told."""
-    return Refusal("unauthorized", reason=f"{reason} ({key.id})", key=key)
+def _refused_place(reason: str, next_step: str, key: Key, origin: str | None = None) -> Refusal:
+    """A good key in the wrong place, of which its owner may be told; a development key's caller hears it, too."""
+    shown = None if origin is None else redact(origin[:MAX_LENGTH].encode("ascii", "backslashreplace").decode())
+    told = reason if shown is None else f"{reason}: {shown!r}"
+    explanation = f"This development key was refused: {told}. {next_step}" if key.environment == "development" else ""
+    return Refusal("unauthorized", reason=told, key=key, origin=shown, explanation=explanation)
 
 
 def _metadata(header: str, issue: Issue) -> Refusal:

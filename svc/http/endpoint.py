@@ -12,7 +12,7 @@ import msgspec
 from svc.actors.mailbox import Mailbox
 from svc.actors.messages import Identify
 from svc.actors.outbox import Outbox
-from svc.domain.refusals import Issue, Refusal
+from svc.domain.refusals import Refusal
 from svc.domain.webhooks.refused import RefusedRequest
 from svc.http.authentication import Caller, Gate
 from svc.store.store import Store
@@ -28,7 +28,7 @@ class Webhooks(NamedTuple):
     """As in `svc.domain.webhooks.signature`."""
     cursors_key: bytes
     """As in `svc.domain.webhooks.cursor`."""
-    check_target: Callable[[str], Awaitable[Issue | None]]
+    check_target: Callable[[str], Awaitable[Refusal | None]]
     """What is the matter with a URL as a target, in a few seconds at most."""
 
 

@@ -18,10 +18,9 @@ import trio
 from hypercorn.typing import ASGIReceiveCallable, HTTPScope
 
 from svc.domain.credentials import Key
-from svc.domain.origins import normalise_origin
 from svc.domain.refusals import CATALOGUE, Refusal
 from svc.domain.webhooks.refused import TOLD, RefusedRequest
-from svc.http.authentication import Caller, authenticate, claimed_platform, forbidden, platform_refusal
+from svc.http.authentication import Caller, authenticate, claimed_platform, forbidden, platform_refusal, sender
 from svc.http.body import MAX_BODY_BYTES, MAX_WIRE_BYTES, acceptable, decode, sdk_platform, unpack
 from svc.http.endpoint import Call, File, Outcome, Services
 from svc.http.paths import Found, Paths, Place
@@ -121,8 +120,8 @@ class Exchange:
         request_id, at_ms = passing.request_id, passing.at_ms
         caller = self._authenticate(route, scope, at_ms, headers) if route.kinds else None
         if isinstance(caller, Refusal):
-            outcome, key, ip = Outcome(caller), caller.key, None
-            origin = normalise_origin(headers.get("origin", ""))
+            outcome, key = Outcome(caller), caller.key
+            origin, ip = caller.origin, sender(self._services.gate, headers, _peer(scope))
         else:
             passing.caller = caller
             outcome = await self._judge(route, place, scope, receive, request_id, at_ms, headers, caller)
@@ -148,6 +147,7 @@ class Exchange:
             occurred_at_ms=at_ms,
             origin=origin,
             ip_address=ip,
+            reason=refusal.reason or None,
         )
         self._services.note_refusal(refused)
 
@@ -198,10 +198,9 @@ class Exchange:
         return await route.endpoint(self._services, call)
 
     def _authenticate(self, route: Route, scope: HTTPScope, at_ms: int, headers: dict[str, str]) -> Caller | Refusal:
-        client = scope["client"]
-        peer = client[0] if client else ""
+        gate = self._services.gate
         with self._services.store.read() as snapshot:
-            return authenticate(self._services.gate, snapshot, headers, peer, kinds=route.kinds, now_ms=at_ms)
+            return authenticate(gate, snapshot, headers, _peer(scope), kinds=route.kinds, now_ms=at_ms)
 
     async def _json(self, receive: ASGIReceiveCallable, headers: dict[str, str]) -> bytes | Refusal:
         """The text of the body, not looked into yet."""
@@ -265,6 +264,11 @@ def _read_headers(scope: HTTPScope) -> dict[str, str]:
         name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return headers
+
+
+def _peer(scope: HTTPScope) -> str:
+    client = scope["client"]
+    return client[0] if client else ""
 
 
 def _repeated(scope: HTTPScope, headers: dict[str, str]) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -72,8 +72,15 @@ def balance(snapshot: Snapshot, number: int) -> int:
 
 def keys_of(snapshot: Snapshot, number: int) -> list[Key]:
     """All keys of an organization, oldest first, revoked included."""
-    digests = [digest for _, digest in snapshot.scan(ORGANIZATION_KEYS, number)]
-    return [key for digest in digests if (key := snapshot.get(KEYS, digest)) is not None]
+    return list(scan_keys(snapshot, number))
+
+
+def scan_keys(snapshot: Snapshot, number: int, after: Key | None = None) -> Iterator[Key]:
+    """The keys of an organization one by one, oldest first, revoked included; those behind `after`, if it is given."""
+    start = None if after is None else (number, after.created_at_ms, after.id)
+    for key, digest in snapshot.scan(ORGANIZATION_KEYS, number, start=start):
+        if key != start and (found := snapshot.get(KEYS, digest)) is not None:
+            yield found
 
 
 def event(snapshot: Snapshot, number: int, request_id: UUID) -> Event | None:

@@ -16,7 +16,7 @@ import h11
 import httpcore
 import trio
 
-from svc.domain.webhooks.addresses import Networks, judged, read_target
+from svc.domain.webhooks.addresses import Reach, judged, may_use, read_target
 from svc.domain.webhooks.transport_types import Attempted, TransportError
 from svc.webhook_transport.connections import MAX_BODY_BYTES, Connection, Dialer, IdleConnections, TooLarge
 from svc.webhook_transport.resolver import Resolver
@@ -28,14 +28,14 @@ DEADLINE_S = 10
 class WebhookTransport:
     """Implements `svc.domain.webhooks.transport_types.Transport` over the network.
 
-    `networks` are open beside the public addresses. `now_ms` is Unix time, for dates in `Retry-After`. `backend` opens
-    sockets by address; it never sees a name.
+    `reach` says which addresses and ports may be dialled. `now_ms` is Unix time, for dates in `Retry-After`. `backend`
+    opens sockets by address; it never sees a name.
     """
 
     def __init__(
         self,
         resolver: Resolver,
-        networks: Networks,
+        reach: Reach,
         tls: ssl.SSLContext,
         now_ms: Callable[[], int],
         *,
@@ -43,7 +43,7 @@ class WebhookTransport:
         deadline_s: float = DEADLINE_S,
     ) -> None:
         self._resolver = resolver
-        self._networks = networks
+        self._reach = reach
         own = httpcore.TrioBackend()  # typed as a union with what stands in for it where trio is missing
         self._dialer = Dialer(tls, backend or own)  # pyright: ignore[reportArgumentType]
         self._idle = IdleConnections()
@@ -68,12 +68,12 @@ class WebhookTransport:
         self, url: str, body: bytes, headers: Mapping[str, str], answer: _Answer
     ) -> TransportError | None:
         target = read_target(url)
-        if target is None:  # stored by a version that took it
+        if target is None or not may_use(target.port, self._reach):  # stored when it was taken
             return "blocked_address"
         answers = await self._resolver(target.host)
         if not answers:
             return "dns_error"
-        addresses = judged(answers, self._networks)
+        addresses = judged(answers, self._reach)
         if addresses is None:
             return "blocked_address"
         kept = await self._idle.take(url, addresses)

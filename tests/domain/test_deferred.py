@@ -37,6 +37,13 @@ def test_a_token_with_one_character_changed_does_not_open(data: st.DataObject):
         assert open_token(KEY, token[:index] + other + token[index + 1 :], "key_a", None, NOW) is None
 
 
+@pytest.mark.parametrize("more", ["=", "==", "====", " ", "\n", "A", "AAAA"])
+def test_a_token_with_something_behind_it_does_not_open(more: str):
+    token = issue_token(KEY, REQUEST, "key_a", None, NOW)
+    assert open_token(KEY, token, "key_a", None, NOW) is not None
+    assert open_token(KEY, token + more, "key_a", None, NOW) is None
+
+
 @given(st.text())
 def test_no_text_makes_it_raise(text: str):
     assert open_token(KEY, text, "key_a", None, NOW) is None

@@ -31,7 +31,8 @@ def test_an_origin_has_one_spelling(text: str, normal: str):
         "https://user@shop.example", "https://shop.example:0", "https://shop.example:65536", "https://shop..example",
         "https://-shop.example", "https://shop.example?x", "https://shop.example#x", "https://sh op.example",
         "https://*", "https://[::zz]", "https://shop.example, https://other.example", "https://" + "a" * 300,
-        "https://a.*.example",
+        "https://a.*.example", "javascript://x", "JavaScript://x.example", "data://x", "file://", "file://x", "blob:",
+        "blob:https://shop.example", "blob://x", "about:blank", "about://blank", "vbscript://x",
     ],
 )  # fmt: skip
 def test_what_is_no_origin_is_refused(text: str):

@@ -287,7 +287,7 @@ def test_every_status_knows_what_follows_from_everything_that_can_happen():
 def after(health: Health, *results: Result) -> tuple[Health, Any]:
     trigger = None
     for one in results:
-        health, trigger = after_attempt(health, one, judge(one, LANE, KEY))
+        health, trigger = after_attempt(health, one, judge(one, LANE, KEY), "auto")
     return health, trigger
 
 
@@ -304,7 +304,7 @@ def test_failures_are_counted_one_by_one_from_the_first():
     health = Health()
     for number in range(1, 5):
         failed = result(number, started_ms=AT_MS + number)
-        health, trigger = after_attempt(health, failed, judge(failed, LANE, KEY))
+        health, trigger = after_attempt(health, failed, judge(failed, LANE, KEY), "auto")
         assert trigger is None
         assert health == Health(number, AT_MS + 1, AT_MS + number)
 

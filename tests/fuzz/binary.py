@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from svc.domain.attestation import Attestation, Trust, der, read_attestation, read_revoked, read_roots
 from svc.domain.attestation.key_description import KeyDescription, read_key_description
 from svc.domain.refusals import Refusal
+from svc.domain.webhooks.addresses import Reach
 from svc.domain.webhooks.transport_types import Attempted
 from svc.http.body import MAX_BODY_BYTES, decode, decode_object, unpack
 from svc.http.protocol import StrictLines, is_sound
@@ -215,7 +216,7 @@ class Receiver(httpcore.AsyncMockBackend):
 def read_answer(sent: bytes) -> Attempted:
     async def attempt() -> Attempted:
         backend = Receiver([sent[at : at + 50] for at in range(0, len(sent), 50)])
-        transport = WebhookTransport(_resolved, (), TLS, lambda: NOW_MS, backend=backend)
+        transport = WebhookTransport(_resolved, Reach(), TLS, lambda: NOW_MS, backend=backend)
         try:
             return await transport.post("https://hooks.example/", b"{}", {})
         finally:

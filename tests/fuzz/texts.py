@@ -20,7 +20,7 @@ from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal
 from svc.domain.timestamps import timestamp
 from svc.domain.useragent import read_agent, read_hints
-from svc.domain.webhooks.addresses import MAX_URL_LENGTH, judged, read_target
+from svc.domain.webhooks.addresses import MAX_URL_LENGTH, Reach, judged, read_target
 from svc.domain.webhooks.addresses import Target as WebhookTarget
 from svc.domain.webhooks.cursor import read_cursor, write_cursor
 from svc.http.paths import Found, Paths
@@ -56,7 +56,7 @@ def check_token(text: str, found: deferred.DeferredToken | None) -> None:
     assert (found is None) == (text != TOKEN)
 
 
-CURSOR = write_cursor(SIGNING_KEY, 7, REQUEST_ID.bytes)
+CURSOR = write_cursor(SIGNING_KEY, "deliveries", 7, REQUEST_ID.bytes)
 
 
 def check_cursor(text: str, found: bytes | None) -> None:
@@ -270,7 +270,9 @@ TARGETS = {
         check_token,
     ),
     "cursors": Target(
-        mutated_text([CURSOR], ["=", "-", "_"]), lambda text: read_cursor(SIGNING_KEY, 7, text), check_cursor
+        mutated_text([CURSOR], ["=", "-", "_"]),
+        lambda text: read_cursor(SIGNING_KEY, "deliveries", 7, text),
+        check_cursor,
     ),
     "queries": Target(
         queries.map(lambda given: urlencode(given, errors="replace").encode())
@@ -292,7 +294,7 @@ TARGETS = {
     ),
     "resolved-addresses": Target(
         st.lists(mutated_text(ADDRESSES, [":", ".", "%"]) | st.ip_addresses().map(str), max_size=4),
-        lambda answers: judged(answers, ()),
+        lambda answers: judged(answers, Reach()),
         check_judged,
     ),
     "user-agents": Target(st.tuples(mutated_text(AGENTS, PIECES), headers), read_visitor, check_visitor),

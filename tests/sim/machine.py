@@ -22,6 +22,7 @@ import trio
 
 from svc.config import Config
 from svc.domain.records import Event
+from svc.domain.webhooks.addresses import Reach
 from svc.domain.webhooks.transport_types import Transport
 from svc.service import Service
 from svc.store.directory import Opened, open_directory
@@ -174,7 +175,7 @@ class Machine:
         opened = open_directory(self._directory, run_sync, world.entropy, durable=False, map_bytes=map_bytes)
         self.opened = opened
         self._watch(opened.store)
-        sender = WebhookTransport(self._internet.resolve, (), _TLS, self.now_ms, backend=self._internet)
+        sender = WebhookTransport(self._internet.resolve, Reach(), _TLS, self.now_ms, backend=self._internet)
         self._door, self._shutdown, self._power = Door(), trio.Event(), trio.CancelScope()
         try:
             transport = self._sabotage.sends(sender)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import re
 import zlib
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from svc.cli.output import Refused
 from svc.domain.credentials import KEY_KINDS
 from svc.store.tables import KEYS
 from svc.store.views import keys_of
-from tests.spec.answers import BROWSER, assert_error, forward, nothing_stored, post, visit
+from tests.spec.answers import BROWSER, IDENTIFY, assert_error, forward, nothing_stored, post, visit
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
 from tests.support.worlds import HeldThreads
 
@@ -78,6 +79,35 @@ async def test_the_pepper_is_a_random_file_that_only_its_owner_reads(live: Live,
     assert pepper.read_bytes() == live.found.pepper
 
 
+@pytest.mark.parametrize(
+    ("kind", "fields", "sent", "says"),
+    [
+        ("public", {}, {"origin": "http://192.168.1.20:3000"}, "not in the key's list: 'http://192.168.1.20:3000'"),
+        ("public", {}, {"origin": "null"}, "no origin that a key can allow: 'null'"),
+        ("public", {}, {"origin": "http://\xe9\x9b."}, r"'http://\\xe9\\x9b.'"),
+        ("public", {}, {"origin": None}, "no Origin header, and the key is for the web only"),
+        ("public", {"platforms": ("ios",)}, {"origin": None}, "the platform web is not one of the key's native ones"),
+        ("secret", {}, {"origin": ORIGIN}, f"a secret key was sent with an Origin header: '{ORIGIN}'"),
+    ],
+)
+async def test_only_a_development_key_hears_why_its_place_is_refused(
+    live: Live, kind: str, fields: dict[str, Any], sent: dict[str, Any], says: str
+):
+    """Decisions 2.7: with the origin that was sent; another key hears what every refused one does."""
+    usual = assert_error(await visit(live, "x"), 401, "unauthorized")
+    for environment in ("development", "staging", "production"):
+        key, secret = live.issue(kind, environment, **fields)
+        headers = [*BROWSER.items(), ("x-api-key", secret), ("content-type", "application/json")]
+        if sent["origin"] is not None:
+            headers.append(("origin", sent["origin"].encode("latin-1")))
+        content = {"sdk": {}, "signals": report()}
+        ask = partial(live.client.post, IDENTIFY, json=content, headers=headers)
+        message = assert_error(await ask(), 401, "unauthorized")
+        assert says in message if environment == "development" else message == usual
+        live.revoke(key)
+        assert assert_error(await ask(), 401, "unauthorized") == usual, "it is not valid any more"
+
+
 async def test_a_refused_key_hears_the_same_for_every_reason(live: Live):
     """Interface 7, decisions 2.7: missing, malformed, mistyped, unknown, revoked, expired, foreign, wrong kind, ..."""
     now = live.clock.now_ms
@@ -87,9 +117,10 @@ async def test_a_refused_key_hears_the_same_for_every_reason(live: Live):
     _, expired = live.issue(expires_at_ms=now)
     _, abroad = live.issue(region="eu")
     _, management = live.issue("management")
-    _, elsewhere = live.issue(allowed_origins=("https://other.example",))
-    _, native = live.issue(platforms=("ios",))
-    _, server = live.issue("secret")
+    _, elsewhere = live.issue(environment="production", allowed_origins=("https://other.example",))
+    _, native = live.issue(environment="staging", platforms=("ios",))
+    _, web = live.issue(environment="production")
+    _, server = live.issue("secret", "production")
     unknown = valid[: -len("x" * 49)] + "A" * 43
     number, check = zlib.crc32(unknown.encode()), ""
     for _ in range(6):
@@ -105,8 +136,8 @@ async def test_a_refused_key_hears_the_same_for_every_reason(live: Live):
             )
         ]  # fmt: skip
         heard.append(assert_unauthorized(await visit(live, native, origin=None)))
-        heard.append(assert_unauthorized(await visit(live, valid, origin=None)))
-        heard.append(assert_unauthorized(await visit(live, valid, origin="null")))
+        heard.append(assert_unauthorized(await visit(live, web, origin=None)))
+        heard.append(assert_unauthorized(await visit(live, web, origin="null")))
         heard.append(assert_unauthorized(await post(live, None, b"{}")))
     assert all(error == heard[0] for error in heard)
 

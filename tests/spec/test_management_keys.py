@@ -11,6 +11,7 @@ import pytest
 import trio
 import trio.testing
 
+from svc.cli.output import Refused
 from svc.store.tables import KEYS
 from tests.spec.answers import BROWSER, assert_error, assert_invalid, nothing_stored, visit
 from tests.spec.automation import MANAGEMENT, Automation, stored_keys
@@ -481,3 +482,62 @@ async def test_a_management_answer_is_none_for_browsers(live: Live):
     assert_error(response, 405, "method_not_allowed")
     for answered in (response, await automation("GET", SDK), await automation("GET", SDK, origin=ORIGIN)):
         assert not [name for name in answered.headers if name.startswith("access-control")]
+
+
+@PATHS
+async def test_an_organization_has_at_most_200_keys_that_are_not_revoked(live: Live, path: str):
+    """Decisions 2.5: of all kinds together; expired ones count, another organization's do not."""
+    automation = Automation(live)
+    live.issue(organization=live.new_organization().number)
+    kinds = ("public", "secret", "proxy", "management")
+    issued = [live.issue(kinds[n % 4], **({"expires_at_ms": 1} if n % 7 == 0 else {})) for n in range(198)]
+    body = {"name": "one more", "environment": "staging"}
+    assert (await automation("POST", path, body)).status_code == 201
+    with nothing_stored(live):
+        assert_error(await automation("POST", path, body), 409, "key_limit")
+        with pytest.raises(Refused, match="svc key revoke"):
+            live.issue()
+    live.revoke(issued[0][0])
+    assert (await automation("POST", path, body)).status_code == 201
+
+
+@PATHS
+async def test_keys_are_listed_in_pages_where_a_page_is_asked_for(live: Live, path: str):
+    """Decisions 2.5: the same rows in the same order, whatever is issued and revoked meanwhile."""
+    automation = Automation(live)
+    kinds = {SDK: ("public", "secret"), PROXY: ("proxy", "proxy")}[path]
+    for number in range(7):
+        live.clock.advance(seconds=0.001)
+        live.issue(kinds[number % 2], name=f"{number}")
+        live.issue(("proxy", "public")[path == PROXY], name="of the other list")
+    name = LIST_OF[path]
+    rows = await listed(automation, path)
+    assert [row["name"] for row in rows] == [f"{number}" for number in range(7)]
+    for limit in (1, 3, 6, 7, 200):
+        found, cursor = [], None
+        while cursor is not None or not found:
+            answer = (await automation("GET", f"{path}?limit={limit}" + (f"&cursor={cursor}" if cursor else ""))).json()
+            assert 1 <= len(answer[name]) <= limit
+            found += answer[name]
+            cursor = answer.get("next_cursor")
+        assert [row["id"] for row in found] == [row["id"] for row in rows]
+    first = (await automation("GET", f"{path}?limit=2")).json()
+    live.clock.advance(seconds=0.001)
+    live.issue(kinds[0], name="7")
+    rest = (await automation("GET", f"{path}?cursor={first['next_cursor']}")).json()
+    assert ([row["name"] for row in rest[name]], "next_cursor" in rest) == (["2", "3", "4", "5", "6", "7"], False)
+
+
+@PATHS
+async def test_a_cursor_that_was_not_made_for_this_list_is_refused(live: Live, path: str):
+    """Decisions 1.5, 2.5."""
+    automation, other = Automation(live), {SDK: PROXY, PROXY: SDK}[path]
+    for kind in ("proxy", "secret", "proxy", "secret"):
+        live.issue(kind)
+    of_other = (await automation("GET", f"{other}?limit=1")).json()["next_cursor"]
+    own = (await automation("GET", f"{path}?limit=1")).json()["next_cursor"]
+    changed = own[:-1] + ("A" if own[-1] != "A" else "B")
+    for cursor in (of_other, changed, own + "=", own[:10], "", "%20", "key_x"):
+        assert_invalid(await automation("GET", f"{path}?cursor={cursor}"), "cursor", "invalid_cursor", "query")
+    for limit, issue in (("0", "out_of_range"), ("201", "out_of_range"), ("1e2", "wrong_type"), ("", "wrong_type")):
+        assert_invalid(await automation("GET", f"{path}?limit={limit}"), "limit", issue, "query")

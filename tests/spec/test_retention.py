@@ -41,18 +41,23 @@ from svc.store.tables import (
     EVENTS_BY_LEVEL,
     EVENTS_BY_VISITOR,
     IDEMPOTENCY,
+    KEY_IDS,
+    KEYS,
     LEDGER,
+    ORGANIZATION_KEYS,
     SENDINGS,
     VISITOR_HISTORY,
     VISITOR_IDS,
     VISITORS,
     WEBHOOK_EVENTS,
+    WEIGHTS,
 )
 from svc.store.transactions.accounts import create_organization
 from svc.store.transactions.attestation import issue_challenge
 from svc.store.transactions.retention import EVENTS_A_STEP, ROWS_A_STEP, over, passes
 from svc.store.transactions.webhook_endpoints import NewEndpoint, create_endpoint
 from svc.store.transactions.webhooks import Made, enqueue, log_attempt
+from svc.store.views import keys_of
 from svc.store.webhook_views import endpoints_of
 from tests.spec.answers import assert_error, visit
 from tests.spec.test_erasure import identified, marked, tell_later
@@ -155,6 +160,27 @@ async def test_an_idempotency_key_goes_after_24_hours(live: Live):
     assert counts(live, IDEMPOTENCY) == [1]
     await swept(live, EPOCH_MS + IDEMPOTENCY_MS)
     assert counts(live, IDEMPOTENCY, EVENTS) == [0, 1]
+
+
+async def test_a_revoked_key_goes_after_400_days_with_its_weights(live: Live):
+    """Decisions 2.5: its id is free of everything; keys that are not revoked stay, however old."""
+    kept, _ = live.issue()
+    revoked, secret = live.issue()
+    _, admin = live.issue("management")
+    path = f"/api/v1/management/organizations/{live.organization.id}/sdk-keys/{revoked.id}/risk-weights/web"
+    assert (
+        await live.client.put(path, json={"suspect_threshold": 50}, headers={"x-api-key": admin})
+    ).status_code == 200
+    live.revoke(revoked)
+    revoked_ms = live.clock.now_ms
+    before = counts(live, KEYS, KEY_IDS, ORGANIZATION_KEYS, WEIGHTS)
+    await swept(live, revoked_ms + 400 * DAY_MS - 1)
+    assert counts(live, KEYS, KEY_IDS, ORGANIZATION_KEYS, WEIGHTS) == before
+    await swept(live, revoked_ms + 400 * DAY_MS)
+    assert counts(live, KEYS, KEY_IDS, ORGANIZATION_KEYS, WEIGHTS) == [before[0] - 1, before[1] - 1, before[2] - 1, 0]
+    with live.found.store.read() as snapshot:
+        assert kept.id in [key.id for key in keys_of(snapshot, live.organization.number)]
+    assert (await live.identify(secret)).status_code == 401
 
 
 async def test_a_visitor_unseen_for_the_time_of_the_setting_is_forgotten(live: Live):

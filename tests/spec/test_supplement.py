@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import partial
 from itertools import count
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -34,6 +36,8 @@ from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, repor
 from tests.support.worlds import HeldThreads
 
 DEFERRED = {"tier": "deferred", "fonts": ["Arial", "Calibri"], "timing": 1.5}
+NO_TOKEN = ("token", "invalid_value", "body")
+"""The detail of a token that does not hold here."""
 OTHER_ORIGIN = "https://pay.example"
 UNKNOWN = "019b76da-a800-7000-8000-000000000000"
 
@@ -46,15 +50,23 @@ async def send(
     signals: Any = DEFERRED,
     *,
     origin: str | None = ORIGIN,
+    forwarded: Mapping[str, str] = MappingProxyType({}),
     **members: Any,
 ) -> httpx.Response:
-    """A deferred report as an SDK sends it."""
+    """A deferred report as an SDK, a server or a proxy sends it."""
     body = {"token": token, "sdk": {"platform": "web", "version": "0.1.0"}, "signals": signals, **members}
-    return await send_bytes(live, key, request_id, json.dumps(body).encode(), origin)
+    return await send_bytes(live, key, request_id, json.dumps(body).encode(), origin, forwarded)
 
 
-async def send_bytes(live: Live, key: str, request_id: str, body: bytes, origin: str | None = ORIGIN) -> httpx.Response:
-    headers = {"content-type": "application/json", "x-api-key": key, **BROWSER}
+async def send_bytes(
+    live: Live,
+    key: str,
+    request_id: str,
+    body: bytes,
+    origin: str | None = ORIGIN,
+    forwarded: Mapping[str, str] = MappingProxyType({}),
+) -> httpx.Response:
+    headers = {"content-type": "application/json", "x-api-key": key, **BROWSER, **forwarded}
     if origin is not None:
         headers["origin"] = origin
     return await live.client.post(f"/api/v1/events/{request_id}/supplement", content=body, headers=headers)
@@ -267,14 +279,47 @@ async def test_a_path_that_names_no_request_id_is_refused(live: Live):
     assert_error(refused, 422, "invalid_request_id", ("request_id", "invalid_value", "path"))
 
 
-async def test_only_a_public_key_from_its_origin_sends_deferred_reports(live: Live):
-    """Interface 4.1, 5."""
+FORWARDED = {"x-svc-visitor-ip": PUBLIC_ADDRESS, "x-svc-visitor-origin": ORIGIN}
+
+
+@pytest.mark.parametrize(("kind", "forwarded"), [("secret", {}), ("secret", FORWARDED), ("proxy", FORWARDED)])
+async def test_the_server_or_proxy_that_identified_sends_the_deferred_report(
+    live: Live, kind: str, forwarded: dict[str, str]
+):
+    """Decisions 2.9, 7.4: with the same forwarded origin, and by no other key."""
+    _, key = live.issue(kind, "production")
+    _, twin = live.issue(kind, "production")
+    answer = (await forward(live, key, forwarded)).json()
+    request_id, token = answer["request_id"], answer["deferred_token"]
+    with nothing_stored(live):
+        elsewhere = {"x-svc-visitor-ip": PUBLIC_ADDRESS, "x-svc-visitor-origin": OTHER_ORIGIN}
+        for other, headers in ((twin, forwarded), (key, elsewhere)):
+            response = await send(live, other, request_id, token, origin=None, forwarded=headers)
+            assert_error(response, 422, "invalid_supplement", ("token", "invalid_value", "body"))
+    assert (await send(live, key, request_id, token, origin=None, forwarded=forwarded)).status_code == 202
+
+
+async def test_a_proxy_forwards_the_visitor_with_a_deferred_report_too(live: Live):
+    """Decisions 2.9: `x-svc-visitor-ip` is required, and public in production."""
+    _, key = live.issue("proxy", "production")
+    answer = (await forward(live, key, FORWARDED)).json()
+    with nothing_stored(live):
+        for forwarded, issue in (({}, "required"), ({"x-svc-visitor-ip": "10.0.0.1"}, "not_public_address")):
+            response = await send(
+                live, key, answer["request_id"], answer["deferred_token"], origin=None, forwarded=forwarded
+            )
+            assert_error(response, 422, "invalid_visitor_metadata", ("x-svc-visitor-ip", issue, "header"))
+
+
+async def test_deferred_reports_come_from_the_origin_and_key_that_identified(live: Live):
+    """Interface 4.1, 5; decisions 7.4."""
     _, key = live.issue()
     request_id, token = await identified(live, key)
-    others = [live.issue(kind)[1] for kind in ("secret", "proxy", "management")]
+    _, management = live.issue("management")
+    _, secret = live.issue("secret")
     with nothing_stored(live):
-        for other in others:
-            assert_error(await send(live, other, request_id, token, origin=None), 401, "unauthorized")
+        assert_error(await send(live, management, request_id, token, origin=None), 401, "unauthorized")
+        assert_error(await send(live, secret, request_id, token, origin=None), 422, "invalid_supplement", NO_TOKEN)
         assert_error(await send(live, key, request_id, token, origin="https://evil.example"), 401, "unauthorized")
 
 

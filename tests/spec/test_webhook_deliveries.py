@@ -169,16 +169,29 @@ async def test_a_test_is_one_signed_delivery_whatever_the_endpoint_subscribes_to
     assert_request_id(post.event["id"])
 
 
-async def test_a_test_that_fails_is_not_tried_again(hooks: Subscriber):
-    """Decisions 8.5; a delivery that ended `failed` makes an endpoint `failing` (8.4)."""
+@pytest.mark.parametrize("answer", [DOWN, GONE])
+async def test_a_test_that_fails_is_not_tried_again_and_does_not_make_an_endpoint_failing(
+    hooks: Subscriber, answer: Attempted
+):
+    """Decisions 8.4, 8.5: nor does a redelivery; a success of either heals an endpoint."""
     endpoint_id, _ = await hooks.create()
-    hooks.receivers.answer = DOWN
+    (post,) = await hooks.happen()
+    hooks.receivers.answer = answer
+    await hooks.do(endpoint_id, "redeliver", {"event_id": post.event["id"]})
+    hooks.receivers.take()
     await hooks.do(endpoint_id, "test")
     assert len(hooks.receivers.take()) == 1
     assert await hooks.wait(hours=9) == []
-    (attempt,) = await hooks.deliveries()
-    assert (attempt["status"], attempt["attempt"]) == ("failed", 1)
+    attempts = await hooks.deliveries()
+    assert [(one["status"], one["attempt"]) for one in attempts] == [("failed", 1), ("failed", 1), ("delivered", 1)]
+    shown = await hooks.shown(endpoint_id)
+    assert (shown["status"], shown["failed_24h"]) == ("active", 2)
+    hooks.receivers.answer = GONE
+    await hooks.happen()
     assert (await hooks.shown(endpoint_id))["status"] == "failing"
+    hooks.receivers.answer = OK
+    await hooks.do(endpoint_id, "test")
+    assert (await hooks.shown(endpoint_id))["status"] == "active"
 
 
 async def test_one_test_or_redelivery_at_a_time(hooks: Subscriber):

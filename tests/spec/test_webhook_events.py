@@ -135,6 +135,10 @@ async def test_refusals_of_a_recognised_key_are_told_and_others_are_not(tmp_path
         assert said["type"] == "identification.refused"
         assert (data["code"], data["status"], data["key_id"], data["count"]) == ("unauthorized", 401, key.id, 1)
         assert (data["origin"], data["environment"]) == ("https://evil.example", "production")
+        assert (data["ip_address"], data["reason"]) == (
+            "127.0.0.1",
+            "the origin is not in the key's list: 'https://evil.example'",
+        )
     assert len(receiver.said) == 1
 
 
@@ -142,6 +146,7 @@ async def test_refusals_of_a_recognised_key_are_told_and_others_are_not(tmp_path
     ("sent", "code"),
     [
         ({"tag": 5}, "validation_error"),
+        ({"origin": "null"}, "unauthorized"),
         ({"tag": "x" * (1 << 20)}, "payload_too_large"),
         ({"headers": {"idempotency-key": "x" * 256}}, "idempotency_key_too_long"),
         ({}, "billing_blocked"),
@@ -155,3 +160,5 @@ async def test_each_kind_of_refusal_is_told(tmp_path: Path, sent: dict[str, Any]
         live.set_billing_status("blocked")
         said = await refused_twice_over(live, receiver, secret, **sent)
         assert said["data"]["code"] == code
+        assert said["data"]["ip_address"] == "127.0.0.1"
+        assert said["data"].get("reason", "").endswith("'null'" if code == "unauthorized" else "")

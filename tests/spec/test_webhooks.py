@@ -140,6 +140,7 @@ FAULTS: list[Any] = [
     ({"url": "https://shop.example/hook#part"}, "url", "invalid_url"),
     ({"url": "https://shop.example/" + "x" * 2048}, "url", "invalid_url"),
     ({"url": "https://nowhere.example/"}, "url", "invalid_url"),
+    ({"url": "https://shop.example:22/"}, "url", "invalid_url"),
     ({"url": "https://inside.example/"}, "url", "not_public_address"),
     ({"url": "https://rebound.example/"}, "url", "not_public_address"),
     ({"url": "https://2130706433/"}, "url", "not_public_address"),
@@ -365,3 +366,19 @@ async def test_the_end_of_a_rotation_is_not_shown_when_it_is_over(hooks: Subscri
     assert "previous_secret_expires_at" in await hooks.shown(endpoint_id)
     hooks.live.clock.advance(seconds=1)
     assert "previous_secret_expires_at" not in await hooks.shown(endpoint_id)
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("http://localhost:3000/hook", "svc webhook listen"),
+        ("https://nowhere.example/", "does not resolve"),
+        ("https://shop.example:22/", "443 or one above 1023"),
+        ("https://inside.example/", "not public"),
+        ("https://shop.example/#part", "without user information"),
+    ],
+)
+async def test_a_refused_url_is_told_what_to_do(hooks: Subscriber, url: str, says: str):
+    """Interface 7: `error.message` says what to fix."""
+    know_hosts(hooks)
+    assert says in (await hooks.post(url=url)).json()["error"]["message"]

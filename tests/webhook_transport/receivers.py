@@ -17,7 +17,10 @@ import httpcore
 import trio
 import trustme
 
+from svc.domain.refusals import Issue
+from svc.domain.webhooks.addresses import Reach
 from svc.webhook_transport.connections import tls_context
+from svc.webhook_transport.registration import check_target
 from svc.webhook_transport.transport import WebhookTransport
 
 NAME = "receiver.test"
@@ -105,12 +108,23 @@ async def sending(
 ) -> AsyncGenerator[WebhookTransport]:
     """A transport over the real network, unless told otherwise, that may send to loopback."""
     sender = WebhookTransport(
-        names, tuple(networks), authority.trusting, lambda: NOW_MS, backend=backend, deadline_s=deadline_s
+        names, Reach(tuple(networks)), authority.trusting, lambda: NOW_MS, backend=backend, deadline_s=deadline_s
     )
     try:
         yield sender
     finally:
         await sender.aclose()
+
+
+async def issue_of(
+    url: str,
+    names: Callable[[str], Awaitable[tuple[str, ...]]],
+    networks: Iterable[IPv4Network | IPv6Network] = (),
+    **reach: Any,
+) -> Issue | None:
+    """Why the URL cannot be a target, if it cannot; `reach` as of `Reach`."""
+    refusal = await check_target(url, names, Reach(tuple(networks), **reach))
+    return None if refusal is None else refusal.details[0].issue
 
 
 @asynccontextmanager

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 from itertools import product
 
 import pytest
 
-from svc.webhook_transport.registration import check_target
 from svc.webhook_transport.resolver import SystemResolver
-from tests.webhook_transport.receivers import NAME, OK, Answering, Authority, Dialled, Names, answer, receiver, sending
+from tests.webhook_transport.receivers import (
+    NAME,
+    OK,
+    Answering,
+    Authority,
+    Dialled,
+    Names,
+    answer,
+    issue_of,
+    receiver,
+    sending,
+)
 
 PUBLIC_V4, PUBLIC_V6 = "81.2.69.160", "2a00:1450:4001:80b::200e"
 
@@ -48,7 +58,7 @@ async def test_no_address_that_is_not_public_is_dialled_in_any_case(authority: A
             backend, names = Dialled(leading_to=port), Names(**{NAME: answers})
             async with sending(authority, names, backend, networks=()) as sender:
                 url = f"https://{NAME}/{hostile}"
-                created = await check_target(url, names, ())
+                created = await issue_of(url, names)
                 attempts = [await sender.post(url, b"{}", {}) for _ in STAGES[1:]]
             case = f"{hostile} {records}, from {stage} on"
             assert created == ("not_public_address" if stage == "create" else None), case
@@ -80,7 +90,7 @@ async def test_a_kept_connection_is_no_way_around_a_name_that_turned_hostile(aut
 )  # fmt: skip
 async def test_odd_spellings_are_resolved_by_the_system_and_judged_after(authority: Authority, host: str):
     resolver, backend = SystemResolver(), Dialled()
-    assert await check_target(f"https://{host}:8443/x", resolver, ()) == "not_public_address"
+    assert await issue_of(f"https://{host}:8443/x", resolver) == "not_public_address"
     async with sending(authority, resolver, backend, networks=()) as sender:
         assert (await sender.post(f"https://{host}:8443/x", b"{}", {})).error == "blocked_address"
     assert backend.dials == []
@@ -100,7 +110,7 @@ async def test_odd_spellings_are_resolved_by_the_system_and_judged_after(authori
 )  # fmt: skip
 async def test_what_is_no_target_is_refused_before_it_is_stored_and_never_dialled(authority: Authority, url: str):
     backend = Dialled()
-    assert await check_target(url, Names(), ()) == "invalid_url"
+    assert await issue_of(url, Names()) == "invalid_url"
     async with sending(authority, Names(), backend) as sender:
         assert (await sender.post(url, b"{}", {})).error in ("blocked_address", "dns_error")
     assert backend.dials == []
@@ -115,7 +125,32 @@ async def test_what_is_no_target_is_refused_before_it_is_stored_and_never_dialle
 )  # fmt: skip
 async def test_an_https_url_whose_name_leads_to_public_addresses_is_a_target(url: str):
     names = Names(**{NAME: (PUBLIC_V4, PUBLIC_V6)})
-    assert await check_target(url, names, ()) is None
+    assert await issue_of(url, names) is None
+
+
+@pytest.mark.parametrize("port", [1, 22, 80, 444, 1023])
+async def test_a_port_of_another_service_is_neither_stored_nor_dialled_unless_the_operator_opens_it(
+    authority: Authority, port: int
+):
+    """Decisions 8.7."""
+    names, url = Names(**{NAME: (PUBLIC_V4,)}), f"https://{NAME}:{port}/"
+    backend = Dialled()
+    assert await issue_of(url, names) == "invalid_url"
+    async with sending(authority, names, backend) as sender:
+        assert (await sender.post(url, b"{}", {})).error == "blocked_address"
+    assert backend.dials == []
+    assert await issue_of(url, names, ports=frozenset({port})) is None
+    for usual in (443, 1024, 65535):
+        assert await issue_of(f"https://{NAME}:{usual}/", names) is None
+
+
+async def test_an_address_of_this_machine_is_not_public(authority: Authority):
+    """Decisions 8.7: unless the operator opens its network."""
+    names = Names(**{NAME: (PUBLIC_V6, PUBLIC_V4)})
+    own = ip_address(PUBLIC_V4)
+    assert await issue_of(f"https://{NAME}/", names, is_own=own.__eq__) == "not_public_address"
+    opened = [ip_network(PUBLIC_V4)]
+    assert await issue_of(f"https://{NAME}/", names, opened, is_own=own.__eq__) is None
 
 
 async def test_a_network_that_the_operator_opened_can_be_reached_and_no_other(authority: Authority):
@@ -127,8 +162,8 @@ async def test_a_network_that_the_operator_opened_can_be_reached_and_no_other(au
             assert (await sender.post(f"https://{NAME}/", b"{}", {})).error is None
             assert (await sender.post("https://other.test/", b"{}", {})).error == "blocked_address"
     assert backend.dials == ["10.1.2.3"]
-    assert await check_target(f"https://{NAME}/", names, opened) is None
-    assert await check_target("https://other.test/", names, opened) == "not_public_address"
+    assert await issue_of(f"https://{NAME}/", names, opened) is None
+    assert await issue_of("https://other.test/", names, opened) == "not_public_address"
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,11 @@ import trio
 from trio.testing import MockClock
 
 from svc.actors.outbox import Outbox
+from svc.domain.webhooks.addresses import Reach
 from svc.domain.webhooks.records import MAX_ENDPOINTS
-from svc.webhook_transport.registration import check_target
 from svc.webhook_transport.transport import WebhookTransport
 from tests.support.outbox import OutboxWorld, outbox_world
+from tests.webhook_transport.receivers import issue_of
 from tests.webhook_transport.test_addresses import HOSTILE, PUBLIC_V4, PUBLIC_V6
 
 PUBLIC = (PUBLIC_V4, PUBLIC_V6)
@@ -81,7 +82,7 @@ async def subscribe(world: OutboxWorld, names: Names) -> int:
     number, taken = 0, MAX_ENDPOINTS
     for place, case in enumerate(CASES):
         url = f"https://case{place}.test/"
-        issue = await check_target(url, names, ())
+        issue = await issue_of(url, names)
         assert issue == ("not_public_address" if case.moment == "create" else None), case
         if issue is None:
             if taken == MAX_ENDPOINTS:
@@ -95,7 +96,7 @@ async def subscribe(world: OutboxWorld, names: Names) -> int:
 async def test_a_name_that_turns_hostile_at_any_moment_leads_to_no_dial(tmp_path: Path, autojump_clock: MockClock):
     assert len(CASES) >= 500
     names, dials = Names(), Dials()
-    transport = WebhookTransport(names, (), ssl.create_default_context(), lambda: 0, backend=dials)
+    transport = WebhookTransport(names, Reach(), ssl.create_default_context(), lambda: 0, backend=dials)
     with outbox_world(tmp_path) as world:
         organizations = await subscribe(world, names)
         outbox = Outbox(world.store, world.world, transport, world.secrets_key)

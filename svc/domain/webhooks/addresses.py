@@ -7,7 +7,7 @@ operator may open beside it, and what nobody may, is said here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import NamedTuple
 from urllib.parse import quote
@@ -39,6 +39,26 @@ METADATA = {
 
 _EMBEDDING = ("::", "::ffff:0:0", "::ffff:0:0:0", "64:ff9b::", "64:ff9b:1::")
 """Prefixes, 96 bits long, behind which a translator finds an IPv4 address (RFC 4291, 6145, 6052, 8215)."""
+
+
+ALWAYS_PORT = 443
+FIRST_FREE_PORT = 1024
+"""Ports below it belong to other services, which a webhook must not be able to probe."""
+
+
+def _is_nobodys(_: Address) -> bool:
+    return False
+
+
+class Reach(NamedTuple):
+    """What webhooks may be sent to beside public addresses and the usual ports, and what never (decisions 8.7)."""
+
+    networks: Networks = ()
+    """Opened by the operator."""
+    ports: frozenset[int] = frozenset()
+    """Opened by the operator, beside 443 and those above 1023."""
+    is_own: Callable[[Address], bool] = _is_nobodys
+    """Whether an address is one of this machine's: not public, whatever range it is in."""
 
 
 class Target(NamedTuple):
@@ -83,7 +103,12 @@ def read_target(url: str) -> Target | None:
     return Target(host, int(port.removeprefix(":") or 443), authority, path)
 
 
-def judged(answers: Iterable[str], networks: Networks) -> tuple[Address, ...] | None:
+def may_use(port: int, reach: Reach) -> bool:
+    """Whether a webhook may be sent to this port."""
+    return port == ALWAYS_PORT or port >= FIRST_FREE_PORT or port in reach.ports
+
+
+def judged(answers: Iterable[str], reach: Reach) -> tuple[Address, ...] | None:
     """The addresses to dial, in the order of the answers; `None` when any single one must not be dialled.
 
     One bad answer spoils the name: a name that also leads inside is either a mistake or an attack.
@@ -91,17 +116,17 @@ def judged(answers: Iterable[str], networks: Networks) -> tuple[Address, ...] | 
     addresses: list[Address] = []
     for answer in answers:
         address = read_address(answer)  # a scoped address (`fe80::1%eth0`) is none
-        if address is None or not may_dial(address, networks):
+        if address is None or not may_dial(address, reach):
             return None
         addresses.append(address)
     return tuple(addresses)
 
 
-def may_dial(address: Address, networks: Networks) -> bool:
-    """Whether the address is public, or in a network that the operator opened and no provider's metadata."""
-    if is_public(address):
+def may_dial(address: Address, reach: Reach) -> bool:
+    """Whether the address is public and another machine's, or in a network that the operator opened and no metadata."""
+    if is_public(address) and not reach.is_own(address):
         return True
-    return address not in _NEVER and any(address in network for network in networks)
+    return address not in _NEVER and any(address in network for network in reach.networks)
 
 
 def metadata_opened(networks: Networks) -> str | None:

@@ -1,7 +1,7 @@
-"""Where the next page of the log of attempts begins: opaque to customers, and made by this service (decisions 8.6).
+"""Where the next page of a list begins: opaque to customers, and made by this service (decisions 2.5 and 8.6).
 
-A cursor names the attempt that the page before ended with, so that attempts that are logged meanwhile move nothing:
-the id, with an HMAC over it and the organization, base64url (24 bytes: no padding).
+A cursor names the row that the page before ended with, so that rows that are added meanwhile move nothing: what the row
+is found by, with an HMAC over it, the list and the organization, base64url without padding.
 """
 
 from __future__ import annotations
@@ -9,31 +9,40 @@ from __future__ import annotations
 import base64
 import binascii
 import hmac
+from typing import Literal
 
-_ID_LENGTH = 16
+List = Literal["deliveries", "sdk_keys", "proxy_keys"]
+"""A cursor of one list is none of another."""
+
 _MAC_LENGTH = 8
 """Bytes. What a forged cursor shows is another page of the same organization."""
 
 
 def cursors_key(pepper: bytes) -> bytes:
     """The key of all cursors of one installation, derived from its pepper."""
-    return hmac.digest(pepper, b"svc webhook delivery cursor 1", "sha256")
+    return hmac.digest(pepper, b"svc cursor 1", "sha256")
 
 
-def write_cursor(key: bytes, organization: int, attempt_id: bytes) -> str:
-    """The cursor of the page that follows this attempt. `key` comes from `cursors_key`."""
-    return base64.urlsafe_b64encode(attempt_id + _mac(key, organization, attempt_id)).decode()
+def write_cursor(key: bytes, which: List, organization: int, row: bytes) -> str:
+    """The cursor of the page that follows this row. `key` comes from `cursors_key`."""
+    return _text(row + _mac(key, which, organization, row))
 
 
-def read_cursor(key: bytes, organization: int, text: str) -> bytes | None:
-    """The attempt id, or `None` for what was not made here for this organization."""
+def read_cursor(key: bytes, which: List, organization: int, text: str) -> bytes | None:
+    """The row, or `None` for what was not made here for this list of this organization."""
     try:
-        raw = base64.b64decode(text, altchars=b"-_", validate=True)
+        raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         return None
-    attempt_id, mac = raw[:_ID_LENGTH], raw[_ID_LENGTH:]
-    return attempt_id if hmac.compare_digest(mac, _mac(key, organization, attempt_id)) else None
+    if _text(raw) != text:  # another spelling: padding, or bits behind the last byte
+        return None
+    row, mac = raw[:-_MAC_LENGTH], raw[-_MAC_LENGTH:]
+    return row if hmac.compare_digest(mac, _mac(key, which, organization, row)) else None
 
 
-def _mac(key: bytes, organization: int, attempt_id: bytes) -> bytes:
-    return hmac.digest(key, organization.to_bytes(4) + attempt_id, "sha256")[:_MAC_LENGTH]
+def _text(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def _mac(key: bytes, which: List, organization: int, row: bytes) -> bytes:
+    return hmac.digest(key, which.encode() + b"\0" + organization.to_bytes(4) + row, "sha256")[:_MAC_LENGTH]

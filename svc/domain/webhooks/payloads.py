@@ -31,7 +31,11 @@ class RefusedIdentification(msgspec.Struct, frozen=True, kw_only=True):
     environment: Environment
     key_id: str
     origin: str | UnsetType = UNSET
+    """As it was sent, where the request was refused for it."""
     ip_address: str | UnsetType = UNSET
+    """Of the visitor; of the sender where the key itself was refused."""
+    reason: str | UnsetType = UNSET
+    """Why the key was refused; the caller of a production or staging key is not told."""
     count: int
 
 

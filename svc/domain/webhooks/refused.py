@@ -32,6 +32,7 @@ class Refusals(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     environment: Environment
     origin: str | None = None
     ip_address: str | None = None
+    reason: str | None = None
 
     @property
     def due_ms(self) -> int:
@@ -51,6 +52,7 @@ class RefusedRequest(msgspec.Struct, frozen=True, kw_only=True):
     occurred_at_ms: int
     origin: str | None
     ip_address: str | None
+    reason: str | None = None
     count: int = 1
 
     @property
@@ -77,6 +79,7 @@ def note(before: Refusals | None, request: RefusedRequest) -> Noted:
         environment=request.environment,
         origin=request.origin,
         ip_address=request.ip_address,
+        reason=request.reason,
     )
     if before is not None and request.occurred_at_ms < before.due_ms:
         return Noted(None, kept)
@@ -100,6 +103,7 @@ def _told(refusals: Refusals, key_id: str, code: str, now_ms: int) -> Noted:
         key_id=key_id,
         origin=UNSET if refusals.origin is None else refusals.origin,
         ip_address=UNSET if refusals.ip_address is None else refusals.ip_address,
+        reason=UNSET if refusals.reason is None else refusals.reason,
         count=refusals.count,
     )
     return Noted(event, msgspec.structs.replace(refusals, told_at_ms=now_ms, count=0))

@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from svc.domain.webhooks.records import AttemptStatus, DeliveryState, EndpointStatus, Health
+from svc.domain.webhooks.records import AttemptStatus, DeliveryKind, DeliveryState, EndpointStatus, Health
 from svc.domain.webhooks.schedule import GONE, Result, Verdict
 
 EndpointTrigger = Literal["paused", "resumed", "url_changed", "delivered", "broken"]
@@ -51,16 +51,21 @@ FAILURES_TO_FAIL = 5
 FAILING_AFTER_MS = 600_000
 
 
-def after_attempt(health: Health, result: Result, verdict: Verdict) -> tuple[Health, EndpointTrigger | None]:
+def after_attempt(
+    health: Health, result: Result, verdict: Verdict, kind: DeliveryKind
+) -> tuple[Health, EndpointTrigger | None]:
     """The endpoint's health after an attempt, and what that means for its status.
 
-    `broken`: five failed attempts in a row over at least ten minutes, a delivery that ended `failed`, or a 410.
-    An attempt that was ended by a pause or a removal says nothing of the receiver.
+    `broken`: five failed attempts in a row over at least ten minutes, a delivery that ended `failed`, or a 410. Of
+    tests and redeliveries only a success counts. An attempt that was ended by a pause or a removal says nothing of the
+    receiver.
     """
     if result.error in ("paused", "removed"):
         return health, None
     if verdict.status == "delivered":
         return Health(last_attempt_at_ms=result.started_ms), "delivered"
+    if kind != "auto":
+        return msgspec.structs.replace(health, last_attempt_at_ms=result.started_ms), None
     since_ms = result.started_ms if health.failing_since_ms is None else health.failing_since_ms
     failed = msgspec.structs.replace(
         health,

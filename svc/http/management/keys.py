@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import islice
+from typing import NamedTuple
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from svc.domain.credentials import Key, KeyKind, digest, new_key
 from svc.domain.model import PLATFORMS, Platform
 from svc.domain.origins import normalise_pattern
 from svc.domain.refusals import Detail, Refusal, invalid
+from svc.domain.webhooks.cursor import List, read_cursor, write_cursor
 from svc.http.change import caller_of, change, noted
 from svc.http.endpoint import Call, Outcome, Services
 from svc.http.management.schema import (
@@ -23,6 +26,7 @@ from svc.http.management.schema import (
     IssuedSdkKeyBody,
     IssueProxyKeyBody,
     IssueSdkKeyBody,
+    ListKeysQuery,
     ManagementKeyBody,
     ProxyKeysBody,
     ReplaceOriginsBody,
@@ -34,6 +38,8 @@ from svc.store import views
 from svc.store.transactions import keys
 from svc.world import twenty_characters
 
+PAGE = 200
+"""Keys of a page whose size is not named."""
 PROXY_KEYS: tuple[KeyKind, ...] = ("proxy",)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
@@ -58,8 +64,10 @@ async def describe_key(services: Services, call: Call) -> Outcome:
 
 async def list_proxy_keys(services: Services, call: Call) -> Outcome:
     """`GET .../proxy-credentials`: oldest first, revoked included."""
-    found = await _keys(services, call, PROXY_KEYS)
-    return Outcome(ProxyKeysBody(tuple(map(proxy_key_row, found))))
+    page = await _page(services, call, "proxy_keys", PROXY_KEYS)
+    if isinstance(page, Refusal):
+        return Outcome(page)
+    return Outcome(ProxyKeysBody(tuple(map(proxy_key_row, page.keys)), page.next_cursor))
 
 
 async def issue_proxy_key(services: Services, call: Call) -> Outcome:
@@ -79,8 +87,10 @@ async def revoke_proxy_key(services: Services, call: Call) -> Outcome:
 
 async def list_sdk_keys(services: Services, call: Call) -> Outcome:
     """`GET .../sdk-keys`: oldest first, revoked included."""
-    found = await _keys(services, call, views.SDK_KEYS)
-    return Outcome(SdkKeysBody(tuple(map(sdk_key_row, found))))
+    page = await _page(services, call, "sdk_keys", views.SDK_KEYS)
+    if isinstance(page, Refusal):
+        return Outcome(page)
+    return Outcome(SdkKeysBody(tuple(map(sdk_key_row, page.keys)), page.next_cursor))
 
 
 async def issue_sdk_key(services: Services, call: Call) -> Outcome:
@@ -147,10 +157,31 @@ def read_expiry(expires_at: datetime | None, now_ms: int) -> int | Refusal | Non
     return at_ms if now_ms < at_ms <= _LAST_MS else invalid("expires_at", "out_of_range")
 
 
-async def _keys(services: Services, call: Call, kinds: Sequence[KeyKind]) -> list[Key]:
+class _Page(NamedTuple):
+    keys: list[Key]
+    next_cursor: str | UnsetType
+
+
+async def _page(services: Services, call: Call, which: List, kinds: Sequence[KeyKind]) -> _Page | Refusal:
+    """All keys of these kinds, or the page that the query asks for (decisions 2.5)."""
+    query: ListKeysQuery = call.query
     caller = await noted(services, call)
+    number, cursors_key = caller.organization.number, services.webhooks.cursors_key
     with services.store.read() as snapshot:
-        return [key for key in views.keys_of(snapshot, caller.organization.number) if key.kind in kinds]
+        after = None
+        if query.cursor is not UNSET:
+            row = read_cursor(cursors_key, which, number, query.cursor)
+            after = None if row is None else views.find_key_of(snapshot, number, row.decode(), kinds)
+            if after is None:
+                return invalid("cursor", "invalid_cursor", "query")
+        found = (key for key in views.scan_keys(snapshot, number, after) if key.kind in kinds)
+        if query.limit is UNSET and after is None:
+            return _Page(list(found), UNSET)
+        limit = PAGE if query.limit is UNSET else query.limit
+        keys_found = list(islice(found, limit + 1))
+    shown = keys_found[:limit]
+    is_last = len(keys_found) <= limit
+    return _Page(shown, UNSET if is_last else write_cursor(cursors_key, which, number, shown[-1].id.encode()))
 
 
 async def _issue(

@@ -50,6 +50,13 @@ class IssueProxyKeyBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """When the key stops working; `null` = never."""
 
 
+class ListKeysQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Decisions 2.5: all keys without either."""
+
+    limit: Annotated[int, Meta(ge=1, le=200)] | UnsetType = UNSET
+    cursor: str | UnsetType = UNSET
+
+
 class ProxyKeyBody(msgspec.Struct, frozen=True, kw_only=True):
     """Interface 2.7."""
 
@@ -71,6 +78,8 @@ class ProxyKeyBody(msgspec.Struct, frozen=True, kw_only=True):
 class ProxyKeysBody(msgspec.Struct, frozen=True):
     credentials: tuple[ProxyKeyBody, ...]
     """Oldest first, revoked included."""
+    next_cursor: str | UnsetType = UNSET
+    """Of the next page; left out on the last one, and where no page was asked for."""
 
 
 class IssuedProxyKeyBody(msgspec.Struct, frozen=True):
@@ -126,6 +135,8 @@ class SdkKeyBody(msgspec.Struct, frozen=True, kw_only=True):
 class SdkKeysBody(msgspec.Struct, frozen=True):
     keys: tuple[SdkKeyBody, ...]
     """Oldest first, revoked included."""
+    next_cursor: str | UnsetType = UNSET
+    """Of the next page; left out on the last one, and where no page was asked for."""
 
 
 class IssuedSdkKeyBody(msgspec.Struct, frozen=True):

@@ -135,7 +135,7 @@ async def list_deliveries(services: Services, call: Call) -> Outcome:
     """`GET .../webhook-deliveries`: a page of attempts of the last 30 days, newest first."""
     query: ListWebhookDeliveriesQuery = call.query
     number, key = caller_of(call).organization.number, services.webhooks.cursors_key
-    before = _NEWEST if query.cursor is UNSET else read_cursor(key, number, query.cursor)
+    before = _NEWEST if query.cursor is UNSET else read_cursor(key, "deliveries", number, query.cursor)
     if before is None:
         return Outcome(invalid("cursor", "invalid_cursor", "query"))
     await noted(services, call)
@@ -144,7 +144,7 @@ async def list_deliveries(services: Services, call: Call) -> Outcome:
     with services.store.read() as snapshot:
         found = attempts_page(snapshot, number, environment, since=since, before=before, limit=query.limit + 1)
     shown = found[: query.limit]
-    next_cursor = write_cursor(key, number, shown[-1][0]) if len(found) > query.limit else UNSET
+    next_cursor = write_cursor(key, "deliveries", number, shown[-1][0]) if len(found) > query.limit else UNSET
     return Outcome(WebhookDeliveriesBody(tuple(delivery_row(*row) for row in shown), next_cursor))
 
 
@@ -158,8 +158,7 @@ def _is_another_url(services: Services, call: Call, url: str | None) -> bool:
 
 
 async def _faulty_url(services: Services, url: str) -> Refusal | None:
-    issue = await services.webhooks.check_target(url)
-    return None if issue is None else invalid("url", issue)
+    return await services.webhooks.check_target(url)
 
 
 async def _change(

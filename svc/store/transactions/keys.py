@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Literal
 
 import msgspec
 
 from svc.domain.credentials import Key, KeyKind
+from svc.domain.model import PLATFORMS
 from svc.domain.refusals import Refusal, invalid
 from svc.store.snapshot import Transaction
-from svc.store.tables import KEY_IDS, KEYS, ORGANIZATION_KEYS
-from svc.store.views import find_key_of, find_sdk_key, keys_of
+from svc.store.tables import KEY_IDS, KEYS, ORGANIZATION_KEYS, WEIGHTS
+from svc.store.views import find_key_of, find_sdk_key, keys_of, scan_keys, weights_key
 
 LAST_USED_STEP_MS = 60_000
 """`last_used_at` is written at most this often per key (decisions 2.3)."""
 
 
-def issue_key(transaction: Transaction, key: Key, digest: bytes) -> Key:
-    """Store a new key under the digest of its secret."""
+MOST_ACTIVE_KEYS = 200
+"""Keys of an organization that are not revoked, of all kinds together (decisions 2.5)."""
+
+
+def issue_key(transaction: Transaction, key: Key, digest: bytes) -> Key | Refusal:
+    """Store a new key under the digest of its secret. A key that has expired counts until it is revoked."""
+    active = (known for known in scan_keys(transaction, key.organization) if known.status == "active")
+    if next(islice(active, MOST_ACTIVE_KEYS - 1, None), None) is not None:
+        return Refusal("key_limit")
     transaction.put(KEYS, (digest,), key)
     transaction.put(KEY_IDS, (key.id,), digest)
     transaction.put(ORGANIZATION_KEYS, (key.organization, key.created_at_ms, key.id), digest)
@@ -73,6 +82,15 @@ def replace_origins(
     replaced = msgspec.structs.replace(key, allowed_origins=allowed_origins)
     transaction.put(KEYS, (transaction.get(KEY_IDS, key_id),), replaced)
     return replaced
+
+
+def forget_key(transaction: Transaction, key: Key, digest: bytes) -> None:
+    """Delete a key with its weights, as if it had never been."""
+    transaction.delete(KEYS, digest)
+    transaction.delete(KEY_IDS, key.id)
+    transaction.delete(ORGANIZATION_KEYS, key.organization, key.created_at_ms, key.id)
+    for platform in PLATFORMS:
+        transaction.delete(WEIGHTS, *weights_key(key.organization, key.id, platform))
 
 
 def note_use(transaction: Transaction, digest: bytes, now_ms: int) -> None:

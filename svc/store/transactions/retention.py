@@ -9,6 +9,7 @@
     idempotency key                                                     24 hours (decisions 3.2), deleted within 6 more
     visitor unseen, without events                                      `visitor_retention_days`
     audit record                                                        400 days
+    key, since it was revoked                                           400 days, deleted within 6 hours
 
 Ledger, settlements and changes of billing status are for ever; a set of weights is kept once, however often it scored.
 
@@ -44,6 +45,8 @@ from svc.store.tables import (
     DEPARTED,
     EVENTS,
     IDEMPOTENCY,
+    KEYS,
+    ORGANIZATION_KEYS,
     SENDINGS,
     VISITOR_HISTORY,
     VISITORS,
@@ -51,12 +54,15 @@ from svc.store.tables import (
     Table,
 )
 from svc.store.transactions.erasure import forget_event, forget_visitor, has_events, leave_block
+from svc.store.transactions.keys import forget_key
 from svc.store.transactions.webhooks import forget_webhook_event
 
 EVENTS_A_STEP = 32
 ROWS_A_STEP = 256
 LOOKS_A_STEP = 512
 """Rows that one step of a pass looks at."""
+REVOKED_KEY_MS = 400 * DAY_MS
+"""How long a revoked key is still listed (decisions 2.5)."""
 DEPARTED_A_PASS = 100_000
 """Visitors that one pass takes out of the blocks: their numbers are held in memory meanwhile."""
 
@@ -102,11 +108,12 @@ def over(snapshot: Snapshot, number: int, now_ms: int) -> list[Duty]:
     return duties
 
 
-def passes(number: int, now_ms: int, visitor_days: int) -> tuple[Duty, Duty]:
+def passes(number: int, now_ms: int, visitor_days: int) -> tuple[Duty, ...]:
     """What can only be found by looking at all rows."""
     return (
         Duty(IDEMPOTENCY.name, partial(_pass_idempotency, now_ms), (number,)),
         Duty(VISITORS.name, partial(_pass_visitors, now_ms, visitor_days), (number,)),
+        Duty(KEYS.name, partial(_pass_keys, now_ms), (number,)),
     )
 
 
@@ -174,6 +181,17 @@ def _pass_visitors(now_ms: int, visitor_days: int, start: tuple[Any, ...], trans
         return True
 
     return _look(transaction, VISITORS, start, delete)
+
+
+def _pass_keys(now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> Step:
+    def delete(_: tuple[Any, ...], digest: bytes) -> bool:
+        key = transaction.get(KEYS, digest)
+        if key is None or key.revoked_at_ms is None or now_ms - key.revoked_at_ms < REVOKED_KEY_MS:
+            return False
+        forget_key(transaction, key, digest)
+        return True
+
+    return _look(transaction, ORGANIZATION_KEYS, start, delete)
 
 
 def _pass_blocks(departed: frozenset[int], start: tuple[Any, ...], transaction: Transaction) -> Step:

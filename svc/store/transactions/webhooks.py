@@ -179,7 +179,7 @@ def log_attempt(transaction: Transaction, made: Made) -> Logged:
     before = health(transaction, lane)
     if made.endpoint.url != endpoint.url:  # it was changed meanwhile: this says nothing of where deliveries go now
         return Logged(verdict.status, verdict.due_ms, is_failing(endpoint, before))
-    state, trigger = after_attempt(before, made.result, verdict)
+    state, trigger = after_attempt(before, made.result, verdict, key.kind)
     transaction.put(ENDPOINT_HEALTH, lane, state)
     if trigger is not None and (status := ENDPOINT_TRANSITIONS[endpoint.status][trigger]) != endpoint.status:
         endpoint = msgspec.structs.replace(endpoint, status=status)

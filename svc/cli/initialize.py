@@ -92,7 +92,7 @@ def initialize(found: Opened, world: World, region: str, *, as_json: bool) -> No
         organization = recorded(world, create, change)(transaction)
         made = [new_key(**fields, **_fresh(world)) for fields in _wanted(first, organization, region)]
         for key, secret in made:
-            issue = partial(keys.issue_key, key=key, digest=digest(found.pepper, secret))
+            issue = partial(keys.store_key, key=key, digest=digest(found.pepper, secret))
             recorded(world, issue, issued_change)(transaction)
         _show(organization, made, first.keys_file, as_json=as_json)
         return organization

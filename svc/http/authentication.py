@@ -214,7 +214,8 @@ def _origin_refusal(key: Key, sent: str | None, origin: str | None) -> Refusal |
     assert key.environment is not None
     if sent is None:
         if all(platform == "web" for platform in key.platforms):
-            return _refused_place("no Origin header, and the key is for the web only", "Send it from a page.", key)
+            next_step = "Send it from a page, or with an Origin header that the key allows."
+            return _refused_place("no Origin header, and the key is for the web only", next_step, key)
         return None
     if origin is None:
         next_step = "Serve the page over http or https: files and sandboxed frames have no origin."

@@ -173,7 +173,7 @@ TERMS: dict[str, Term] = {
     "allowed_origins": Term("Sites that may use the key.", ["https://shop.example", "https://*.shop.example"]),
     "prefix": Term("Start of the secret.", "svc_pk_us_production"),
     "last4": Term("Last four characters of the secret.", "x7Qe"),
-    "status": Term("`active` or `revoked`.", "active"),
+    "status": Term("`active` until it is revoked, also when it has expired.", "active"),
     "last_used_at": Term("When it was last used, to the minute.", _A_TIME),
     "expires_at": Term("When it stops working.", None, _TIME),
     "created_at": Term("When it was made.", _A_TIME),
@@ -208,7 +208,8 @@ TERMS: dict[str, Term] = {
     "path.platform": Term("Platform whose weights are meant.", "web", {"enum": list(PLATFORMS)}),
     # webhooks
     "url": Term(
-        "Where deliveries go: `https`, without user info or fragment, and every address of its host public.",
+        "Where deliveries go: `https`, without user info or fragment, port 443 or one above 1023, and every address of "
+        "its host public.",
         "https://shop.example/hooks/svc",
     ),
     "description": Term("A note for people.", "orders"),
@@ -269,7 +270,8 @@ TERMS: dict[str, Term] = {
 
 REQUEST_HEADERS: dict[str, Term] = {
     "Idempotency-Key": Term(
-        "Makes a retry safe: a key that was answered within 24 hours is answered as a duplicate and costs nothing.",
+        "Makes a retry safe: a key that was answered within 24 hours is answered as a duplicate and costs nothing. Its "
+        "scope is the organization with all its environments: use random keys, or keys unique across environments.",
         "3f6b0f0e-checkout",
         {"type": "string", "minLength": 1, "maxLength": 255},
     ),

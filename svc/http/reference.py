@@ -29,7 +29,14 @@ attestation proves.
 
 **Bodies** are JSON. A field of a request that is not known is refused, and so is a query parameter. Within version 1
 fields, operations and values are added, never removed or renamed: clients ignore fields that they do not know, and
-accept new values wherever `x-extensible-enum` lists those there are.
+accept new values wherever `x-extensible-enum` lists those there are. A member name that comes twice at the top of a
+body is `invalid_value`. A body that an operation does not ask for is ignored up to 1 MiB. The character set is always
+UTF-8, whatever `Content-Type` says.
+
+**Caches** keep nothing: answers to requests with a key are `Cache-Control: no-store`.
+
+**Paths** are compared as they are sent: an escape such as `%6d` is decoded only where an identifier stands. `HEAD` is
+taken wherever `GET` is.
 
 **Errors** all have the body `ErrorBody`: `error.code` is for programs, `error.message` says what to do. Quote the
 `request_id` to the operator.
@@ -50,13 +57,19 @@ _WEIGHTS_SAVED = (
     "since: another one is `409 revision_conflict`."
 )
 
+_KEYS_LISTED = (
+    "Oldest first, revoked ones included for 400 days. All of them, or a page where `limit` or `cursor` is given. A "
+    "key that has expired stays `active` until it is revoked."
+)
+_KEY_ISSUED = "The secret is shown this once. At most 200 keys of all kinds may be `active` in an organization."
+
 OPERATIONS: dict[str, Operation] = {
     "identify": Operation(
         "Client API",
         "Identify a visitor",
         "Answered once everything that it changes is stored. Retry with the same `Idempotency-Key`: a request that was "
         "answered is not identified or charged again. A body may be compressed (`Content-Encoding: gzip`), up to 1 MiB "
-        "after decompression. Proxy keys are for this operation alone; they go into `x-api-key` as the others do.",
+        "after decompression. Proxy keys go into `x-api-key` as the others do.",
         request_headers=(
             "Idempotency-Key",
             "x-svc-sdk-platform",
@@ -77,15 +90,24 @@ OPERATIONS: dict[str, Operation] = {
         "Client API",
         "Send the deferred report of an identification",
         "What takes long to collect may follow within 24 hours, from the same key and origin. It is kept with the "
-        "event and changes nothing else. The same report again is answered as a duplicate.",
-        request_headers=("x-svc-sdk-platform",),
+        "event and changes nothing else. The same report again is answered as a duplicate. A secret or proxy key that "
+        "identified sends it with the same forwarded origin, and a proxy key with `x-svc-visitor-ip` again. An app, "
+        "which has no origin, names its platform again in `sdk.platform` or `x-svc-sdk-platform`.",
+        request_headers=(
+            "x-svc-sdk-platform",
+            "x-svc-visitor-ip",
+            "x-svc-visitor-origin",
+            "x-svc-visitor-user-agent",
+            "x-svc-public-key",
+        ),
     ),
     "listEvents": Operation(
         "Server API",
         "List events",
-        "Newest first, of the organization and environment of the key, at most 30 days back. Each row has the verdict "
-        "of identify, with the signals by name under `signals` and their groups under `triggers`. A page with fewer "
-        "rows than the answer's `page_size`, which is the `limit` of the request, is the last one.",
+        "Newest first, of the organization and environment of the key, at most 30 days back. Without `from` the window "
+        "begins 24 hours before its end, but not more than 30 days ago. Each row has the verdict of identify, with the "
+        "signals by name under `signals` and their groups under `triggers`. A page with fewer rows than the answer's "
+        "`page_size`, which is the `limit` of the request, is the last one.",
     ),
     "getEvent": Operation(
         "Server API",
@@ -97,20 +119,21 @@ OPERATIONS: dict[str, Operation] = {
     "getManagementKey": Operation(
         "Management: keys", "Describe the management key", "Which organization it acts on, and in which role."
     ),
-    "listProxyKeys": Operation("Management: keys", "List proxy keys", "Oldest first, revoked ones included."),
-    "issueProxyKey": Operation("Management: keys", "Issue a proxy key", "The secret is shown this once."),
+    "listProxyKeys": Operation("Management: keys", "List proxy keys", _KEYS_LISTED),
+    "issueProxyKey": Operation("Management: keys", "Issue a proxy key", _KEY_ISSUED),
     "revokeProxyKey": Operation(
         "Management: keys", "Revoke a proxy key", "For good. It is refused from the next request on, and stays listed."
     ),
-    "listSdkKeys": Operation("Management: keys", "List SDK keys", "Oldest first, revoked ones included."),
-    "issueSdkKey": Operation("Management: keys", "Issue an SDK key", "The secret is shown this once."),
+    "listSdkKeys": Operation("Management: keys", "List SDK keys", _KEYS_LISTED),
+    "issueSdkKey": Operation("Management: keys", "Issue an SDK key", _KEY_ISSUED),
     "revokeSdkKey": Operation(
         "Management: keys", "Revoke an SDK key", "For good. It is refused from the next request on, and stays listed."
     ),
     "replaceSdkKeyOrigins": Operation(
         "Management: keys",
         "Replace the allowed origins of an SDK key",
-        "An origin is `scheme://host[:port]`; `https://*.example.com` is any host below it, and not the host itself.",
+        "An origin is `scheme://host[:port]`; `https://*.example.com` is any host below it, and not the host itself. "
+        "Below a public suffix, such as `https://*.co.uk`, are the sites of strangers: never allow one.",
     ),
     "getOrganizationRiskWeights": Operation("Management: weights", "Read the organization's risk weights"),
     "saveOrganizationRiskWeights": Operation(
@@ -134,8 +157,9 @@ OPERATIONS: dict[str, Operation] = {
         "Management: webhooks",
         "Register a webhook endpoint",
         "At most ten per organization. The signing secret is shown this once. The URL must be `https`, and every "
-        "address of its host public; it is judged again at every attempt, and redirects are not followed. `live` "
-        "endpoints hear of production traffic, `test` ones of all other; `billing.status_changed` needs `live`.",
+        "address of its host public and none of this service's own; it is judged again at every attempt, and redirects "
+        "are not followed. Ports are 443 and those above 1023, unless the operator allows others. `live` endpoints "
+        " hear of production traffic, `test` ones of all other; `billing.status_changed` needs `live`.",
     ),
     "updateWebhook": Operation(
         "Management: webhooks",
@@ -153,12 +177,14 @@ OPERATIONS: dict[str, Operation] = {
     "testWebhook": Operation(
         "Management: webhooks",
         "Send a test event",
-        "One signed `webhook.test`, whether or not the endpoint subscribes to it. It is tried once.",
+        "One signed `webhook.test`, whether or not the endpoint subscribes to it. It is tried once, and its failure "
+        "does not make the endpoint `failing`.",
     ),
     "redeliverWebhook": Operation(
         "Management: webhooks",
         "Deliver an event again",
-        "An event that this endpoint received in the last 30 days, with the same `id`. It is tried once.",
+        "An event that was sent to this endpoint in the last 30 days, answered or not, with the same `id`. It is tried "
+        "once, and its failure does not make the endpoint `failing`.",
     ),
     "listWebhookDeliveries": Operation(
         "Management: webhooks",

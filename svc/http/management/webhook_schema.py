@@ -28,7 +28,7 @@ from svc.http.management.schema import Timestamp
 from svc.store.transactions.webhook_endpoints import MAX_OVERLAP_HOURS
 from svc.store.webhook_views import Registered
 
-TargetUrl = Annotated[str, Meta(extra_json_schema={"pattern": "^https://", "maxLength": MAX_URL_LENGTH})]
+TargetUrl = Annotated[str, Meta(extra_json_schema={"pattern": "^[Hh][Tt][Tt][Pp][Ss]://", "maxLength": MAX_URL_LENGTH})]
 EventName = Annotated[str, Meta(extra_json_schema={"enum": list(EVENT_TYPES)})]
 Description = Annotated[str, Meta(max_length=500)]
 Hours = Annotated[int, Meta(ge=0, le=MAX_OVERLAP_HOURS)]
@@ -59,7 +59,7 @@ class RotateWebhookSecretBody(msgspec.Struct, frozen=True, forbid_unknown_fields
 
 class RedeliverWebhookBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     event_id: UUID
-    """An event that this endpoint received in the last 30 days."""
+    """An event that was sent to this endpoint in the last 30 days."""
 
 
 class WebhookBody(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,10 +24,15 @@ MOST_ACTIVE_KEYS = 200
 
 
 def issue_key(transaction: Transaction, key: Key, digest: bytes) -> Key | Refusal:
-    """Store a new key under the digest of its secret. A key that has expired counts until it is revoked."""
+    """As `store_key`, up to the limit. A key that has expired counts until it is revoked."""
     active = (known for known in scan_keys(transaction, key.organization) if known.status == "active")
     if next(islice(active, MOST_ACTIVE_KEYS - 1, None), None) is not None:
         return Refusal("key_limit")
+    return store_key(transaction, key, digest)
+
+
+def store_key(transaction: Transaction, key: Key, digest: bytes) -> Key:
+    """Store a new key under the digest of its secret, of an organization that is known to have few."""
     transaction.put(KEYS, (digest,), key)
     transaction.put(KEY_IDS, (key.id,), digest)
     transaction.put(ORGANIZATION_KEYS, (key.organization, key.created_at_ms, key.id), digest)

@@ -87,7 +87,9 @@ def test_a_window_is_the_last_day_up_to_this_very_millisecond_unless_told_otherw
         (5, 6, None),
         (0, RETENTION_MS, None),
         (None, DAY - RETENTION_MS, None),
-        (None, DAY - RETENTION_MS - 1, "from"),
+        (None, DAY - RETENTION_MS - 1, None),
+        (None, 1 - RETENTION_MS, None),
+        (None, -RETENTION_MS, "to"),
     ],
 )
 def test_a_window_lies_within_30_days_and_its_start_before_its_end(

@@ -58,7 +58,7 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("GET", "/docs"): Access(),
     ("GET", "/docs/{asset}"): Access(),
     ("POST", "/identify"): Access(("public", "secret", "proxy"), body=REPORT),
-    ("POST", "/events/{request_id}/supplement"): Access(("public",), status=422, body=REPORT | {"token": "x"}),
+    ("POST", "/events/{request_id}/supplement"): Access(("public", "secret", "proxy"), status=422, body=REPORT | {"token": "x"}),
     ("POST", "/attestation/challenge"): Access(("public",)),
     ("GET", "/events"): Access(("secret",)),
     ("GET", "/events/{request_id}"): Access(("secret",), status=404),
@@ -317,12 +317,15 @@ async def test_every_route_lets_in_whom_it_should_and_nobody_else(tmp_path: Path
         refused = [cell for cell in matrix if not cell.lets_in()]
         wrong: list[tuple[Any, ...]] = []
         heard: dict[int, set[str]] = {401: set(), 403: set(), 404: set()}
+        explained: set[tuple[str | None, str, str]] = set()
         with structlog.testing.capture_logs() as logged:
             with nothing_stored(live):
                 for cell in refused:
                     status, answer = await wire.send(cell, resources.path(cell))
                     if status != cell.expected():
                         wrong.append((cell.route.operation_id, cell.caller, cell.origin, cell.organization, status))
+                    elif answer["error"]["message"].startswith("This development key was refused"):
+                        explained.add((cell.caller.environment, cell.caller.region, cell.caller.state))
                     else:
                         heard[status].add(json.dumps(answer["error"]))
             for cell in let_in:
@@ -332,6 +335,7 @@ async def test_every_route_lets_in_whom_it_should_and_nobody_else(tmp_path: Path
         await wire.aclose()
     assert wrong[:20] == []
     assert {status: len(errors) for status, errors in heard.items()} == {401: 1, 403: 1, 404: 1}
+    assert explained == {("development", "us", "active")}  # decisions 2.7
     reasons = [entry["reason"] for entry in logged if entry.get("code") == "unauthorized"]
     assert all(reasons)
     assert len(reasons) == sum(cell.expected() == 401 for cell in refused)

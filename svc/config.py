@@ -113,6 +113,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """For the next request on a connection."""
     drain_limit_s: Seconds = 8
     """For running requests to finish after SIGTERM."""
+    takeover_wait_s: Annotated[float, Meta(ge=0)] = 15
+    """For the service that still holds the data directory to drain and end, before a start of `svc serve` gives up."""
     admission_capacity: Count = 1024
     """Requests that may wait to be admitted; over it is 503 at once."""
     stage_capacity: Count = 64

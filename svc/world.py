@@ -115,5 +115,10 @@ def is_own_address(address: IPv4Address | IPv6Address) -> bool:
 _ANY_PORT = 9
 
 
+def pause(seconds: float) -> None:
+    """Block the calling thread: for commands, and for a start that waits for another process."""
+    time.sleep(seconds)
+
+
 async def _on_a_thread(function: Callable[[], T], /) -> T:
     return await trio.to_thread.run_sync(function)

@@ -20,10 +20,10 @@ from svc.cli.changes import go_on
 from svc.cli.dev_keys import FILE, DevelopmentKeys, development_keys
 from svc.cli.organizations import create_organization
 from svc.cli.output import Refused, settings
-from svc.cli.upgrade import upgrade_where_needed
+from svc.cli.upgrade import opened_alone
 from svc.domain.billing import MICROS_PER_USD
 from svc.domain.records import Organization
-from svc.service import Service, opened_directory, run_until_signalled
+from svc.service import Service, run_until_signalled
 from svc.store import views
 from svc.store.directory import Opened
 from svc.store.region import claim_region
@@ -71,8 +71,7 @@ def dev(bind: str, metrics_bind: str | None, directory: Path, origins: tuple[str
     """
     config = msgspec.structs.replace(settings(), bind=bind)
     world = World.real()
-    upgrade_where_needed(directory, config, world)
-    with opened_directory(directory, config, world) as found:
+    with opened_alone(directory, config, world, "svc dev", create=True) as found:
         go_on(found, partial(claim_region, region=config.region))
         organization = _organization(found, world)
         issued = development_keys(directory, found, world, organization.number, config.region, origins)

@@ -9,9 +9,11 @@ import click
 
 from svc.cli.changes import Change, commit
 from svc.cli.output import data_option, json_option, settings, show
+from svc.config import Config
 from svc.store import views
-from svc.store.directory import Opened, Unusable
+from svc.store.directory import Opened, Unusable, refuse_without_data
 from svc.store.new_pepper import put_new_pepper
+from svc.store.serve_lock import sole_process
 from svc.store.store import DEFAULT_MAP_BYTES, Store
 from svc.store.transactions.keys import revoke_all_keys
 from svc.world import World
@@ -35,9 +37,17 @@ def replace(agreed: bool, directory: Path, as_json: bool) -> None:
     if not agreed:
         raise click.UsageError("this revokes every key of every organization, for good: say so with --revoke-all-keys")
     config, world = settings(), World.real()
-    if not (directory / "store" / "data.mdb").exists():
-        raise Unusable(f"{directory} holds no data of this service")
+    refuse_without_data(directory)
     path = Path(config.pepper_file) if config.pepper_file else directory / "pepper"
+    with sole_process(directory, "svc pepper replace", world.now_ms):
+        revoked = _replace(directory, path, config, world)
+    show({"pepper": str(path), "revoked_keys": revoked}, as_json=as_json)
+    if not as_json:
+        click.echo("\nkeep a copy of it elsewhere; start the service, issue keys, rotate the secret of each endpoint")
+
+
+def _replace(directory: Path, path: Path, config: Config, world: World) -> int:
+    """How many keys were revoked."""
     map_bytes = int(config.map_gib * (DEFAULT_MAP_BYTES // 64))
     store = Store.open(directory / "store", world.run_sync, map_bytes=map_bytes, upgrade=False, now_ms=world.now_ms)
     try:
@@ -47,9 +57,7 @@ def replace(agreed: bool, directory: Path, as_json: bool) -> None:
         raise Unusable(f"cannot write {error.filename or path}: {error.strerror}") from error
     finally:
         store.close()
-    show({"pepper": str(path), "revoked_keys": revoked}, as_json=as_json)
-    if not as_json:
-        click.echo("\nkeep a copy of it elsewhere; start the service, issue keys, rotate the secret of each endpoint")
+    return revoked
 
 
 def _revoke_all(found: Opened, world: World) -> int:

@@ -39,7 +39,9 @@ from svc.http.endpoint import Call, Outcome, Services
 from svc.http.schema import IdentifyAnswer, IdentifyBody, Name64, Sdk, Tag, error_body
 from svc.service import Service, opened_directory
 from svc.store import views
+from svc.store.backup import files
 from svc.store.directory import Opened, open_directory
+from svc.store.serve_lock import sole_process
 from svc.world import World
 
 T = TypeVar("T")
@@ -277,7 +279,11 @@ def _opened(directory: Path | None, config: Config) -> Generator[tuple[Opened, W
     if directory is not None:
         real = World.real()
         world = World(lambda: clock.now_ms, real.entropy, _inline)
-        with opened_directory(directory, config, world) as found:
+        files.make_folder(directory)
+        with (
+            sole_process(directory, "svc replay", real.now_ms),
+            opened_directory(directory, config, world) as found,
+        ):
             yield found, world, clock
         return
     world = World(lambda: clock.now_ms, _reproducible(), _inline)

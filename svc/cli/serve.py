@@ -14,9 +14,9 @@ from svc.cli.changes import go_on
 from svc.cli.initialize import initialize
 from svc.cli.logs import set_up_logging
 from svc.cli.output import settings
-from svc.cli.upgrade import upgrade_where_needed
+from svc.cli.upgrade import opened_alone
 from svc.config import as_toml
-from svc.service import Service, opened_directory, read_tls, run_until_signalled
+from svc.service import Service, read_tls, run_until_signalled
 from svc.store.directory import NotInitializedError, has_store
 from svc.store.region import claim_region
 from svc.world import World
@@ -87,8 +87,9 @@ def serve(
         raise NotInitializedError(directory)
     set_up_logging(config.log_format)
     world = World.real()
-    upgrade_where_needed(directory, config, world, copy=not no_snapshot)
-    with opened_directory(directory, config, world, create=init) as found:
+    wait_s = config.takeover_wait_s
+    keep = not no_snapshot
+    with opened_alone(directory, config, world, "svc serve", create=init, copy=keep, wait_s=wait_s) as found:
         found.store.check_pages()
         if init:
             initialize(found, world, config.region, as_json=as_json)

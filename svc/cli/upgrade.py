@@ -1,18 +1,54 @@
-"""The upgrade of a data directory before it is opened to be served, and what the log says of it."""
+"""How a data directory is opened to be served: by one process at a time, and upgraded first where it is older."""
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import structlog
 
 import svc
 from svc.config import Config
+from svc.service import opened_directory
+from svc.store.backup import files
+from svc.store.directory import Opened, refuse_without_data
+from svc.store.serve_lock import sole_process
 from svc.store.store import DEFAULT_MAP_BYTES
 from svc.store.upgrade import upgrade
 from svc.world import World
 
 log = structlog.get_logger()
+
+
+@contextmanager
+def opened_alone(
+    directory: Path,
+    config: Config,
+    world: World,
+    command: str,
+    *,
+    create: bool = False,
+    copy: bool = True,
+    wait_s: float = 0,
+) -> Generator[Opened]:
+    """The data directory, held by this command alone (`serve_lock`), at this program's version.
+
+    Nothing is changed before the lock is held. `wait_s` is how long to wait for a predecessor. `copy=False` upgrades
+    without keeping a copy. Raises what `open_directory`, `upgrade` and `sole_process` raise.
+    """
+    if create:
+        files.make_folder(directory)
+    else:
+        refuse_without_data(directory)
+    with sole_process(directory, command, world.now_ms, wait_s=wait_s, on_wait=_log_wait):
+        upgrade_where_needed(directory, config, world, copy=copy)
+        with opened_directory(directory, config, world, create=create) as found:
+            yield found
+
+
+def _log_wait(holder: str) -> None:
+    log.info("waiting for another process to leave the data directory", holder=holder)
 
 
 def upgrade_where_needed(directory: Path, config: Config, world: World, *, copy: bool = True) -> None:

@@ -2,6 +2,7 @@
 
 DATA/store/    the LMDB environment
 DATA/pepper    32 random bytes, mode 0600: without it no key can be checked and none forged
+DATA/serve.lock     held by `svc serve`, and whatever else must be alone (`serve_lock`)
 DATA/follower.lock  held by `svc backup --follow`
 """
 
@@ -93,10 +94,15 @@ def has_store(directory: Path) -> bool:
     return (directory / "store" / "data.mdb").exists()
 
 
-def find_pepper(directory: Path, pepper_file: Path | None) -> Path:
-    """Where the pepper of a directory with a store is; nothing is changed. Raises `Unusable`."""
+def refuse_without_data(directory: Path) -> None:
+    """Raises `Unusable` where there is no store."""
     if not has_store(directory):
         raise Unusable(_NO_DATA.format(directory))
+
+
+def find_pepper(directory: Path, pepper_file: Path | None) -> Path:
+    """Where the pepper of a directory with a store is; nothing is changed. Raises `Unusable`."""
+    refuse_without_data(directory)
     path = pepper_file or directory / "pepper"
     if not path.exists():
         raise Unusable(_PEPPER_MISSING.format(path))

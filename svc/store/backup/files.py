@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from collections.abc import Callable, Generator
@@ -67,18 +68,52 @@ def write_all(descriptor: int, block: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
+class Lock:
+    """An open lock file. The kernel gives the lock up when the file is closed or the process ends."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def acquire(self) -> bool:
+        """Take the lock now; `False` while another process holds it."""
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def content(self) -> bytes:
+        """What the holder wrote, at most 4 KiB."""
+        return os.pread(self._descriptor, 4096, 0)
+
+    def write(self, content: bytes) -> None:
+        """Replace the content; only while holding the lock."""
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, content, 0)
+
+
+@contextmanager
+def locked(path: Path) -> Generator[Lock]:
+    """Open a lock file, made with mode 0600 where it is missing. Raises `Unusable`.
+
+    A symbolic link is refused: in a folder that others can write to, it would create or truncate a file elsewhere.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise Unusable(f"{path} is a symbolic link, and a lock file must not be one: remove it") from error
+        raise Unusable(f"cannot write {path}: {error.strerror}") from error
+    try:
+        yield Lock(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 @contextmanager
 def exclusive(path: Path, otherwise: str) -> Generator[None]:
     """Hold a lock file. Raises `Unusable`, saying `otherwise`, while another process does."""
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise Unusable(f"cannot write {path}: {error.strerror}") from error
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Unusable(otherwise) from None
+    with locked(path) as lock:
+        if not lock.acquire():
+            raise Unusable(otherwise)
         yield
-    finally:
-        os.close(descriptor)

@@ -1,0 +1,84 @@
+"""One service per data directory: DATA/serve.lock, held by whatever must be alone on the store.
+
+A second service would attempt each webhook again, count rate limits by itself, and overwrite what the first learned.
+The lock is an flock: the kernel releases it when the process ends, however it ends. The name of its holder in the file
+is for people alone. Commands that only change rows, as `svc key issue` does, don't need the lock.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import socket
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from svc.domain.timestamps import timestamp
+from svc.store.backup import files
+from svc.store.directory import Unusable
+from svc.world import pause
+
+NAME = "serve.lock"
+POLL_INTERVAL_S = 0.1
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """The content of the lock file."""
+
+    command: str
+    pid: int
+    host: str
+    since_ms: int
+
+
+class DirectoryInUseError(Unusable):
+    """Another process holds the lock."""
+
+
+@contextmanager
+def sole_process(
+    directory: Path,
+    command: str,
+    now_ms: Callable[[], int],
+    *,
+    wait_s: float = 0,
+    on_wait: Callable[[str], None] | None = None,
+    pause: Callable[[float], None] = pause,
+) -> Generator[None]:
+    """Hold the lock of a data directory that exists, for this command (`svc serve`).
+
+    Waits at most `wait_s` seconds for a predecessor that is still draining; `on_wait` is told whom once. Raises
+    `DirectoryInUseError`, which names the holder, and `Unusable` where the lock file cannot be written.
+    """
+    path = directory / NAME
+    holder = Holder(command, os.getpid(), socket.gethostname(), now_ms())
+    polls = math.ceil(wait_s / POLL_INTERVAL_S)
+    with files.locked(path) as lock:
+        for poll in range(polls + 1):
+            if lock.acquire():
+                break
+            if poll == polls:
+                raise DirectoryInUseError(_refusal(directory, lock.content()))
+            if poll == 0 and on_wait is not None:
+                on_wait(_named(lock.content()))
+            pause(POLL_INTERVAL_S)
+        lock.write(msgspec.json.encode(holder) + b"\n")
+        yield
+
+
+def _refusal(directory: Path, content: bytes) -> str:
+    return (
+        f"{directory} is in use by {_named(content)}: stop that first, or name another --data; "
+        "two services on one directory would send every webhook twice"
+    )
+
+
+def _named(content: bytes) -> str:
+    try:
+        holder = msgspec.json.decode(content, type=Holder)
+    except msgspec.DecodeError:
+        return "another process"  # which has not written its name yet
+    return f"`{holder.command}` (process {holder.pid} on {holder.host}, since {timestamp(holder.since_ms)})"

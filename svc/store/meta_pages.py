@@ -9,17 +9,21 @@ The layout is that of LMDB 0.9 on 64-bit machines (`MDB_page`, `MDB_meta` in its
 
 from __future__ import annotations
 
+import os
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from svc.store.codec import Corrupted
+from svc.world import pause
 
 _MAGIC = 0xBEEFC0DE
 _META = struct.Struct("=16xIIQQI92xQQ")
 """Magic number, version, address, size of the map, size of a page, last page, number of the commit."""
-_READINGS = 5
-"""Two commits between two reads look like damage; five times in a row they do not."""
+PAUSES_S = (0.0, 0.001, 0.01, 0.1, 0.5)
+"""Between readings of a page that another process may be writing at that moment: a system call of a hundred bytes, but
+its process may lose the processor in it."""
 
 
 class _Meta(NamedTuple):
@@ -28,27 +32,31 @@ class _Meta(NamedTuple):
     commit: int
 
 
-def check_meta_pages(file: Path) -> None:
-    """Raises `Corrupted` where the file is not one that LMDB can have left behind; the store may be in use."""
+def check_meta_pages(file: Path, pause: Callable[[float], None] = pause) -> None:
+    """Raises `Corrupted` where the file is not one that LMDB can have left behind; the store may be in use.
+
+    `pause` waits so many seconds: a commit that is being written looks like damage, and is none a moment later.
+    """
+    for wait_s in PAUSES_S:
+        if _problem(file) is None:
+            return
+        pause(wait_s)
     problem = _problem(file)
-    for _ in range(_READINGS - 1):
-        if problem is not None:
-            problem = _problem(file)
     if problem is not None:
         raise Corrupted(f"{file}: {problem}")
 
 
 def _problem(file: Path) -> str | None:
-    size = file.stat().st_size
-    if not size:
-        return None  # LMDB makes a new store of it
     with file.open("rb") as opened:
         raw = opened.read(_META.size)
+        if not raw:
+            return None  # LMDB makes a new store of it
         first = _meta(raw)
         second = None
-        if first is not None and _META.size <= first.page_bytes <= size:
+        if first is not None and _META.size <= first.page_bytes:
             opened.seek(first.page_bytes)
             second = _meta(opened.read(_META.size))
+        size = os.fstat(opened.fileno()).st_size  # last: a commit extends the file before it says so
     if first is None or second is None or first.page_bytes != second.page_bytes:
         return "its first pages are damaged, or were never written to their end"
     if abs(first.commit - second.commit) != 1 and (first.commit, second.commit) != (0, 0):

@@ -14,7 +14,8 @@ from __future__ import annotations
 import os
 import struct
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
 from typing import NamedTuple
@@ -22,7 +23,9 @@ from typing import NamedTuple
 import lmdb
 
 from svc.store.codec import Corrupted
+from svc.store.meta_pages import PAUSES_S
 from svc.store.steps import QUIET, Steps
+from svc.world import pause
 
 _META_DATABASES, _META_COMMIT = 40, 144
 _HEADER = struct.Struct("=QHHHH")
@@ -43,8 +46,8 @@ _NUMBERED = 8
 """Flag of a table whose keys are numbers of the machine."""
 _FREE_PAGES = "the list of free pages"
 _NO_PAGE = (1 << 64) - 1
-_READINGS = 5
-"""So often may two commits come in between."""
+_READINGS = 100
+"""So often may a commit of another process end while two pages are read."""
 
 
 class _Table(NamedTuple):
@@ -78,20 +81,58 @@ class Reach(IntEnum):
     """Every page: twenty seconds for five gigabytes."""
 
 
-def check_pages(environment: lmdb.Environment, reach: Reach, steps: Steps = QUIET) -> None:
+def check_pages(
+    environment: lmdb.Environment, reach: Reach, steps: Steps = QUIET, pause: Callable[[float], None] = pause
+) -> None:
     """Raises `Corrupted` where the last commit is not the last one, where a page is used twice, or used and free, or
-    is not what leads to it says. The store may be in use by others.
+    is not what leads to it says. Other processes may write to the store meanwhile. `pause` waits so many seconds for
+    a commit of theirs to end.
+    """
+    with _last_commit(environment, pause) as found:
+        _Walk(found.file, found.page_bytes, found.meta, reach, steps).run()
+    for wait_s in (*PAUSES_S, None):
+        # The meta page of the commit before the last is where the next commit is written to, without a lock that a
+        # reader could take: what is half old and half new at this moment is whole in the next one. Damage stays.
+        try:
+            with _last_commit(environment, pause) as found:
+                _Walk(found.file, found.page_bytes, found.other_meta, Reach.COMMIT, steps).run()
+        except Corrupted:
+            if wait_s is None or not environment.flags()["lock"]:
+                raise
+            pause(wait_s)
+        else:
+            return
+
+
+class _LastCommit(NamedTuple):
+    """What a snapshot holds on to: LMDB reuses no page of it, nor of the commit before it, while it is open."""
+
+    file: int
+    page_bytes: int
+    meta: bytes
+    other_meta: bytes
+    """Of the commit before, or what the next commit has written over it so far."""
+
+
+@contextmanager
+def _last_commit(environment: lmdb.Environment, pause: Callable[[float], None]) -> Generator[_LastCommit]:
+    """A snapshot with the meta pages that go with it.
+
+    LMDB copies the roots of a snapshot from its meta page and tells them to nobody, so they are read once more from
+    the file. Commits write the two meta pages by turns and put the number last: as long as no later commit has ended,
+    none has begun to write over the page of this one.
     """
     path = Path(environment.path())
     page_bytes = environment.stat()["psize"]
-    for _ in range(_READINGS):
-        with environment.begin() as handle, (path / "data.mdb" if path.is_dir() else path).open("rb") as file:
-            metas = [os.pread(file.fileno(), page_bytes, place) for place in (0, page_bytes)]
-            metas.sort(key=lambda meta: _commit_of(meta) == handle.id())
-            if _commit_of(metas[1]) == handle.id():
-                for meta, its_reach in zip(metas, (Reach.COMMIT, reach), strict=True):
-                    _Walk(file.fileno(), page_bytes, meta, its_reach, steps).run()
-                return
+    with (path / "data.mdb" if path.is_dir() else path).open("rb") as file:
+        for attempt in range(_READINGS):
+            with environment.begin() as handle:
+                metas = [os.pread(file.fileno(), page_bytes, place) for place in (0, page_bytes)]
+                metas.sort(key=lambda meta: _commit_of(meta) == handle.id())
+                if environment.info()["last_txnid"] == handle.id() == _commit_of(metas[1]):
+                    yield _LastCommit(file.fileno(), page_bytes, metas[1], metas[0])
+                    return
+            pause(PAUSES_S[attempt % len(PAUSES_S)])
     raise Corrupted(f"{path} has no page that says where its last commit is")
 
 

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import lmdb
 import pytest
@@ -36,6 +37,10 @@ SIZES = (5, 300, 1_500, 9_000)
 """Of values; LMDB gives the largest pages of their own."""
 
 
+def at_once(_: float) -> None:
+    """Nobody writes to these files: waiting changes nothing."""
+
+
 async def inline(function):
     return function()
 
@@ -45,7 +50,7 @@ def opened(directory: Path) -> Store:
 
 
 def put(number: int, size: int, chance: random.Random) -> Callable[[Transaction], None]:
-    return lambda transaction: transaction.put(STATISTICS, (number,), chance.randbytes(size))
+    return lambda transaction: transaction.put(STATISTICS, (number, 0, 0), chance.randbytes(size))
 
 
 def change(store: Store, chance: random.Random, commits: int, sizes: Sequence[int] = SIZES) -> None:
@@ -55,7 +60,7 @@ def change(store: Store, chance: random.Random, commits: int, sizes: Sequence[in
         store.write_now(
             [
                 put(number, chance.choice(sizes), chance),
-                lambda transaction: transaction.delete(STATISTICS, chance.randrange(400)),
+                lambda transaction: transaction.delete(STATISTICS, chance.randrange(400), 0, 0),
                 lambda transaction, number=number: transaction.put(BALANCES, (number,), number),
             ]
         )
@@ -76,7 +81,7 @@ def intact(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def refusal(file: Path, reach: Reach = Reach.EVERYTHING) -> str | None:
     """What is said of a file as `check_meta_pages` and `check_pages` see it; `None` = it is whole."""
     try:
-        check_meta_pages(file)
+        check_meta_pages(file, pause=at_once)
         environment = lmdb.open(str(file), subdir=False, readonly=True, lock=False, max_dbs=64, map_size=0)
         with closing(environment):
             check_pages(environment, reach)
@@ -195,6 +200,53 @@ def test_a_store_is_whole_after_every_commit_and_while_others_write(tmp_path: Pa
     writer.join()
     store.write_now([lambda transaction: transaction.clear(STATISTICS)])
     store.check_pages(Reach.EVERYTHING)
+    store.close()
+
+
+class Interrupted:
+    """An environment in whose snapshots commits come between, before anything else is read."""
+
+    def __init__(self, environment: lmdb.Environment, commit: Callable[[], None], times: int) -> None:
+        self._environment, self._commit, self.left = environment, commit, times
+
+    def begin(self) -> lmdb.Transaction:
+        handle = self._environment.begin()
+        if self.left:
+            self.left -= 1
+            self._commit()
+        return handle
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._environment, name)
+
+
+@pytest.mark.parametrize("commits", [1, 2, 3])
+@pytest.mark.parametrize("reach", list(Reach))
+def test_commits_between_the_snapshot_and_its_meta_page_are_no_damage(tmp_path: Path, reach: Reach, commits: int):
+    store = opened(tmp_path)
+    chance = random.Random(1)
+    busy = Interrupted(store._environment, lambda: change(store, chance, commits), times=20)
+    check_pages(busy, reach, pause=at_once)  # pyright: ignore[reportArgumentType]  behaves like one
+    assert busy.left == 0
+    store.close()
+
+
+def write_at(file: Path, place: int, content: bytes) -> None:
+    with file.open("r+b", buffering=0) as opened_file:
+        os.pwrite(opened_file.fileno(), content, place)
+
+
+@pytest.mark.parametrize("reach", list(Reach))
+def test_a_meta_page_that_is_half_written_is_no_damage_once_it_is_whole(tmp_path: Path, reach: Reach):
+    store, file = opened(tmp_path), tmp_path / "data.mdb"
+    change(store, random.Random(1), 40)
+    metas = {place: file.read_bytes()[place : place + PAGE] for place in (0, PAGE)}
+    older, last = sorted(metas, key=lambda place: struct.unpack_from("=Q", metas[place], COMMIT_AT))
+    # A commit writes over the older page: its roots are there already, and its number, which is last, is not.
+    write_at(file, older, metas[last][:COMMIT_AT] + metas[older][COMMIT_AT:])
+    with pytest.raises(Corrupted):
+        check_pages(store._environment, reach, pause=at_once)  # it stays as it is
+    check_pages(store._environment, reach, pause=lambda _: write_at(file, older, metas[older]))
     store.close()
 
 

@@ -128,7 +128,8 @@ class Store:
     ) -> Store:
         """Open, or create, the store in a directory. An older one is upgraded, unless `upgrade` is false.
 
-        Every table is opened here, once: opening one inside a running write transaction would freeze the process.
+        Every table is opened here, once: opening one while a write transaction runs, and not in it, would freeze the
+        process.
         `durable=False` leaves out the fsync: for stores that are thrown away. `now_ms` is asked for the moment of a
         commit while its changes are written down for a follower.
         Raises `migrations.NewerStore` when a later version of the service has written it, and `migrations.OlderStore`.
@@ -151,7 +152,8 @@ class Store:
             version = version_of(environment)
             _refuse_other_versions(version, len(migrations), upgrade=upgrade)
             _refuse_missing_tables(environment, version, len(migrations))
-            tables = {table.name: environment.open_db(table.name.encode()) for table in TABLES}
+            with environment.begin(write=True) as handle:  # one for all: each of its own would be a commit for each
+                tables = {table.name: environment.open_db(table.name.encode(), txn=handle) for table in TABLES}
             store = cls(environment, tables, run_sync, now_ms)
             store._migrate(migrations)
         except BaseException:

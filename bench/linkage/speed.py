@@ -81,7 +81,7 @@ class _Town:
         self._store.close()
         shutil.copytree(self._directory, directory)
         self._store = self._open()
-        return _Town(directory, Statistics.from_bytes(self._statistics.to_bytes()), self.arrived)
+        return _Town(directory, Statistics.of_rows(self._statistics.rows()), self.arrived)
 
     def visitors(self) -> int:
         with self._store.read() as snapshot:

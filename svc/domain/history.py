@@ -60,6 +60,13 @@ RARE_TOGETHER: Final = 2
 """Parts that must be rare, each by itself. One rare part is common: in a simulated year of 3,329 browsers 8 % of the
 visits show one, 0.5 % show two; and the combination of all parts is unique for every third desktop."""
 
+VISITOR_LESSONS: Final = 8
+"""Visits of one visitor that matching learns from in a UTC day; a client token always stands for the same visitor. In
+the simulated streams of `docs/accuracy.md` 1 visit of 10,000 comes after the eighth of its browser's day."""
+ADDRESS_LESSONS: Final = 16
+"""Visits from one address (an IPv6 /64) that matching learns from in a UTC day. In the streams no address has more than
+9; behind a large one, an office or a carrier, the first visitors of the day are a sample of the others."""
+
 _Key = TypeVar("_Key", int, str)
 
 
@@ -72,6 +79,8 @@ class VisitorHistory(msgspec.Struct, frozen=True, array_like=True):
     """(address id, last seen), newest first: the latest `MANY_ADDRESSES`."""
     countries: tuple[tuple[str, int], ...] = ()
     """(ISO 3166-1 code, last seen), newest first: the latest `MANY_COUNTRIES`."""
+    lessons: int = 0
+    """Visits of this UTC day that matching learned from, up to `VISITOR_LESSONS`."""
 
 
 class AddressHistory(msgspec.Struct, frozen=True, array_like=True):
@@ -81,6 +90,8 @@ class AddressHistory(msgspec.Struct, frozen=True, array_like=True):
     """Their numbers; for who cannot be known again, the 64-bit hash of the report."""
     homelands: tuple[str, ...] = ()
     """The country that each one's clock is set to, in the same order."""
+    lessons: int = 0
+    """Visits of this day that matching learned from, up to `ADDRESS_LESSONS`."""
 
 
 class Sending(msgspec.Struct, frozen=True, array_like=True):
@@ -165,6 +176,7 @@ def visited(before: VisitorHistory, seen: Trace) -> VisitorHistory:
         ((slot, count), *counts.items())[:SLOTS],
         _latest(addresses, now_s, HOUR_S, MANY_ADDRESSES),
         _latest(countries, now_s, DAY_S, MANY_COUNTRIES),
+        before.lessons,
     )
 
 
@@ -195,7 +207,14 @@ def met(before: AddressHistory, visitor: int, homeland: str) -> AddressHistory:
     """The day of an address with this visitor; the same record where that changes nothing."""
     if len(before.visitors) >= SAMPLED_VISITORS or visitor in before.visitors:
         return before
-    return AddressHistory((*before.visitors, visitor), (*before.homelands, homeland))
+    return AddressHistory((*before.visitors, visitor), (*before.homelands, homeland), before.lessons)
+
+
+def may_teach(visitor: VisitorHistory, address: AddressHistory) -> bool:
+    """Whether matching may learn from one more visit of this visitor and this address today: without such a limit, a
+    few thousand reports from one place could make it doubt everybody.
+    """
+    return visitor.lessons < VISITOR_LESSONS and address.lessons < ADDRESS_LESSONS
 
 
 def is_crossroads(history: AddressHistory) -> bool:

@@ -10,9 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import msgspec
+
+from svc.domain.matching.statistics import rows_of_format_2
+from svc.store.codec import Key, Opaque
+from svc.store.learned import PRODUCTION, SHARED
 from svc.store.region import derive_region
 from svc.store.snapshot import Transaction
-from svc.store.tables import META
+from svc.store.tables import META, STATISTICS, Table
 
 Migration = Callable[[Transaction], None]
 
@@ -24,6 +29,22 @@ def _first_version(_: Transaction) -> None:
 def _second_version(transaction: Transaction) -> None:
     """Version 2: the tables of 0.2.0."""
     derive_region(transaction)
+    _split_statistics(transaction)
+
+
+def _split_statistics(transaction: Transaction) -> None:
+    """Version 1 has one row of statistics for each organization: its classes become those of production."""
+    statistics = Table("statistics", Key("I"), Opaque())
+    for (organization,), raw in list(transaction.scan(statistics)):
+        transaction.delete(statistics, organization)
+        try:
+            rows = rows_of_format_2(raw)
+        except msgspec.DecodeError:
+            rows = None  # they learn again
+        if rows is None:
+            continue
+        for family, row in {SHARED: rows.shared, **rows.classes}.items():
+            transaction.put(STATISTICS, (organization, PRODUCTION, family), row)
 
 
 MIGRATIONS: tuple[Migration, ...] = (_first_version, _second_version)

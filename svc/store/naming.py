@@ -165,7 +165,7 @@ KEY_PARTS: dict[str, Parts] = {
     "departed": _VISITOR_NUMBER,
     "erasures": _VISITOR_ID,
     "erased_events": _ORGANIZATION,
-    "statistics": _ORGANIZATION,
+    "statistics": {**_ORGANIZATION, "scope": _place(("production", "other")), "class": _NUMBER},
     "visitor_history": {**_ORGANIZATION, "day": _DAY, "visitor": _NUMBER},
     "address_history": {**_ORGANIZATION, "day": _DAY, "address": _NUMBER},
     "sendings": {**_ORGANIZATION, "period": _period(30 * DAY_MS), "digest": _HEX_16},

@@ -127,8 +127,9 @@ ERASURES: Table[int] = Table("erasures", Key("I20s"), Signed())
 """organization, visitor id -> visitor number, 0 = it had none: erasures that have begun and have not ended"""
 ERASED_EVENTS: Table[int] = Table("erased_events", Key("I"), Signed())
 """organization -> events erased so far: so many idempotency keys may be answered by an event that is gone"""
-STATISTICS: Table[bytes] = Table("statistics", Key("I"), Opaque())
-"""organization -> value frequencies of matching, written behind"""
+STATISTICS: Table[bytes] = Table("statistics", Key("IBI"), Opaque())
+"""organization, scope (0 = production, 1 = all other environments), class of devices: what matching has learned, and
+is written behind. Class 0 is no class, and its row is what all classes share."""
 
 # History lies by organization and period, so that what is over is one range of keys: rows of a period before the last
 # one are never read again and may be deleted, from the left, at any time.

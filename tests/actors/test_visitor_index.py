@@ -15,12 +15,16 @@ from svc.actors import visitor_index
 from svc.actors.mailbox import Mailbox, Reply
 from svc.actors.messages import Admission, Admitted, Answer, Assessed, Failed
 from svc.actors.tally import Tally
-from svc.actors.visitor_index import Frequencies, run
+from svc.actors.visitor_index import ClassKey, Frequencies, run
 from svc.domain.identification import Duplicate, Identified, Refused, assess
 from svc.domain.matching import Lesson, Statistics
+from svc.domain.matching.statistics import CLASSES, Rows
+from svc.domain.operations import Following, unpack_batch
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.records import LaneKey
+from svc.store import operations
 from svc.store.directory import Opened
+from svc.store.learned import OTHERS, PRODUCTION, SHARED, scope_of
 from svc.store.store import StoreFull
 from svc.store.tables import EVENTS, STATISTICS
 from svc.store.transactions.accounts import create_organization
@@ -43,39 +47,50 @@ def found(tmp_path: Path) -> Generator[Opened]:
     opened.store.close()
 
 
-def kept(found: Opened, organization: int = 1) -> Statistics | None:
+FAMILY = features_of().family
+
+
+def key_of(organization: int = 1, scope: int = PRODUCTION, family: int = FAMILY) -> ClassKey:
+    return ClassKey(organization, scope, family)
+
+
+def kept(found: Opened, organization: int = 1, scope: int = PRODUCTION) -> Statistics | None:
+    """All that is stored of a scope."""
     with found.store.read() as snapshot:
-        raw = snapshot.get(STATISTICS, organization)
-    return None if raw is None else Statistics.from_bytes(raw)
+        rows = {key[2]: raw for key, raw in snapshot.scan(STATISTICS, organization, scope)}
+    return Statistics.of_rows(Rows(rows.pop(SHARED), rows)) if rows else None
 
 
-def learn(frequencies: Frequencies, lessons: int, organization: int = 1) -> Statistics:
-    statistics = frequencies.of(organization)
+def learn(frequencies: Frequencies, lessons: int, key: ClassKey | None = None) -> Statistics:
+    key = key or key_of()
+    features = msgspec.structs.replace(features_of(), family=key.family)
+    statistics = frequencies.of(key)
     for _ in range(lessons):
-        frequencies.learn(organization, Recorded(NOTHING_ELSE, Lesson(features=features_of(), new_devices=1.0)))
+        frequencies.learn(key, Recorded(NOTHING_ELSE, Lesson(features=features, new_devices=1.0)))
     return statistics
 
 
 async def test_what_was_learned_is_written_after_so_many_lessons_and_is_there_after_a_restart(found: Opened):
     frequencies = Frequencies(found.store)
     learn(frequencies, LESSONS_BETWEEN_WRITES - 1)
-    learn(frequencies, 1, organization=2)
+    learn(frequencies, 1, key_of(organization=2))
     await frequencies.write_behind(visitor_index.LESSONS_BETWEEN_WRITES)
     assert kept(found) is None
     learned = learn(frequencies, 1)
     await frequencies.write_behind(visitor_index.LESSONS_BETWEEN_WRITES)
-    family = features_of().family
     written = kept(found)
     assert written is not None
-    assert written.devices(family) == learned.devices(family) == LESSONS_BETWEEN_WRITES
+    assert written.devices(FAMILY) == learned.devices(FAMILY) == LESSONS_BETWEEN_WRITES
     assert kept(found, 2) is None, "each by its own lessons"
-    assert Frequencies(found.store).of(1).to_bytes() == learned.to_bytes()
+    assert Frequencies(found.store).of(key_of()).rows() == learned.rows()
 
 
-async def test_what_is_written_is_not_written_again_before_as_many_lessons_more(found: Opened):
+async def test_only_the_classes_that_changed_are_written_and_not_before_as_many_lessons_more(found: Opened):
     frequencies = Frequencies(found.store)
-    learn(frequencies, LESSONS_BETWEEN_WRITES)
+    for family in (FAMILY, 5, 6):
+        learn(frequencies, LESSONS_BETWEEN_WRITES, key_of(family=family))
     await frequencies.write_behind(visitor_index.LESSONS_BETWEEN_WRITES)
+    found.store.change_log(partial(operations.begin, following=Following(b"t" * 16, 0, "/backup", 1 << 20)))
     before = found.store.statistics().commits
     learn(frequencies, LESSONS_BETWEEN_WRITES - 1)
     await frequencies.write_behind(visitor_index.LESSONS_BETWEEN_WRITES)
@@ -83,42 +98,89 @@ async def test_what_is_written_is_not_written_again_before_as_many_lessons_more(
     learn(frequencies, 1)
     await frequencies.write_behind(visitor_index.LESSONS_BETWEEN_WRITES)
     assert found.store.statistics().commits == before + 1
+    with found.store.read() as snapshot:
+        written = dict(operations.batches(snapshot, 1))
+    assert len(written) == 1
+    changes = unpack_batch(written[1]).changes["statistics"]
+    assert {STATISTICS.key.unpack(packed) for packed in changes} == {(1, PRODUCTION, SHARED), (1, PRODUCTION, FAMILY)}
 
 
 async def test_what_taught_nothing_is_no_lesson(found: Opened):
     frequencies = Frequencies(found.store)
-    before = frequencies.of(1).to_bytes()
-    frequencies.learn(1, Recorded(NOTHING_ELSE, None))
+    before = frequencies.of(key_of()).rows()
+    frequencies.learn(key_of(), Recorded(NOTHING_ELSE, None))
     await frequencies.write_behind(1)
     assert kept(found) is None
-    assert frequencies.of(1).to_bytes() == before
-    assert frequencies.of(1) is frequencies.of(1)
+    assert frequencies.of(key_of()).rows() == before
+    assert frequencies.of(key_of()) is frequencies.of(key_of())
+
+
+async def test_other_environments_start_from_production_keep_their_own_and_never_change_it(found: Opened):
+    frequencies = Frequencies(found.store)
+    learn(frequencies, 10)
+    await frequencies.write_behind(1)
+    for _ in range(2):  # the second time from their own row
+        others = learn(frequencies, 5, key_of(scope=OTHERS))
+        await frequencies.write_behind(1)
+        frequencies = Frequencies(found.store)
+    assert others.devices(FAMILY) == 20
+    assert frequencies.of(key_of()).devices(FAMILY) == 10
+    learn(frequencies, 100)
+    await frequencies.write_behind(1)
+    assert Frequencies(found.store).of(key_of(scope=OTHERS)).devices(FAMILY) == 20, "production is a start and no more"
+
+
+async def test_memory_holds_the_classes_that_were_used_last_and_nothing_is_lost(found: Opened):
+    frequencies = Frequencies(found.store, most=3)
+    for organization in range(1, 6):
+        for family in (7, 8):
+            learn(frequencies, organization, key_of(organization, family=family))
+            await frequencies.write_behind(visitor_index.LESSONS_BETWEEN_WRITES)
+            assert sum(len(statistics.rows().classes) for statistics in frequencies._scopes.values()) <= 3
+    assert set(frequencies._scopes) == {(4, PRODUCTION), (5, PRODUCTION)}
+    await frequencies.write_behind(1)
+    for organization in range(1, 6):
+        for family in (7, 8):
+            assert frequencies.of(key_of(organization, family=family)).devices(family) == organization
+
+
+async def test_the_least_visited_class_makes_room_for_a_new_one_also_in_the_store(found: Opened):
+    frequencies = Frequencies(found.store)
+    for family in range(1, CLASSES + 1):
+        learn(frequencies, 2 if family == 9 else 3, key_of(family=family))
+    await frequencies.write_behind(1)
+    learn(frequencies, 1, key_of(family=1000))
+    await frequencies.write_behind(1)
+    with found.store.read() as snapshot:
+        families = {key[2] for key, _ in snapshot.scan(STATISTICS, 1, PRODUCTION)}
+    assert families == {SHARED, 1000, *range(1, CLASSES + 1)} - {9}
+    assert learn(frequencies, 1, key_of(family=9)).devices(9) == 1, "it learns from the beginning"
 
 
 async def test_statistics_that_find_no_room_are_kept_in_memory(found: Opened, monkeypatch: pytest.MonkeyPatch):
     async def full(_: Any) -> Any:
         raise StoreFull("no room")
 
-    frequencies = Frequencies(found.store)
+    frequencies = Frequencies(found.store, most=0)
     learned = learn(frequencies, 5)
     with monkeypatch.context() as patched:
         patched.setattr(found.store, "write", full)
         await frequencies.write_behind(1)
-    assert frequencies.of(1) is learned
+    assert frequencies.of(key_of()) is learned
     learn(frequencies, 1)
     await frequencies.write_behind(1)
     written = kept(found)
     assert written is not None
-    assert written.devices(features_of().family) == 6
+    assert written.devices(FAMILY) == 6
 
 
 async def test_statistics_that_cannot_be_written_for_another_reason_end_the_writer(found: Opened):
     class Broken(Statistics):
-        def to_bytes(self) -> bytes:
+        def shared_bytes(self) -> bytes:
             raise RuntimeError("nobody foresaw this")
 
     frequencies = Frequencies(found.store)
-    frequencies._known[1] = Broken()
+    frequencies._scopes[1, PRODUCTION] = Broken()
     learn(frequencies, 1)
     with pytest.raises(RuntimeError, match="nobody foresaw this"):
         await frequencies.write_behind(1)
@@ -157,7 +219,7 @@ async def test_what_is_recorded_is_counted_and_teaches_and_is_kept_at_the_end(fo
     outcomes, _, tally = await record(found, twice, msgspec.structs.replace(twice), submission(5))
     assert [type(outcome) for outcome in outcomes] == [Identified, Duplicate, Identified]
     assert tally.statistics().duplicates == 1
-    written = kept(found)
+    written = kept(found, scope=scope_of(twice.environment))
     assert written is not None
     family = assess(twice, None).features.family
     assert written.devices(family) > 0.5

@@ -57,7 +57,7 @@ def test_a_write_of_which_a_part_found_room_is_a_full_disk_and_no_broken_one(tmp
     """LMDB says EIO then. The service ended of it."""
 
     def put(number: int, size: int) -> list[object]:
-        return store.write_now([lambda transaction: transaction.put(STATISTICS, (number,), os.urandom(size))])
+        return store.write_now([lambda transaction: transaction.put(STATISTICS, (number, 0, 0), os.urandom(size))])
 
     store = Store.open(tmp_path, World.real().run_sync, map_bytes=64 * MIB)
     put(0, 10)
@@ -73,6 +73,6 @@ def test_a_write_of_which_a_part_found_room_is_a_full_disk_and_no_broken_one(tmp
     put(2, 300_000)
     assert not store.is_full
     with store.read() as snapshot:
-        assert [key for key, _ in snapshot.scan(STATISTICS)] == [(0,), (2,)]
+        assert [key for key, _ in snapshot.scan(STATISTICS)] == [(0, 0, 0), (2, 0, 0)]
     store.check_pages(Reach.EVERYTHING)
     store.close()

@@ -259,14 +259,14 @@ def test_an_unidentifiable_report_reads_and_writes_nothing_even_with_a_known_tok
     poor = features_of({Attribute.SCREEN: "1920x1080", Attribute.TIMEZONE: "UTC"}, token=TOKEN)
     organization.forget_reads()
     recognition = recognise(organization, organization.statistics, poor, START_MS)
-    before = organization.statistics.to_bytes()
+    before = organization.statistics.rows()
     organization.statistics.learn(recognition.lesson)
     assert not poor.identifiable
     assert (recognition.number, recognition.confidence, recognition.outcome) == (None, 0, "unidentifiable")
     assert (recognition.visitor, recognition.postings, recognition.dropped) == (None, (), ())
     assert not organization.blocks_read
     assert not organization.visitors_read
-    assert organization.statistics.to_bytes() == before
+    assert organization.statistics.rows() == before
 
 
 @pytest.mark.slow
@@ -288,7 +288,7 @@ def test_a_thousand_random_variations_of_a_report_take_over_nobody_and_stay_with
         assert seen.number not in people.values()
     assert all(len(raw) <= 4 * (BLOCK_LENGTH + 1) for raw in organization.blocks.values())
     assert all(len(raw) <= 400 for raw in organization.visitors.values())
-    assert len(organization.statistics.to_bytes()) < 200_000
+    assert organization.statistics.rows().size < 200_000
     later = START_MS + 2 * DAY_MS
     assert organization.visit(victim, later).number == victims_number
     for n, (name, number) in enumerate(people.items()):
@@ -378,18 +378,18 @@ def test_the_same_visits_give_the_same_answers_and_the_same_bytes() -> None:
     crowd(two, 400, seed=3)
     assert one.visitors == two.visitors
     assert one.blocks == two.blocks
-    assert one.statistics.to_bytes() == two.statistics.to_bytes()
+    assert one.statistics.rows() == two.statistics.rows()
 
 
 def test_deciding_changes_nothing_until_it_is_applied_and_learned() -> None:
     organization = Organization()
     crowd(organization, 30, seed=4)
-    before = (dict(organization.blocks), dict(organization.visitors), organization.statistics.to_bytes())
+    before = (dict(organization.blocks), dict(organization.visitors), organization.statistics.rows())
     features = features_of(changed(SCREEN="new"), token=TOKEN)
     first = recognise(organization, organization.statistics, features, START_MS + DAY_MS)
     second = recognise(organization, organization.statistics, features, START_MS + DAY_MS)
     assert first == second
-    assert before == (organization.blocks, organization.visitors, organization.statistics.to_bytes())
+    assert before == (organization.blocks, organization.visitors, organization.statistics.rows())
 
 
 u16, u32, u64 = (st.integers(0, 2**bits - 1) for bits in (16, 32, 64))

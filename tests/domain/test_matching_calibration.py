@@ -76,7 +76,7 @@ def test_what_trials_taught_survives_its_bytes() -> None:
     trial = Trial(kind_of(NEAR, exact=False, token=True), 0.9, 0.5, right=False, weight=1.0)
     for _ in range(20):
         statistics.learn(Lesson(features=features_of(), trials=(trial,)))
-    copy = Statistics.from_bytes(statistics.to_bytes())
+    copy = Statistics.of_rows(statistics.rows())
     kind = kind_of(NEAR, exact=False, token=True)
     assert copy.calibrated(kind, 0.9, 0.5) == statistics.calibrated(kind, 0.9, 0.5)
     assert copy.calibrated(kind, 0.9, 0.5) < Statistics().calibrated(kind, 0.9, 0.5)

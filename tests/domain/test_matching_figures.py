@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -109,8 +110,8 @@ def test_no_value_is_more_frequent_than_always() -> None:
 
 
 def hardware_seen(statistics: Statistics, place: int) -> set[int]:
-    (known,) = msgspec.msgpack.decode(statistics.to_bytes(), strict=False)["classes"].values()
-    return set(map(int, known["tables"][place]))
+    (known,) = statistics.rows().classes.values()
+    return set(map(int, msgspec.msgpack.decode(known, strict=False)["tables"][place]))
 
 
 @pytest.mark.parametrize(
@@ -213,7 +214,7 @@ def test_of_return_rates_so_many_visits_are_remembered() -> None:
     statistics = taught(*[Lesson(features=bare, returned=1.0)] * memory)
 
     def kept(of: Statistics) -> list[list[float]]:
-        return list(msgspec.msgpack.decode(of.to_bytes(), strict=False)["returns"].values())
+        return list(msgspec.msgpack.decode(of.rows().shared, strict=False)["returns"].values())
 
     assert kept(statistics) == [[memory, memory]]
     statistics.learn(Lesson(features=bare, returned=0.0))
@@ -264,7 +265,7 @@ def test_change_rates_are_scaled_by_what_changed_against_what_was_expected(
         max(rates[Attribute.SCREEN][0] * calm, CHANGE_FLOOR)
     )
     assert Statistics().change_tables[not mobile] == statistics.change_tables[not mobile]
-    copy = Statistics.from_bytes(statistics.to_bytes())
+    copy = Statistics.of_rows(statistics.rows())
     assert copy.change_tables == statistics.change_tables
 
 
@@ -280,7 +281,7 @@ def test_judged_links_raise_a_rate_and_never_lower_it() -> None:
 def test_a_change_rate_is_corrected_within_bounds(attribute: Attribute, bound: float) -> None:
     lesson = link({attribute: "another"}, proven=True) if bound > 1 else link(proven=True, days=400)
     statistics = taught(*[lesson] * 1000)
-    scales = msgspec.msgpack.decode(statistics.to_bytes(), strict=False)["changes"][0]["scale"]
+    scales = msgspec.msgpack.decode(statistics.rows().shared, strict=False)["changes"][0]["scale"]
     assert min(scales) >= 0.3
     assert max(scales) <= 30.0
     assert scales[attribute] == pytest.approx(bound)
@@ -301,17 +302,17 @@ def test_links_are_counted_at_the_same_pace_for_ever_and_old_ones_fade() -> None
     statistics = taught(*[link({Attribute.SCREEN: "another"}, proven=True)] * 1000)
 
     def changes() -> dict[str, Any]:
-        return msgspec.msgpack.decode(statistics.to_bytes(), strict=False)["changes"][0]
+        return msgspec.msgpack.decode(statistics.rows().shared, strict=False)["changes"][0]
 
     assert changes()["links"] == 1000
     assert changes()["proven_observed"][Attribute.SCREEN] == 1000.0
-    state = msgspec.msgpack.decode(statistics.to_bytes(), strict=False)
+    state = msgspec.msgpack.decode(statistics.rows().shared, strict=False)
     state["changes"][0]["links"] = 19_999
-    statistics = Statistics.from_bytes(msgspec.msgpack.encode(state))
+    statistics = Statistics(msgspec.msgpack.encode(state))
     statistics.learn(link(proven=True))
     assert (changes()["links"], changes()["proven_observed"][Attribute.SCREEN]) == (20_000, 1000.0)
     state["changes"][0]["links"] = 20_999
-    statistics = Statistics.from_bytes(msgspec.msgpack.encode(state))
+    statistics = Statistics(msgspec.msgpack.encode(state))
     statistics.learn(link(proven=True))
     assert (changes()["links"], changes()["proven_observed"][Attribute.SCREEN]) == (10_000, 500.0)
 
@@ -435,7 +436,9 @@ def test_a_year_of_visits_has_the_figures_that_it_had() -> None:
     noted = Noted()
     visited(noted, seed=21, persons=45, visits=700)
     lessons = [recognition.lesson for recognition in noted.recognitions]
-    state = msgspec.msgpack.decode(noted.statistics.to_bytes(), strict=False)
+    rows = noted.statistics.rows()
+    decode = partial(msgspec.msgpack.decode, strict=False)
+    state = decode(rows.shared) | {"classes": {family: decode(raw) for family, raw in rows.classes.items()}}
     figures = {
         "probability": added_up([judged.probability for judged in noted.judgements]),
         "probability_new": added_up([judged.probability_new for judged in noted.judgements]),

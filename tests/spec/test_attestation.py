@@ -160,7 +160,7 @@ async def test_a_full_store_gives_no_challenge(tmp_path: Path):
 def fill(live: Live, size: int) -> None:
     """Rows of so many bytes until there is no room for another."""
     for number in count(size):
-        live.found.store.write_now([partial(Transaction.put, table=STATISTICS, key=(number,), value=bytes(size))])
+        live.found.store.write_now([partial(Transaction.put, table=STATISTICS, key=(number, 0, 0), value=bytes(size))])
 
 
 # What becomes of it

@@ -397,5 +397,5 @@ async def test_where_there_is_no_room_it_may_be_sent_again(tmp_path: Path):
 def fill(live: Live, size: int) -> None:
     """Rows of so many bytes until there is no room for another."""
     for number in count(size):
-        row = partial(Transaction.put, table=STATISTICS, key=(number,), value=bytes(size))
+        row = partial(Transaction.put, table=STATISTICS, key=(number, 0, 0), value=bytes(size))
         live.found.store.write_now([row])

@@ -128,16 +128,16 @@ def test_batches_make_of_an_older_state_what_the_store_became(
     def job(step: tuple[str, int, bytes], transaction: Transaction) -> None:
         what, number, value = step
         if what == "delete":
-            transaction.delete(STATISTICS, number)
+            transaction.delete(STATISTICS, number, 0, 0)
         elif what == "clear":
             transaction.clear(STATISTICS)
         else:
-            transaction.put(STATISTICS, (number,), value)
+            transaction.put(STATISTICS, (number, 0, 0), value)
         if what == "fail":
             raise LookupError
 
     store = opened(tmp_path_factory.mktemp("store"), follow=None)
-    store.write_now([put(STATISTICS, 0, value=b"before"), put(STATISTICS, 9, value=b"untouched")])
+    store.write_now([put(STATISTICS, 0, 0, 0, value=b"before"), put(STATISTICS, 9, 0, 0, value=b"untouched")])
     state = packed(store)
     store.change_log(partial(operations.begin, following=FOLLOWING))
     for commit in commits:
@@ -156,10 +156,10 @@ def test_batches_make_of_an_older_state_what_the_store_became(
 def test_a_batch_of_many_pages_comes_back_whole(tmp_path: Path):
     store = opened(tmp_path)
     big = bytes(range(256)) * 400
-    store.write_now([put(STATISTICS, 1, value=big)])
-    store.write_now([put(STATISTICS, 2, value=b"small")])
-    assert batch(store, 1).changes["statistics"][STATISTICS.key.pack(1)] == STATISTICS.encode(
-        STATISTICS.key.pack(1), big
+    store.write_now([put(STATISTICS, 1, 0, 0, value=big)])
+    store.write_now([put(STATISTICS, 2, 0, 0, value=b"small")])
+    assert batch(store, 1).changes["statistics"][STATISTICS.key.pack(1, 0, 0)] == STATISTICS.encode(
+        STATISTICS.key.pack(1, 0, 0), big
     )
     with store.read() as snapshot:
         assert snapshot.count(OPERATIONS) > 20
@@ -196,7 +196,7 @@ def test_the_log_is_dropped_when_its_follower_stays_away_too_long(tmp_path: Path
     with store.read() as snapshot:
         assert operations.is_recording(snapshot)
     while written < 100 and recorded(store):
-        store.write_now([put(STATISTICS, 1, value=bytes(64 << 10))])
+        store.write_now([put(STATISTICS, 1, 0, 0, value=bytes(64 << 10))])
         written += 1
     assert 10 < written < 30
     with store.read() as snapshot:
@@ -218,7 +218,7 @@ def test_a_full_store_gives_up_the_log_before_it_refuses_identifications_for_lon
     refused = 0
     for _ in range(60):  # the same row again and again: without the log it would always fit
         try:
-            store.write_now([put(STATISTICS, 1, value=bytes(64 << 10))])
+            store.write_now([put(STATISTICS, 1, 0, 0, value=bytes(64 << 10))])
         except StoreFull:
             refused += 1
     assert refused == 1

@@ -29,11 +29,11 @@ async def inline(function):
 
 
 def put(number: int, size: int):
-    return lambda transaction: transaction.put(STATISTICS, (number,), os.urandom(size))
+    return lambda transaction: transaction.put(STATISTICS, (number, 0, 0), os.urandom(size))
 
 
 def delete(number: int):
-    return lambda transaction: transaction.delete(STATISTICS, number)
+    return lambda transaction: transaction.delete(STATISTICS, number, 0, 0)
 
 
 def until_full(write: Callable[[int], object]) -> int:
@@ -111,7 +111,7 @@ def test_a_job_that_is_refused_for_want_of_room_changes_nothing(tmp_path: Path):
 
     def both(transaction: Transaction) -> None:
         transaction.put(BALANCES, (1,), 5)
-        transaction.put(STATISTICS, (9_999,), os.urandom(600_000))
+        transaction.put(STATISTICS, (9_999, 0, 0), os.urandom(600_000))
 
     with pytest.raises(StoreFull):
         store.write_now([both])

@@ -79,7 +79,7 @@ async def test_one_write_waits_for_the_other(tmp_path: Path):
 
 async def test_a_full_map_refuses_the_whole_batch_and_heals_when_there_is_room(tmp_path: Path):
     store = Store.open(tmp_path, inline, map_bytes=512 << 10)
-    big = lambda transaction, number: transaction.put(STATISTICS, (number,), bytes(64 << 10))  # noqa: E731
+    big = lambda transaction, number: transaction.put(STATISTICS, (number, 0, 0), bytes(64 << 10))  # noqa: E731
     written = 0
     try:
         while written < 100:
@@ -91,7 +91,7 @@ async def test_a_full_map_refuses_the_whole_batch_and_heals_when_there_is_room(t
     assert store.statistics().full
     with store.read() as snapshot:
         assert snapshot.count(BALANCES) == snapshot.count(STATISTICS) == written
-    await store.write([lambda transaction: transaction.delete(STATISTICS, 0)])
+    await store.write([lambda transaction: transaction.delete(STATISTICS, 0, 0, 0)])
     assert not store.statistics().full
     await store.write([partial(put, number=500, balance=1)])
     store.close()

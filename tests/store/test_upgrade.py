@@ -9,20 +9,25 @@ from collections import namedtuple
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import svc
+from svc.domain.matching import Lesson, Statistics
 from svc.store import upgrade as upgrading
 from svc.store.backup import snapshots
 from svc.store.backup.restore import restore
+from svc.store.codec import Key, Opaque
 from svc.store.directory import Unusable, open_directory
+from svc.store.learned import PRODUCTION, load_class, load_statistics
 from svc.store.migrations import MIGRATIONS, Migration, NewerStore, OlderStore
 from svc.store.snapshot import Transaction
 from svc.store.steps import QUIET
 from svc.store.store import Store, StoreFull
-from svc.store.tables import BALANCES, META, STATISTICS
+from svc.store.tables import BALANCES, META, STATISTICS, Table
 from svc.store.upgrade import FOLDER, Upgraded, upgrade
 from svc.world import World
+from tests.domain.matching_world import features_of
 from tests.store.release import RELEASED, unpack
 from tests.support.backup import rows_of
 
@@ -32,7 +37,7 @@ BEFORE = len(MIGRATIONS)
 
 
 def mark(transaction: Transaction) -> None:
-    transaction.put(STATISTICS, (7,), b"migrated")
+    transaction.put(STATISTICS, (7, 0, 0), b"migrated")
 
 
 def breaks(transaction: Transaction) -> None:
@@ -70,7 +75,7 @@ def test_an_older_store_is_copied_and_then_upgraded(data: Path):
     done = upgraded(data, mark, lambda transaction: transaction.delete(BALANCES, 1))
     assert done == Upgraded(BEFORE, BEFORE + 2, data / FOLDER / f"version-{BEFORE}")
     after = contents(data / "store", mark, mark)
-    assert after.pop("statistics") == [*before.pop("statistics"), ((7,), b"migrated")]
+    assert after.pop("statistics") == sorted([*before.pop("statistics"), ((7, 0, 0), b"migrated")])
     assert after.pop("balances") == []
     assert before.pop("balances")
     assert dict(after.pop("meta")) == {**dict(before.pop("meta")), ("version",): BEFORE + 2}
@@ -160,7 +165,7 @@ def test_no_room_for_the_copy_is_refused_before_anything_is_changed(data: Path, 
 def test_no_room_for_the_migration_leaves_the_store_as_it_was(data: Path):
     def grows(transaction: Transaction) -> None:
         for number in range(400):
-            transaction.put(STATISTICS, (number,), b"x" * 100_000)
+            transaction.put(STATISTICS, (number, 0, 0), b"x" * 100_000)
 
     before = contents(data / "store")
     with pytest.raises(StoreFull):
@@ -203,3 +208,33 @@ def test_a_store_that_another_process_uses_is_not_upgraded(data: Path):
         assert not (data / FOLDER).exists()
         other.communicate()
     assert upgraded(data, mark) is not None
+
+
+def test_statistics_of_version_1_are_kept_by_class_and_are_those_of_production(tmp_path: Path):
+    """What was learned before counts for production; a row of an even older format is dropped: it is learned again."""
+    old = Table("statistics", Key("I"), Opaque())
+    learned = Statistics()
+    for family in (7, 8):
+        features = msgspec.structs.replace(features_of(), family=family)
+        learned.learn(Lesson(features=features, new_devices=3.0, returned=1.0))
+    rows = learned.rows()
+    decode = msgspec.msgpack.decode
+    shared = decode(rows.shared, strict=False) | {"format": 2}
+    shared["classes"] = {family: decode(raw, strict=False) for family, raw in rows.classes.items()}
+    version_1 = {1: shared, 2: shared | {"format": 1}}
+
+    def as_before(transaction: Transaction) -> None:
+        for organization, state in version_1.items():
+            transaction.put(old, (organization,), msgspec.msgpack.encode(state))
+
+    store = Store.open(tmp_path, WORLD.run_sync, durable=False, map_bytes=MAP_BYTES, migrations=MIGRATIONS[:1])
+    assert store.write_now([as_before]) == [None]
+    store.close()
+    store = Store.open(tmp_path, WORLD.run_sync, durable=False, map_bytes=MAP_BYTES)
+    with store.read() as snapshot:
+        assert {key[:2] for key, _ in snapshot.scan(STATISTICS)} == {(1, PRODUCTION)}
+        statistics = load_statistics(snapshot, 1, PRODUCTION)
+        for family in (7, 8):
+            load_class(snapshot, 1, PRODUCTION, family, statistics)
+    store.close()
+    assert statistics.rows() == rows

@@ -1,17 +1,20 @@
 """What an organization's visits taught: how common values are, how often devices change, how often people return.
 
-What may live here: the bounded tables of one organization, what they answer, and how they learn from a `Lesson`. They
-are held in memory by whoever owns the organization; a lesson is applied after the visit is on the disk, never before.
-Losing the tables costs precision, not truth: they learn anew.
+What may live here: the bounded tables of one scope of an organization, what they answer, and how they learn from a
+`Lesson`. Production is one scope, all other environments together are another. The visitor index holds them in memory;
+a lesson is applied after the visit is on the disk, never before. Losing the tables costs precision, not truth.
+
+They are stored as one row for each class of devices, and one for what all classes share. A class can be loaded and
+unloaded by itself; before any question about a class is asked, it has to be loaded.
 
 Bounds: at most `CLASSES` classes, each with a table for every attribute of at most twice `COMMON_VALUES` entries
-(lossy counting, Manku & Motwani, VLDB 2002). A few hundred kilobytes for a busy organization.
+(lossy counting, Manku & Motwani, VLDB 2002). A full class takes 40 kB in the store and 0.3 MB in memory.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -41,7 +44,7 @@ from svc.domain.matching.parameters import (
 from svc.domain.matching.visitor import Visitor
 from svc.domain.model import Attribute
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 CLASSES: Final = 48
 COMMON_VALUES: Final = 64
 COMMON_HARDWARE: Final = 256
@@ -107,14 +110,48 @@ class _Changes(msgspec.Struct, gc=False):
     scale: list[float] = msgspec.field(default_factory=lambda: [1.0] * ATTRIBUTE_COUNT)
 
 
-class _State(msgspec.Struct, gc=False):
-    """Everything that is kept; the bytes are its MessagePack."""
+class _Shared(msgspec.Struct, gc=False):
+    """What is not kept for each class."""
 
     format: int = FORMAT
+    classes: dict[int, float] = msgspec.field(default_factory=dict[int, float])
+    """Class -> its visits lately: those that have tables of their own."""
+    returns: dict[int, tuple[float, float]] = msgspec.field(default_factory=dict[int, tuple[float, float]])
+    changes: list[_Changes] = msgspec.field(default_factory=lambda: [_Changes(), _Changes()])
+    calibration: Calibration = msgspec.field(default_factory=Calibration)
+
+
+class _Format2(msgspec.Struct, gc=False):
+    """Everything in one row, as store version 1 has it."""
+
+    format: int = 2
     classes: dict[int, _Class] = msgspec.field(default_factory=dict[int, _Class])
     returns: dict[int, tuple[float, float]] = msgspec.field(default_factory=dict[int, tuple[float, float]])
     changes: list[_Changes] = msgspec.field(default_factory=lambda: [_Changes(), _Changes()])
     calibration: Calibration = msgspec.field(default_factory=Calibration)
+
+
+class Rows(NamedTuple):
+    """What is stored of a scope."""
+
+    shared: bytes
+    classes: dict[int, bytes]
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return len(self.shared) + sum(map(len, self.classes.values()))
+
+
+def rows_of_format_2(raw: bytes) -> Rows | None:
+    """The row of store version 1 as rows of today; `None` for an earlier format. Raises `msgspec.DecodeError`."""
+    state = msgspec.msgpack.decode(raw, type=_Format2)
+    if state.format != _Format2().format:
+        return None
+    visits = {family: known.version_visits for family, known in state.classes.items()}
+    shared = _Shared(FORMAT, visits, state.returns, state.changes, state.calibration)
+    encode = msgspec.msgpack.encode
+    return Rows(encode(shared), {family: encode(known) for family, known in state.classes.items()})
 
 
 def change_table(rates: dict[Attribute, ChangeRate], scale: list[float]) -> ChangeTable:
@@ -160,32 +197,62 @@ _EMPTY_CLASS: Final = _Class()
 
 
 class Statistics:
-    """The tables of one organization. Answers are pure reads; only `learn` changes anything."""
+    """The tables of one scope. Answers are pure reads; only `load`, `unload` and `learn` change anything."""
 
-    def __init__(self, state: _State | None = None) -> None:
-        self._state = state or _State()
+    def __init__(self, shared: bytes | None = None, *, of_another_scope: bool = False) -> None:
+        """`shared` is the shared row; one of another format counts as none. Where it is that of another scope, this
+        one starts from it and has no class of its own yet. Raises `msgspec.DecodeError`.
+        """
+        self._shared = _Shared() if shared is None else msgspec.msgpack.decode(shared, type=_Shared)
+        if self._shared.format != FORMAT:
+            self._shared = _Shared()
+        if of_another_scope:
+            self._shared.classes.clear()
+        self._classes: dict[int, _Class] = {}
         self.change_tables: list[ChangeTable] = [
             change_table(rates, changes.scale) if changes.links else table
-            for rates, changes, table in zip(_RATES, self._state.changes, _UNLEARNED, strict=True)
+            for rates, changes, table in zip(_RATES, self._shared.changes, _UNLEARNED, strict=True)
         ]
         """For desktops and for mobiles."""
 
-    def to_bytes(self) -> bytes:
-        return msgspec.msgpack.encode(self._state)
+    @classmethod
+    def of_rows(cls, rows: Rows) -> Statistics:
+        """All of a scope. Raises `msgspec.DecodeError`."""
+        statistics = cls(rows.shared)
+        for family, raw in rows.classes.items():
+            statistics.load(family, raw)
+        return statistics
 
-    @staticmethod
-    def from_bytes(raw: bytes) -> Statistics:
-        """The statistics in these bytes, new ones if they are of another format; `msgspec.DecodeError` for others."""
-        state = msgspec.msgpack.decode(raw, type=_State)
-        return Statistics(state if state.format == FORMAT else None)
+    def rows(self) -> Rows:
+        """What is to be stored: the shared row, and those of the classes that are loaded."""
+        return Rows(self.shared_bytes(), {family: self.class_bytes(family) for family in self._classes})
+
+    def has_own(self, family: int) -> bool:
+        """Whether this scope has learned of the class, and so has a row of its own."""
+        return family in self._shared.classes
+
+    def load(self, family: int, raw: bytes) -> None:
+        """Take up the tables of a class. Raises `msgspec.DecodeError`."""
+        self._classes[family] = msgspec.msgpack.decode(raw, type=_Class)
+
+    def unload(self, family: int) -> None:
+        """Leave the tables of a class out of memory; what they learned since they were stored is lost."""
+        self._classes.pop(family, None)
+
+    def shared_bytes(self) -> bytes:
+        return msgspec.msgpack.encode(self._shared)
+
+    def class_bytes(self, family: int) -> bytes:
+        """The row of a class that is loaded."""
+        return msgspec.msgpack.encode(self._classes[family])
 
     def devices(self, family: int) -> float:
         """Expected number of devices of this class seen so far."""
-        return self._state.classes.get(family, _EMPTY_CLASS).devices
+        return self._classes.get(family, _EMPTY_CLASS).devices
 
     def log_frequencies(self, features: Features) -> list[float]:
         """Log P(another device of the class reports the same), per attribute, hardware, locale; 0 if not reported."""
-        known = self._state.classes.get(features.family, _EMPTY_CLASS)
+        known = self._classes.get(features.family, _EMPTY_CLASS)
         # The visitor that is compared is one of the devices counted, and does not speak for the others.
         scale = 1.0 / (max(known.devices - 1.0, 0.0) + PRIOR_DEVICES)
         log = math.log
@@ -203,62 +270,67 @@ class Statistics:
 
     def version_share(self, features: Features) -> float:
         """Recent share of this browser and system version in its class."""
-        known = self._state.classes.get(features.family, _EMPTY_CLASS)
+        known = self._classes.get(features.family, _EMPTY_CLASS)
         return (known.versions.get(_version(features), 0.0) + 0.5) / (known.version_visits + 2.0)
 
     def return_rate(self, features: Features) -> float:
         """P(a visit in this token state is a return), for visits whose token is not known."""
-        returned, visits = self._state.returns.get(_token_state(features), (0.0, 0.0))
+        returned, visits = self._shared.returns.get(_token_state(features), (0.0, 0.0))
         usual, low, high = RETURN_RATE_WITH_TOKEN if features.token else RETURN_RATE_WITHOUT_TOKEN
         rate = (usual * RETURN_RATE_VISITS + returned) / (RETURN_RATE_VISITS + visits)
         # In a class that hardly came so far, other classes say little.
-        of_class = self._state.classes.get(features.family, _EMPTY_CLASS).version_visits
+        of_class = self._classes.get(features.family, _EMPTY_CLASS).version_visits
         rate += (usual - rate) * CLASS_VISITS / (CLASS_VISITS + of_class)
         return min(max(rate, low), high)
 
     def calibrated(self, kind: int, raw: float, prior: float) -> float:
         """The probability that a judgement of this kind and raw probability is right (`calibration`)."""
-        return self._state.calibration.probability(kind, raw, prior)
+        return self._shared.calibration.probability(kind, raw, prior)
 
     def wants_trial(self, features: Features, now_ms: int) -> bool:
         """Whether this visit, whose owner is proven, is one of the sample that is tried without the proof."""
         young, old = TRIAL_SHARES
-        share = young if self._state.calibration.taken < YOUNG_TRIALS else old
+        share = young if self._shared.calibration.taken < YOUNG_TRIALS else old
         return (features.exact + now_ms // 1000) % share == 0
 
-    def learn(self, lesson: Lesson) -> None:
+    def learn(self, lesson: Lesson) -> int | None:
+        """Apply a lesson; the class that was given up for that of the lesson, if any."""
         features = lesson.features
         if features is None:
-            return
-        known = self._class(features.family)
+            return None
+        known = self._classes.setdefault(features.family, _Class())
         if lesson.new_devices > 0.0:
             _count_device(known, features, lesson.new_devices)
         _count_version(known, features)
+        given_up = self._note(features.family, known.version_visits)
         if lesson.returned is not None:
             state = _token_state(features)
-            returned, visits = self._state.returns.get(state, (0.0, 0.0))
+            returned, visits = self._shared.returns.get(state, (0.0, 0.0))
             fading = 0.5 if visits >= RETURN_RATE_MEMORY else 1.0
-            self._state.returns[state] = ((returned + lesson.returned) * fading, (visits + 1.0) * fading)
+            self._shared.returns[state] = ((returned + lesson.returned) * fading, (visits + 1.0) * fading)
         if lesson.trials:
-            self._state.calibration.learn(lesson.trials)
+            self._shared.calibration.learn(lesson.trials)
         if lesson.before is not None:
             self._count_changes(features, lesson.before, lesson.days, proven=lesson.proven)
+        return given_up
 
-    def _class(self, family: int) -> _Class:
-        classes = self._state.classes
-        known = classes.get(family)
-        if known is None:
-            if len(classes) >= CLASSES:
-                del classes[min(classes, key=lambda other: (classes[other].version_visits, other))]
-            known = classes[family] = _Class()
-        return known
+    def _note(self, family: int, visits: float) -> int | None:
+        """Note the visits of a class; the least visited other one where there are too many."""
+        classes = self._shared.classes
+        given_up = None
+        if family not in classes and len(classes) >= CLASSES:
+            given_up = min(classes, key=lambda other: (classes[other], other))
+            del classes[given_up]
+            self.unload(given_up)
+        classes[family] = visits
+        return given_up
 
     def _count_changes(self, features: Features, before: Visitor, days: int, *, proven: bool) -> None:
         """Compare how often attributes change with what was expected; rescale the expectation now and then.
 
         Links that a token proved are fair. Judged ones favour devices that changed little: they only raise a rate.
         """
-        changes = self._state.changes[features.mobile]
+        changes = self._shared.changes[features.mobile]
         table = _EXPECTED_CHANGES[features.mobile][TABLE_OF_RELEASES[releases_between(features, before)]]
         expected_changes = table[ROW_OF_DAY[min(days, len(ROW_OF_DAY) - 1)]]
         observed = changes.proven_observed if proven else changes.judged_observed

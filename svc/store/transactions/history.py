@@ -2,12 +2,15 @@
 
 Bounds, whatever the size of the store and however busy the visitor or the address: at most 5 rows are read (the
 visitor's day and, when that is new, the day before; the address's day; the report's period and the one before) and 3
-are written. An address that is fully sampled, and a report that was known, are read and not written.
+are written. An address that is fully sampled and has had its lessons, and a report that was known, are read and not
+written.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
 
 from svc.domain.history import (
     DAY_S,
@@ -18,6 +21,7 @@ from svc.domain.history import (
     VisitorHistory,
     is_crossroads,
     is_remembered,
+    may_teach,
     met,
     rare_device,
     replay,
@@ -34,37 +38,59 @@ from svc.store.tables import ADDRESS_HISTORY, SENDINGS, VISITOR_HISTORY, Table
 V = TypeVar("V")
 
 
+class Remembered(NamedTuple):
+    """What the histories came to."""
+
+    observations: tuple[Observation, ...]
+    may_teach: bool
+    """Whether matching may learn from this visit."""
+
+
 def remember(
     transaction: Transaction, assessment: Assessment, statistics: Statistics, visitor_number: int | None
-) -> tuple[Observation, ...]:
+) -> Remembered:
     """Write the identification into the histories it belongs to; the observations, with what those show.
 
     `visitor_number=None` is a visitor who cannot be known again: its address and its report are remembered all the
-    same.
+    same, and it teaches nothing.
     """
     organization = assessment.submission.organization
     seen, features = assessment.trace, assessment.features
     observations = list(assessment.observations)
+    address_key = (organization, seen.at_s // DAY_S, seen.address)
+    address = address_before = transaction.get(ADDRESS_HISTORY, *address_key) or AddressHistory()
+    teaches = False
     if visitor_number is not None:
-        observations += velocity(_visitor(transaction, organization, visitor_number, seen))
+        visitor = visited(_visitor_before(transaction, organization, visitor_number, seen), seen)
+        teaches = may_teach(visitor, address)
+        if teaches:
+            visitor = msgspec.structs.replace(visitor, lessons=visitor.lessons + 1)
+            address = msgspec.structs.replace(address, lessons=address.lessons + 1)
+        transaction.put(VISITOR_HISTORY, (organization, seen.at_s // DAY_S, visitor_number), visitor)
+        observations += velocity(visitor)
         rare = rare_device(statistics, features)
         if rare is not None:
             observations.append(rare)
     replayed = _replayed(transaction, organization, seen)
     if replayed is not None:
         observations.append(replayed)
-    # Without a number, equal poor reports pass for one visitor: else one person would look like many.
-    who = features.exact if visitor_number is None else visitor_number
-    shared = _crossroads(transaction, organization, who, seen)
-    return with_crossroads(tuple(observations)) if shared else tuple(observations)
+    if seen.homeland is not None:
+        # Without a number, equal poor reports pass for one visitor: else one person would look like many.
+        address = met(address, features.exact if visitor_number is None else visitor_number, seen.homeland)
+    if address is not address_before:
+        transaction.put(ADDRESS_HISTORY, address_key, address)
+    shared = seen.homeland is not None and is_crossroads(address)
+    return Remembered(with_crossroads(tuple(observations)) if shared else tuple(observations), teaches)
 
 
-def _visitor(transaction: Transaction, organization: int, number: int, seen: Trace) -> VisitorHistory:
+def _visitor_before(transaction: Transaction, organization: int, number: int, seen: Trace) -> VisitorHistory:
+    """The visitor's history of today; the first visit of a day takes over yesterday's, but for its lessons."""
     day = seen.at_s // DAY_S
-    before = _of_period(transaction, VISITOR_HISTORY, organization, day, number) or VisitorHistory()
-    after = visited(before, seen)
-    transaction.put(VISITOR_HISTORY, (organization, day, number), after)
-    return after
+    today = transaction.get(VISITOR_HISTORY, organization, day, number)
+    if today is not None:
+        return today
+    yesterday = transaction.get(VISITOR_HISTORY, organization, max(day - 1, 0), number)
+    return VisitorHistory() if yesterday is None else msgspec.structs.replace(yesterday, lessons=0)
 
 
 def _replayed(transaction: Transaction, organization: int, seen: Trace) -> Observation | None:
@@ -76,17 +102,6 @@ def _replayed(transaction: Transaction, organization: int, seen: Trace) -> Obser
         transaction.put(SENDINGS, (organization, period, seen.mark.digest), Sending(seen.at_s, seen.address))
         return None
     return replay(first, seen)
-
-
-def _crossroads(transaction: Transaction, organization: int, who: int, seen: Trace) -> bool:
-    if seen.homeland is None:
-        return False
-    key = (organization, seen.at_s // DAY_S, seen.address)
-    before = transaction.get(ADDRESS_HISTORY, *key) or AddressHistory()
-    after = met(before, who, seen.homeland)
-    if after is not before:
-        transaction.put(ADDRESS_HISTORY, key, after)
-    return is_crossroads(after)
 
 
 def _of_period(transaction: Transaction, table: Table[V], organization: int, period: int, key: Any) -> V | None:

@@ -69,6 +69,7 @@ class Recorded(NamedTuple):
 
     outcome: Identified | Duplicate | Refused
     lesson: Lesson | None
+    """`None` where its visitor or its address has taught enough today."""
     lanes: tuple[LaneKey, ...] = ()
     """Webhook endpoints to which something is due now."""
 
@@ -89,7 +90,8 @@ def identify(transaction: Transaction, assessment: Assessment, statistics: Stati
     index = VisitorIndex(transaction, number)
     recognition = recognise(index, statistics, assessment.features, submission.at_ms)
     visitor = index.apply(recognition, submission.spare_visitor_id)
-    observations = remember(transaction, assessment, statistics, visitor.number)
+    remembered = remember(transaction, assessment, statistics, visitor.number)
+    observations = remembered.observations
     if recognition.token_conflict:
         observations += (Observation("token_conflict", "medium", ("device_contradicts_token",)),)
     if assessment.attestation is not None:
@@ -107,7 +109,8 @@ def identify(transaction: Transaction, assessment: Assessment, statistics: Stati
         balance = enter(transaction, number, submission.request_id, entry)
     if submission.touched_key is not None:
         note_use(transaction, submission.touched_key, submission.at_ms)
-    return Recorded(Identified(event, balance), recognition.lesson, lanes)
+    lesson = recognition.lesson if remembered.may_teach else None
+    return Recorded(Identified(event, balance), lesson, lanes)
 
 
 class Applied(NamedTuple):

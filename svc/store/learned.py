@@ -1,0 +1,57 @@
+"""The rows of what matching has learned: which belong to a scope, and how one scope starts from another.
+
+Production learns from production alone. Other environments start from what production knew, and keep their own: tests
+and anybody with a development key can then not wear down what production recognises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from svc.domain.matching import Statistics
+from svc.domain.model import Environment
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.tables import STATISTICS
+
+SHARED = 0
+"""In the place of a class: the row that all classes share."""
+PRODUCTION, OTHERS = range(2)
+
+
+def scope_of(environment: Environment) -> int:
+    return PRODUCTION if environment == "production" else OTHERS
+
+
+def load_statistics(snapshot: Snapshot, organization: int, scope: int) -> Statistics:
+    """The statistics of a scope, without a class."""
+    own = snapshot.get(STATISTICS, organization, scope, SHARED)
+    if own is not None or scope == PRODUCTION:
+        return Statistics(own)
+    return Statistics(snapshot.get(STATISTICS, organization, PRODUCTION, SHARED), of_another_scope=True)
+
+
+def load_class(snapshot: Snapshot, organization: int, scope: int, family: int, into: Statistics) -> None:
+    """Load a class of devices into the statistics of its scope; nothing where nobody learned of it."""
+    if not into.has_own(family):
+        if scope == PRODUCTION or not load_statistics(snapshot, organization, PRODUCTION).has_own(family):
+            return
+        scope = PRODUCTION
+    raw = snapshot.get(STATISTICS, organization, scope, family)
+    if raw is not None:
+        into.load(family, raw)
+
+
+def store_statistics(
+    transaction: Transaction,
+    organization: int,
+    scope: int,
+    statistics: Statistics,
+    changed: Iterable[int],
+    given_up: Iterable[int],
+) -> None:
+    """Write the shared row and those of the classes that changed, and delete those that were given up."""
+    transaction.put(STATISTICS, (organization, scope, SHARED), statistics.shared_bytes())
+    for family in changed:
+        transaction.put(STATISTICS, (organization, scope, family), statistics.class_bytes(family))
+    for family in given_up:
+        transaction.delete(STATISTICS, organization, scope, family)

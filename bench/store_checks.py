@@ -63,6 +63,8 @@ def check(directory: Path, count: int) -> Counter[tuple[str, str]]:
     environment = lmdb.open(str(directory), readonly=True, max_dbs=64, map_size=0)
     with closing(environment):
         for number in range(count):
+            if number % 1000 == 0:
+                print(f"\r{number} checks, {alarms.total()} false alarms", end="", file=sys.stderr, flush=True)
             reach = Reach(number % len(Reach))
             try:
                 check_meta_pages(directory / "data.mdb")

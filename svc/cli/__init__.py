@@ -43,6 +43,7 @@ COMMANDS: dict[str, Place] = {
     "restore": Place("backup", "Make a data directory from a backup."),
     "serve": Place("serve", "Run the service."),
     "signals": Place("signals", "List every signal with its weights."),
+    "store": Place("store", "Compact the file of a store."),
     "visitor": Place("visitors", "Erase a visitor."),
     "webhook": Place("webhooks", "Receive, verify and recover webhook deliveries."),
 }

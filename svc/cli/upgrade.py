@@ -12,7 +12,7 @@ import svc
 from svc.config import Config
 from svc.service import opened_directory
 from svc.store.backup import files
-from svc.store.directory import Opened, refuse_without_data
+from svc.store.directory import Opened, refuse_without_data, risky_modes
 from svc.store.serve_lock import sole_process
 from svc.store.store import DEFAULT_MAP_BYTES
 from svc.store.upgrade import upgrade
@@ -44,6 +44,8 @@ def opened_alone(
     with sole_process(directory, command, world.now_ms, wait_s=wait_s, on_wait=_log_wait):
         upgrade_where_needed(directory, config, world, copy=copy)
         with opened_directory(directory, config, world, create=create) as found:
+            for risk in risky_modes(directory, None if config.pepper_file is None else Path(config.pepper_file)):
+                log.warning("risky file mode", problem=risk)
             yield found
 
 

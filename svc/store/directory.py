@@ -8,8 +8,10 @@ DATA/follower.lock  held by `svc backup --follow`
 
 from __future__ import annotations
 
+import errno
 import hmac
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +25,7 @@ from svc.world import RunSync, wall_clock_ms
 
 PEPPER_BYTES = 32
 _NO_DATA = "{} holds no data of this service; `svc org create` makes it, or name another --data"
+_WRITABLE = "{0} can be written by everybody, who could put other data or another pepper in its place: chmod o-w {0}"
 _PEPPER_MISSING = "the pepper {} is missing, so no key could be checked: put it back, or name it with SVC_PEPPER_FILE"
 
 
@@ -70,7 +73,8 @@ def open_directory(
         raise Unusable(_PEPPER_MISSING.format(pepper_path))
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        pepper = _read_or_make(pepper_path, entropy)
+        _refuse_writable_by_others(directory, store_directory)
+        pepper = _read_or_make(pepper_path, entropy, follow_links=pepper_file is not None)
         store = Store.open(
             store_directory, run_sync, map_bytes=map_bytes, durable=durable, upgrade=False, now_ms=now_ms
         )
@@ -119,17 +123,50 @@ def _keep_names(*directories: Path) -> None:
             os.close(descriptor)
 
 
-def _read_or_make(path: Path, entropy: Callable[[int], bytes]) -> bytes:
+def _read_or_make(path: Path, entropy: Callable[[int], bytes], *, follow_links: bool) -> bytes:
     if not path.exists():
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(entropy(PEPPER_BYTES))
             file.flush()
             os.fsync(file.fileno())
-    pepper = path.read_bytes()
+    try:
+        descriptor = os.open(path, os.O_RDONLY | (0 if follow_links else os.O_NOFOLLOW))
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise Unusable(
+                f"{path} is a symbolic link: put the file itself there, or name it with SVC_PEPPER_FILE"
+            ) from error
+        raise
+    with os.fdopen(descriptor, "rb") as file:
+        if os.fstat(file.fileno()).st_mode & stat.S_IWOTH:
+            raise Unusable(_WRITABLE.format(path))
+        pepper = file.read()
     if len(pepper) < PEPPER_BYTES:
         raise Unusable(f"{path} is shorter than {PEPPER_BYTES} bytes: it is not a pepper of this service")
     return pepper
+
+
+def _refuse_writable_by_others(*directories: Path) -> None:
+    for directory in directories:
+        if directory.exists() and directory.stat().st_mode & stat.S_IWOTH:
+            raise Unusable(_WRITABLE.format(directory))
+
+
+def risky_modes(directory: Path, pepper_file: Path | None = None) -> list[str]:
+    """A sentence for each mode that gives more than is needed, and that a volume or a secret may come with.
+
+    A pepper that `pepper_file` names may be readable by all, as an orchestrator mounts secrets.
+    """
+    found = [
+        f"{path} can be written by its group: chmod g-w {path}"
+        for path in (directory, directory / "store", pepper_file or directory / "pepper")
+        if path.exists() and path.stat().st_mode & stat.S_IWGRP
+    ]
+    pepper = directory / "pepper"
+    if pepper_file is None and pepper.exists() and pepper.stat().st_mode & stat.S_IROTH:
+        found.append(f"{pepper} can be read by everybody, who can then forge keys: chmod 600 {pepper}")
+    return found
 
 
 def pepper_mark(pepper: bytes) -> int:

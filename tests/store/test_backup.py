@@ -256,6 +256,15 @@ def test_what_an_interrupted_backup_left_is_swept_away(world: BackedUp):
     assert sorted(path.name for path in world.folder.iterdir()) == [".lock", taken.path.name]
 
 
+def test_a_link_in_the_place_of_a_backup_is_named_and_left_alone(world: BackedUp, tmp_path: Path):
+    world.folder.mkdir(parents=True)
+    (tmp_path / "target").mkdir()
+    (world.folder / ".snapshot.partial").symlink_to(tmp_path / "target")
+    with pytest.raises(Unusable, match=r"snapshot\.partial is a symbolic link, which no backup makes: remove it"):
+        world.snapshot()
+    assert list((tmp_path / "target").iterdir()) == []
+
+
 def test_two_backups_at_once_and_two_stores_in_one_folder_are_refused(world: BackedUp, tmp_path: Path):
     world.snapshot()
     with (

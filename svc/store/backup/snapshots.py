@@ -81,6 +81,10 @@ def take(
         for name in (_PARTIAL, _REMOVED):
             shutil.rmtree(folder / name, ignore_errors=True)
         partial = folder / _PARTIAL
+        if partial.is_symlink():
+            raise Unusable(
+                f"{partial} is a symbolic link, which no backup makes: remove it, and see who can write to {folder}"
+            )
         try:
             return _take(data, folder, partial, program, now_ms, pepper, steps)
         except OSError as error:

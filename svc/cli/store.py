@@ -1,0 +1,39 @@
+"""`svc store`: what is done to the file of a store while nothing uses it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from svc.cli.output import data_option, json_option, show
+from svc.cli.progress import progress
+from svc.store import compact as compacting
+from svc.store import upgrade
+from svc.store.directory import refuse_without_data
+from svc.store.serve_lock import sole_process
+from svc.world import World
+
+
+@click.group()
+def store() -> None:
+    """The file of the store."""
+
+
+@store.command()
+@data_option
+@json_option
+def compact(directory: Path, as_json: bool) -> None:
+    """Rewrite the store without its free pages. Stop the service before.
+
+    What was erased or has expired is then no longer in the file, and the file is as small as it can be. The disk needs
+    room for a second copy while it runs. Interrupted at any moment, it leaves a good store.
+    """
+    refuse_without_data(directory)
+    with sole_process(directory, "svc store compact", World.real().now_ms), progress() as steps:
+        done = compacting.compact(directory / "store", steps)
+    show(msgspec.structs.asdict(done), as_json=as_json)
+    copies = directory / upgrade.FOLDER
+    if not as_json and copies.exists():
+        click.echo(f"\n{copies} still holds the store as it was before an upgrade; delete it when you need it no more")

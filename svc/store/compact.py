@@ -1,0 +1,142 @@
+"""Rewrite a store's file without its free pages, so that what was deleted or erased is no longer in it.
+
+LMDB never clears a page that it frees: its bytes stay in the file until the page is used again. Nobody else may have
+the store open meanwhile: a commit to the old file after it was copied would be lost with it. What keeps others out is
+the lock that LMDB itself takes on `lock.mdb` for as long as a process has a store open.
+
+The copy is verified and on disk before it takes the old file's name, in one step. A crash before that leaves the old
+file, a crash after it the new one; what is left of an unfinished copy goes with the next run.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import stat
+from collections.abc import Generator
+from contextlib import closing, contextmanager
+from itertools import zip_longest
+from pathlib import Path
+
+import lmdb
+import msgspec
+
+from svc.store.backup import files
+from svc.store.codec import Corrupted
+from svc.store.directory import Unusable
+from svc.store.meta_pages import check_meta_pages
+from svc.store.pages import Reach, check_pages
+from svc.store.steps import Steps
+from svc.store.store import MAX_TABLES
+
+PARTIAL = ".compact.partial"
+"""A folder in that of the store: LMDB writes some flags of the environment that it copies into the copy, and those of a
+file that was opened by its own name are not the usual ones."""
+_ROWS_A_STEP = 1000
+
+
+class Compacted(msgspec.Struct, frozen=True):
+    """What was done; sizes are those of the file."""
+
+    bytes_before: int
+    bytes_after: int
+    rows: int
+
+
+def compact(store: Path, steps: Steps) -> Compacted:
+    """Compact the store in a directory. Raises `Unusable` and `Corrupted`, and then the store is as it was."""
+    file, partial = store / "data.mdb", store / PARTIAL
+    copy = partial / "data.mdb"
+    with _nobody_else(store):
+        check_meta_pages(file)
+        try:
+            shutil.rmtree(partial, ignore_errors=True)
+            partial.mkdir(mode=0o700)
+            before = file.stat()
+            with _opened(store) as original:
+                check_pages(original, Reach.EVERYTHING, steps)
+                _refuse_no_room(original, store)
+                original.copy(str(partial), compact=True)
+                copy.chmod(stat.S_IMODE(before.st_mode))
+                files.sync(copy)
+                rows = _verify(original, partial, steps)
+            after = copy.stat()
+            copy.rename(file)
+            files.sync(store)
+        except lmdb.Error as error:
+            raise Unusable(f"cannot compact {file}: {error}; the store is as it was") from error
+        except OSError as error:
+            place = error.filename or copy
+            raise Unusable(f"cannot compact {file}: {place}: {error.strerror}; the store is as it was") from error
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+    return Compacted(before.st_size, after.st_size, rows)
+
+
+@contextmanager
+def _nobody_else(store: Path) -> Generator[None]:
+    """Keep every other process from opening the store: it waits. This one must not open it with its lock file either,
+    since closing a file gives up all locks of the process on it (POSIX, fcntl).
+    """
+    lock = store / "lock.mdb"
+    try:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise Unusable(f"cannot write {lock}: {error.strerror}") from error
+    try:
+        try:
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1)
+        except BlockingIOError:
+            raise Unusable(
+                f"{store} is in use by another process, a backup or another command: let it end, or stop "
+                "`svc backup --follow`, and start this again"
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _opened(directory: Path) -> Generator[lmdb.Environment]:
+    environment = lmdb.open(str(directory), readonly=True, lock=False, create=False, max_dbs=MAX_TABLES, map_size=0)
+    with closing(environment):
+        yield environment
+
+
+def _refuse_no_room(environment: lmdb.Environment, store: Path) -> None:
+    """The copy has at most the pages of the file: how many of them are free, LMDB does not say."""
+    needed = (environment.info()["last_pgno"] + 1) * environment.stat()["psize"]
+    free = shutil.disk_usage(store).free
+    if free < needed:
+        raise Unusable(
+            f"the disk of {store} has {free >> 20} MiB left, and the copy may take {-(-needed >> 20)} MiB beside the "
+            "store: make room, and start this again"
+        )
+
+
+def _verify(original: lmdb.Environment, copy: Path, steps: Steps) -> int:
+    """Compare every row of every table; how many. Raises `Corrupted` where the copy is not the same."""
+    with _opened(copy) as copied:
+        check_pages(copied, Reach.EVERYTHING, steps)
+        names = [_names(environment) for environment in (original, copied)]
+        if names[0] != names[1]:
+            raise Corrupted("the copy has other tables than the store; the store is as it was")
+        tables = [[environment.open_db(name, create=False) for name in names[0]] for environment in (original, copied)]
+        rows = 0
+        with original.begin() as old, copied.begin() as new:
+            steps.stage("comparing the rows", sum(old.stat(table)["entries"] for table in tables[0]))
+            for name, of_old, of_new in zip(names[0], *tables, strict=True):
+                for row, other in zip_longest(old.cursor(db=of_old), new.cursor(db=of_new)):
+                    if row != other:
+                        raise Corrupted(f"the copy has other rows of {name.decode()}; the store is as it was")
+                    rows += 1
+                    if rows % _ROWS_A_STEP == 0:
+                        steps.step(_ROWS_A_STEP)
+            steps.step(rows % _ROWS_A_STEP)
+    return rows
+
+
+def _names(environment: lmdb.Environment) -> list[bytes]:
+    with environment.begin() as handle:
+        return [bytes(name) for name in handle.cursor().iternext(values=False)]

@@ -1,0 +1,74 @@
+"""Files of a data directory that others can reach: what is refused or warned of, and what a mounted secret may be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from svc.store.directory import Opened, Unusable, open_directory, risky_modes
+from svc.world import World
+
+PEPPER = b"p" * 32
+
+
+def opened(directory: Path, pepper_file: Path | None = None) -> Opened:
+    world = World.real()
+    return open_directory(directory, world.run_sync, world.entropy, pepper_file=pepper_file, durable=False)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    opened(tmp_path / "data").store.close()
+    return tmp_path / "data"
+
+
+@pytest.mark.parametrize("name", ["", "store", "pepper"])
+def test_what_everybody_can_write_is_refused_with_the_command_that_closes_it(data: Path, name: str):
+    path = data / name
+    mode = path.stat().st_mode & 0o777
+    path.chmod(mode | 0o002)
+    with pytest.raises(Unusable, match=rf"{path} can be written by everybody.*: chmod o-w {path}$"):
+        opened(data)
+    path.chmod(mode)
+    opened(data).store.close()
+    assert risky_modes(data) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "hint"),
+    [
+        ("", 0o770, "chmod g-w {}"),
+        ("store", 0o770, "chmod g-w {}"),
+        ("pepper", 0o660, "chmod g-w {}"),
+        ("pepper", 0o644, "chmod 600 {}"),
+    ],
+)
+def test_what_a_volume_may_come_with_is_warned_of(data: Path, name: str, mode: int, hint: str):
+    path = data / name
+    path.chmod(mode)
+    opened(data).store.close()
+    (risk,) = risky_modes(data)
+    assert risk.endswith(hint.format(path))
+
+
+def test_a_pepper_in_the_data_directory_is_no_link(data: Path, tmp_path: Path):
+    (data / "pepper").rename(tmp_path / "elsewhere")
+    (data / "pepper").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(Unusable, match="pepper is a symbolic link: put the file itself there, or name it with"):
+        opened(data)
+    opened(data, tmp_path / "elsewhere").store.close()
+
+
+def test_a_secret_as_an_orchestrator_mounts_it_is_taken(tmp_path: Path):
+    """Kubernetes: `pepper -> ..data/pepper`, `..data -> ..2026_...`, mode 0444."""
+    mounted = tmp_path / "secret"
+    (mounted / "..2026_05_28").mkdir(parents=True)
+    (mounted / "..2026_05_28" / "pepper").write_bytes(PEPPER)
+    (mounted / "..2026_05_28" / "pepper").chmod(0o444)
+    (mounted / "..data").symlink_to("..2026_05_28")
+    (mounted / "pepper").symlink_to("..data/pepper")
+    found = opened(tmp_path / "data", mounted / "pepper")
+    found.store.close()
+    assert found.pepper == PEPPER
+    assert risky_modes(tmp_path / "data", mounted / "pepper") == []

@@ -88,7 +88,7 @@ async def test_bytes_of_an_erased_visitor_are_in_the_file_before_and_not_after(t
     assert after.count(visitor_id.encode()) == 1, "its id, on record as erased"
     assert (done.bytes_before, done.bytes_after) == (len(before), len(after))
     async with live_service(tmp_path / "data", now_ms=live.clock.now_ms) as live:
-        assert (await identified(live, live.issue()[1], marked("other-2", 2)))["visitor_is_new"] is False
+        assert (await identified(live, public, marked("other-2", 2)))["visitor_is_new"] is False
 
 
 def test_the_compacted_store_has_all_rows_and_its_mode(store: Path):

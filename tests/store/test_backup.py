@@ -449,7 +449,7 @@ def newer_manifest(world: BackedUp) -> None:
 
 def newer_store(world: BackedUp) -> None:
     file = snapshots.listed(world.folder)[0].path / "manifest.json"
-    file.write_text(file.read_text().replace('"store_version": 1', '"store_version": 99'))
+    file.write_text(file.read_text().replace(f'"store_version": {len(MIGRATIONS)}', '"store_version": 99'))
 
 
 def no_snapshot(world: BackedUp) -> None:

@@ -66,6 +66,10 @@ class Chance:
     def distinct(self) -> bool:
         return self._by_frequency(ALL_AGREE) < -3.0
 
+    def log_share(self, agreement: int, *, same_version: bool) -> float:
+        """Log of the share of the class's devices that agree on these attributes."""
+        return self._by_frequency(agreement) - self._log_devices + (self._log_version if same_version else 0.0)
+
     def log_twins(self, agreement: int, *, same_version: bool, exact: bool) -> float:
         """Log of the expected number of *other* devices of the organization that agree on these attributes.
 

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from svc.domain.matching.statistics import ChangeRow, Statistics
     from svc.domain.matching.visitor import Visitor
 
-Outcome = Literal["token", "exact", "match", "ambiguous", "doubtful", "no_candidate", "unidentifiable"]
-"""Linked by token, by a report seen before, by likeness; not linked because several fit, because the likeness is too
-weak, because nobody resembles it, because the report says too little."""
+Outcome = Literal["token", "doubted_token", "exact", "match", "ambiguous", "doubtful", "no_candidate", "unidentifiable"]
+"""Linked by token, by a token that something contradicts, by a report seen before, by likeness; not linked because
+several fit, because the likeness is too weak, because nobody resembles it, because the report says too little."""
 
 DAY_S: Final = 86_400
 _FONTS, _LANGUAGES, _REST = int(Attribute.FONTS), int(Attribute.LANGUAGES), int(Attribute.REST)
@@ -90,25 +90,80 @@ class _Candidate(msgspec.Struct, gc=False):
     pooled: float
 
 
-def token_changes(features: Features, visitor: Visitor) -> int | None:
-    """How many attributes changed on the visitor whose token this is; `None` when the device contradicts the token.
+class TokenStanding(msgspec.Struct, frozen=True, gc=False):
+    """What a known token proves of a visit."""
 
-    A token that was carried to another device (a copied profile, a stolen cookie) comes with other hardware. Values of
-    different collectors, and values that the visitor had before, contradict nothing.
+    believed: bool
+    """The visit is the token's visitor, all things considered."""
+    conflict: bool
+    """The device contradicts the token."""
+    changed: int
+    """Attributes that differ from the visitor's, its class included."""
+
+
+def token_standing(features: Features, visitor: Visitor, now_s: int, statistics: Statistics) -> TokenStanding:
+    """Whether a token that is known was presented by the device that it was given to.
+
+    A token can be copied: by an injected script, with a profile, from a log. So it is evidence like the rest, strong on
+    a network that the visitor used before and weaker elsewhere, and the likelihood of the differences is weighed
+    against the chance that another device of the class agrees as much. Elsewhere, hardware that differs or is suddenly
+    not reported, another class, or another collector is a conflict whatever the odds. Values of different collectors
+    cannot be compared; values that the visitor had before contradict nothing.
     """
+    place = _place(features, visitor)
     if features.collector != visitor.collector:
-        return ATTRIBUTE_COUNT
-    changed, contradictions, attribute = 0, 0, -1
-    hard = _HARD_BITS[features.mobile]
+        return TokenStanding(place == _KNOWN, place != _KNOWN, ATTRIBUTE_COUNT)
+    differing, contradicted = _differences(features, visitor)
+    changed = differing.bit_count() + (features.family != visitor.family)
+    if not changed or features.exact in visitor.exact_hashes:
+        return TokenStanding(believed=True, conflict=False, changed=changed)
+    if contradicted or (differing & _INDEPENDENT).bit_count() > parameters.CHANGES_BELIEVED:
+        log_odds = parameters.TOKEN_LOG_ODDS[place] + _log_same_over_other(features, visitor, now_s, statistics)
+        believed = log_odds >= 0.0
+        return TokenStanding(believed, not believed or (contradicted and place != _KNOWN), changed)
+    return TokenStanding(believed=True, conflict=False, changed=changed)
+
+
+_KNOWN, _WIDE_KNOWN, _ELSEWHERE = range(len(parameters.TOKEN_LOG_ODDS))
+
+
+def _place(features: Features, visitor: Visitor) -> int:
+    """Where the visit comes from, as a place in `TOKEN_LOG_ODDS`."""
+    if visitor.has_near_network(features.near_network):
+        return _KNOWN
+    wide = features.wide_network
+    return _WIDE_KNOWN if wide and any(known == wide for _, known in visitor.networks) else _ELSEWHERE
+
+
+def _differences(features: Features, visitor: Visitor) -> tuple[int, bool]:
+    """(mask of the attributes that changed, whether hardware or class contradict the visitor's)."""
+    differing, attribute = 0, -1
     for new, old in zip(features.values, visitor.values, strict=True):
         attribute += 1
-        if new != old and new and old and (attribute, new) not in visitor.former:
-            changed += 1
-            contradictions += hard >> attribute & 1
+        if new != old and old and (attribute, new) not in visitor.former:
+            differing |= BIT[attribute]
+    return differing, bool(differing & _HARD_BITS[features.mobile]) or features.family != visitor.family
+
+
+def _log_same_over_other(features: Features, visitor: Visitor, now_s: int, statistics: Statistics) -> float:
+    """Log of how much likelier the report is from this visitor than from any other device of its class.
+
+    What is suddenly not reported counts as changed: a thief leaves out what would give it away.
+    """
+    chance = Chance(features, {}, statistics)
+    gap_days = max(now_s - visitor.last_seen_s, 0) // DAY_S
+    releases = releases_between(features, visitor)
+    row = statistics.change_tables[features.mobile][TABLE_OF_RELEASES[releases]][_row_of(gap_days)]
+    likelihood, agreement = compare(features, visitor, row, _LEADERS[bool(releases)])
+    _, log_changed = row
+    for attribute, (new, old) in enumerate(zip(features.values, visitor.values, strict=True)):
+        if old and not new:
+            likelihood += log_changed[attribute]
+    if releases:
+        likelihood += _other_version(features, visitor)
     if features.family != visitor.family:
-        changed += 1
-        contradictions += 1
-    return changed if contradictions < parameters.CONTRADICTIONS else None
+        likelihood += parameters.LOG_OTHER_CLASS
+    return likelihood - chance.log_share(agreement, same_version=not releases)
 
 
 def by_token(number: int, changed: int, *, exact: bool) -> Judgement:
@@ -120,6 +175,19 @@ def by_token(number: int, changed: int, *, exact: bool) -> Judgement:
         outcome="token",
         probability=1.0,
         probability_new=0.0,
+    )
+
+
+def by_doubted_token(number: int) -> Judgement:
+    """The judgement where a token is believed although something that devices hardly ever change contradicts it."""
+    probability = parameters.DOUBTED_PROBABILITY
+    return Judgement(
+        number=number,
+        linked=True,
+        confidence=parameters.DOUBTED_CONFIDENCE,
+        outcome="doubted_token",
+        probability=probability,
+        probability_new=1.0 - probability,
     )
 
 
@@ -185,6 +253,18 @@ def _set_correction(features: Features, visitor: Visitor, attribute: int) -> flo
     return 0.0
 
 
+def _row_of(gap_days: int) -> int:
+    return ROW_OF_DAY[min(gap_days, len(ROW_OF_DAY) - 1)]
+
+
+def _other_version(features: Features, visitor: Visitor) -> float:
+    """Log likelihood of other versions of browser or system, beside what they change in the report."""
+    downgrades = (0 < features.browser_version < visitor.browser_version) + (
+        0 < features.os_release < visitor.os_release
+    )
+    return parameters.LOG_OTHER_VERSION + downgrades * parameters.LOG_VERSION_DOWN
+
+
 def _near(ours: int, theirs: int) -> bool:
     return 4 * (ours & theirs).bit_count() >= 3 * (ours | theirs).bit_count()
 
@@ -226,16 +306,12 @@ class _Judge:
             likelihood, agreement = 0.0 if known else parameters.LOG_FORMER_REPORT, ALL_AGREE
             likelihood += max(-gap_days / parameters.EXACT_KEEPS_DAYS, parameters.LOG_EXACT_KEPT_LEAST)
         else:
-            row = ROW_OF_DAY[min(gap_s // DAY_S, len(ROW_OF_DAY) - 1)]
-            table = self.change_table[TABLE_OF_RELEASES[releases]]
-            likelihood, agreement = compare(features, visitor, table[row], _LEADERS[not same_version])
+            row = self.change_table[TABLE_OF_RELEASES[releases]][_row_of(gap_s // DAY_S)]
+            likelihood, agreement = compare(features, visitor, row, _LEADERS[not same_version])
             if gap_s < DAY_S:
                 likelihood += parameters.LOG_CHANGED_AT_ONCE
             if not same_version:
-                downgrades = (0 < features.browser_version < visitor.browser_version) + (
-                    0 < features.os_release < visitor.os_release
-                )
-                likelihood += parameters.LOG_OTHER_VERSION + downgrades * parameters.LOG_VERSION_DOWN
+                likelihood += _other_version(features, visitor)
         if not agreement & _CANVAS_BIT and features.forgetful and not features.token and visitor.tokens:
             likelihood += parameters.LOG_PRIVATE_CANVAS
         if surroundings in (NEAR, CROWDED, WIDE) and not agreement & _TIMEZONE_BIT:
@@ -258,6 +334,8 @@ class _Judge:
         for place, (known_near, known_wide) in enumerate(visitor.networks):
             if known_near == near:
                 log_same = math.log(self.same_network[place > 0])
+                if self.features.address == visitor.address:
+                    log_same += parameters.LOG_SAME_ADDRESS
                 surroundings = CROWDED if self.others_here > parameters.CROWDED_DEVICES else NEAR
                 return log_same, self.log_twin_same_network, self.clones * parameters.CLONES_NEAR, surroundings
             same_wide = same_wide or known_wide == wide
@@ -274,6 +352,8 @@ class _Judge:
         features = self.features
         if not features.token:
             return 0.0
+        if any(token & ~CAME_BACK == features.token for token in visitor.tokens):
+            return 0.0  # one on probation: it proves nothing here, and is nobody else's
         if features.token_is_new:
             forgets = features.forgetful and gap_days > parameters.FORGETFUL_DAYS
             usual = parameters.FORGETFUL_COMES_WITHOUT_TOKEN if forgets else parameters.COMES_WITHOUT_TOKEN

@@ -81,6 +81,8 @@ class Features(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """32-bit hash of the address's /24, or /48; 0 where the address tells nothing of where the device is."""
     wide_network: int
     """Of its /16, or /32; likewise."""
+    address: int
+    """32-bit hash of the whole address, or of its /64; likewise."""
     exact: int
     """64-bit hash of class, versions and all attributes."""
     information_bits: float
@@ -132,7 +134,7 @@ def extract(report: Report, agent: Agent, facts: RequestFacts, network: Network 
     frozen = not native and agent.os_release == _FROZEN_RELEASES.get(agent.os_family)
     os_release = 0 if frozen else agent.os_release & 0xFFFF
     hidden = network is not None and (network.tor or network.vpn or network.relay or network.proxy)
-    near_network, wide_network = (0, 0) if hidden else networks(facts.ip)
+    near_network, wide_network, address = (0, 0, 0) if hidden else networks(facts.ip)
     token = report.client_token
     return Features(
         values=tuple(values),
@@ -151,6 +153,7 @@ def extract(report: Report, agent: Agent, facts: RequestFacts, network: Network 
         token_is_new=report.client_token_is_new if token else False,
         near_network=near_network,
         wide_network=wide_network,
+        address=address,
         exact=hash64(_EXACT.pack(family, collector, browser_version, os_release, *values)),
         information_bits=bits,
         identifiable=informative >= IDENTIFIABLE_ATTRIBUTES and bits >= IDENTIFIABLE_BITS,
@@ -173,20 +176,22 @@ def _bit_of_short(member: str) -> int:
     return crc32(member.encode("utf-8", "replace")) & 63
 
 
-def networks(address: str) -> tuple[int, int]:
-    """Hashes of the near (/24, /48) and the wide (/16, /32) network of an address; zeros when it is not one."""
+def networks(address: str) -> tuple[int, int, int]:
+    """Hashes of an address's near network (/24, /48), its wide one (/16, /32) and itself (IPv6: its /64); zeros when it
+    is not an address.
+    """
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
-        return 0, 0
+        return 0, 0, 0
     if parsed.version == 6:
         mapped = parsed.ipv4_mapped
         if mapped is None:
             packed = parsed.packed
-            return hash32(b"6" + packed[:6]), hash32(b"6" + packed[:4])
+            return hash32(b"6" + packed[:6]), hash32(b"6" + packed[:4]), hash32(b"6" + packed[:8])
         parsed = mapped
     packed = parsed.packed
-    return hash32(b"4" + packed[:3]), hash32(b"4" + packed[:2])
+    return hash32(b"4" + packed[:3]), hash32(b"4" + packed[:2]), hash32(b"4" + packed)
 
 
 def _joint(values: list[int], parts: tuple[int, ...]) -> int:

@@ -223,6 +223,8 @@ CLONES_NEAR: Final = 0.1
 SAME_NETWORK_DESKTOP: Final = (0.65, 0.15)
 SAME_NETWORK_MOBILE: Final = (0.65, 0.35)
 """P(the visit comes from the /24 of the last visit, from that of an earlier one)."""
+LOG_SAME_ADDRESS: Final = 1.0
+"""And when it is the whole address of the last visit."""
 LOG_TWIN_SAME_WIDE_NETWORK: Final = -2.5
 """A chance twin is that much less likely to come from the same /16."""
 NETWORK_PRIOR: Final = 0.3
@@ -332,9 +334,27 @@ EVIDENCE_PROBABILITY: Final = 0.95
 SPLIT_PROBABILITY: Final = 0.05
 """A new visitor remembers the visitor that it may have been from here on."""
 HARD_ATTRIBUTES: Final = (Attribute.MODEL, Attribute.GPU, Attribute.HARDWARE, Attribute.TOUCH)
-"""What a device cannot change; on phones the screen too."""
-CONTRADICTIONS: Final = 3
-"""So many contradicted hard attributes, and a token is taken for a copied one."""
+"""What a device hardly ever changes; on phones the screen too."""
+
+# ---- the token
+
+TOKEN_LOG_ODDS: Final = (15.0, 8.0, 2.3)
+"""Log odds that a presented token is with the device it was given to, before the report is looked at: on a network that
+the visitor used before, elsewhere in a wide network of its, and anywhere else. The last is where a copied token of
+another device of the same browser and system is believed in 3 % of cases, and an owner whose report has changed in 98 %
+(`bench/linkage/theft`)."""
+CHANGES_BELIEVED: Final = 2
+"""Independent changes up to which a token is believed anywhere while no hardware and no class contradicts it: between
+devices that are so much alike, the odds say less than that copied tokens are rare."""
+LOG_OTHER_CLASS: Final = -5.0
+"""Log likelihood of another browser, system or form factor, where only the profile moved or the user agent was set."""
+DOUBTED_CONFIDENCE: Final = 85
+DOUBTED_PROBABILITY: Final = 0.85
+"""Of a link by a token that the device contradicts, where everything else speaks for it: below `TEMPLATE_PROBABILITY`,
+so that the record stays as it is."""
+PROBATION_DAYS: Final = 3
+"""A token that joins a record because the report looks alike is on probation: it must come on so many further days from
+a network of that visitor before it proves anything from elsewhere. A copied report is enough to join."""
 
 assert set(INFORMATION_BITS) == set(CHANGE_DESKTOP) == set(CHANGE_MOBILE) == set(AGREEMENT_WEIGHT) == set(Attribute)
 assert set(PRIOR_FREQUENCY) == set(Attribute)

@@ -20,7 +20,16 @@ import msgspec
 from svc.domain.matching import blocks, parameters
 from svc.domain.matching.blocks import EMPTY_BLOCK, Block, BlockKey, block_keys, token_key
 from svc.domain.matching.calibration import Trial
-from svc.domain.matching.decision import DAY_S, Judgement, Outcome, by_token, judge, proven_by_network, token_changes
+from svc.domain.matching.decision import (
+    DAY_S,
+    Judgement,
+    Outcome,
+    by_doubted_token,
+    by_token,
+    judge,
+    proven_by_network,
+    token_standing,
+)
 from svc.domain.matching.statistics import NOTHING, Lesson, Statistics
 from svc.domain.matching.visitor import CAME_BACK, Visitor, first_record
 
@@ -80,22 +89,41 @@ def recognise(index: Index, statistics: Statistics, features: Features, now_ms: 
     if not features.identifiable:
         return UNIDENTIFIABLE
     token_conflict = False
-    if features.token:
-        for number in index.block(token_key(features.token)).numbers[:1]:
-            visitor = index.visitor(number)
-            if visitor is None:
-                break
-            changed = token_changes(features, visitor)
-            if changed is not None:
-                if statistics.wants_trial(features, now_ms):
-                    trials, senders = _token_trials(index, statistics, features, now_ms, number)
-                    exact = features.exact in visitor.exact_hashes or number in senders
-                else:
-                    trials, exact = (), _sent_before(index, features, number, visitor)
-                return _linked(features, now_ms, by_token(number, changed, exact=exact), visitor, trials=trials)
-            token_conflict = True
-            features = features.without_token()
+    for number in index.block(token_key(features.token)).numbers[:1] if features.token else ():
+        visitor = index.visitor(number)
+        if visitor is None or _is_on_probation(features, visitor):
+            break
+        standing = token_standing(features, visitor, now_ms // 1000, statistics)
+        if standing.believed and not standing.conflict:
+            return _proven(index, statistics, features, now_ms, number, visitor, standing.changed)
+        if standing.believed:
+            return _linked(features, now_ms, by_doubted_token(number), visitor, token_conflict=True)
+        token_conflict = True
+        features = features.without_token()
     return _judged(index, statistics, features, now_ms, token_conflict=token_conflict)
+
+
+def _is_on_probation(features: Features, visitor: Visitor) -> bool:
+    """Whether the token proves nothing here: it joined this visitor lately, without proof, and comes from elsewhere."""
+    return not visitor.has_near_network(features.near_network) and visitor.token_probation(features.token) > 0
+
+
+def _proven(
+    index: Index,
+    statistics: Statistics,
+    features: Features,
+    now_ms: int,
+    number: int,
+    visitor: Visitor,
+    changed: int,
+) -> Recognition:
+    """The visitor whose token it is. A sample of such visits is tried without the token (`calibration`)."""
+    if statistics.wants_trial(features, now_ms):
+        trials, senders = _token_trials(index, statistics, features, now_ms, number)
+        exact = features.exact in visitor.exact_hashes or number in senders
+    else:
+        trials, exact = (), _sent_before(index, features, number, visitor)
+    return _linked(features, now_ms, by_token(number, changed, exact=exact), visitor, trials=trials)
 
 
 def _sent_before(index: Index, features: Features, number: int, visitor: Visitor) -> bool:
@@ -292,8 +320,8 @@ def _linked(
         if proven and _shared_by_two(features, visitor):
             # Two devices share this id; the one of the older token keeps it, the other gets an id when it returns.
             dropped = (token_key(visitor.tokens[0]),)
-            visitor = msgspec.structs.replace(visitor, tokens=visitor.tokens[1:])
-        after = visitor.updated(features, now_ms)
+            visitor = visitor.without_newest_token()
+        after = visitor.updated(features, now_ms, proven=_joins_with_proof(features, visitor, judgement))
         if dropped or _differs(after, before):
             postings = tuple((key, 1.0) for key in _keys_to_add(features, before))
             changed = after
@@ -318,6 +346,11 @@ def _linked(
     )
 
 
+def _joins_with_proof(features: Features, visitor: Visitor, judgement: Judgement) -> bool:
+    """The visitor's own network proves the visit, down to the address of the last one. A copied report does not."""
+    return proven_by_network(judgement) and features.address == visitor.address
+
+
 def _shared_by_two(features: Features, visitor: Visitor) -> bool:
     """Two stored tokens alternate, and with them the network or the report: not one browser on two sites."""
     if not visitor.tokens or not visitor.tokens[0] & CAME_BACK or visitor.tokens[0] & ~CAME_BACK == features.token:
@@ -331,6 +364,7 @@ def _differs(after: Visitor, before: Visitor) -> bool:
     return (
         after.values != before.values
         or after.tokens != before.tokens
+        or after.probation != before.probation
         or after.networks != before.networks
         or after.exact_hashes != before.exact_hashes
         or after.browser_version != before.browser_version

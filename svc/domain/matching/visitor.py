@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
-from svc.domain.matching.parameters import ATTRIBUTE_COUNT
+from svc.domain.matching.parameters import ATTRIBUTE_COUNT, PROBATION_DAYS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from svc.domain.matching.features import Features
 
-FORMAT: Final = 1
-"""First byte of a packed record."""
+FORMAT: Final = 2
+"""First byte of a packed record. Format 1, of store version 1, had no probation."""
 VISITOR_ID_LENGTH: Final = 20
 FORMER_VALUES: Final = 12
 NETWORKS: Final = 4
@@ -29,9 +29,12 @@ _Item = TypeVar("_Item")
 _MOST_VISITS: Final = 0xFFFF
 _FIXED: Final = struct.Struct(f"<B20sIIIIHHHHIBQQ{ATTRIBUTE_COUNT}I4B")
 _FORMER: Final = struct.Struct("<BI")
+_ADDED: Final = struct.Struct("<I")
+"""What format 2 has more, before the probation."""
 
 CAME_BACK: Final = 1
 """Lowest bit of a token in a record: it was read back from the browser's storage at least once."""
+_DAY_S: Final = 86_400
 
 
 class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -61,13 +64,28 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """(attribute, value) pairs that it had before, newest first."""
     networks: tuple[tuple[int, int], ...] = ()
     """(near, wide) networks, newest first."""
+    address: int = 0
+    """Of its last visit that was sure to be its own, as in `Features`."""
     tokens: tuple[int, ...] = ()
     """Token hashes, newest first, each with `CAME_BACK` in its lowest bit."""
+    probation: tuple[int, ...] = ()
+    """For each token, how many more days it must come from a known network before it proves anything from elsewhere."""
     exact_hashes: tuple[int, ...] = ()
     """Of its latest different reports, newest first."""
 
     def has_near_network(self, near_network: int) -> bool:
+        """Whether it used this network before; never where the network is not known (0)."""
         return any(near == near_network for near, _ in self.networks)
+
+    def without_newest_token(self) -> Visitor:
+        return msgspec.structs.replace(self, tokens=self.tokens[1:], probation=self.probation[1:])
+
+    def token_probation(self, token: int) -> int:
+        """Days of probation that are left to this token; those of a token that would join now, where it is unknown."""
+        for known, days in zip(self.tokens, self.probation, strict=True):
+            if known & ~CAME_BACK == token:
+                return days
+        return PROBATION_DAYS
 
     def counted(self, features: Features) -> Visitor:
         """The record after a visit that is not sure enough to change its template: only the report is remembered.
@@ -81,8 +99,11 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             exact_hashes=_first(features.exact, self.exact_hashes, EXACT_HASHES),
         )
 
-    def updated(self, features: Features, now_ms: int) -> Visitor:
-        """The record after a visit that is surely its own: the template follows, what it replaces is remembered."""
+    def updated(self, features: Features, now_ms: int, *, proven: bool = False) -> Visitor:
+        """The record after a visit that is surely its own: the template follows, what it replaces is remembered.
+
+        `proven`: more than a likeness says so, so that a token that joins needs no probation.
+        """
         if features.collector == self.collector:
             values, former = _follow(self.values, self.former, features.values)
         else:
@@ -90,11 +111,13 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         networks = self.networks
         if features.near_network:
             networks = _first((features.near_network, features.wide_network), networks, NETWORKS)
-        tokens = self.tokens
+        tokens, probation = self.tokens, self.probation
         if features.token:
-            kept = (own for own in tokens if own & ~CAME_BACK != features.token)
+            others = [pair for pair in zip(tokens, probation, strict=True) if pair[0] & ~CAME_BACK != features.token]
             came_back = not features.token_is_new or features.token | CAME_BACK in tokens
-            tokens = (features.token | came_back, *kept)[:TOKENS]
+            tokens = (features.token | came_back, *(token for token, _ in others))[:TOKENS]
+            left = 0 if proven else self._probation_after(features, now_ms)
+            probation = (left, *(days for _, days in others))[:TOKENS]
         return Visitor(
             visitor_id=self.visitor_id,
             family=features.family,
@@ -112,12 +135,22 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             parent_probability=self.parent_probability,
             former=former,
             networks=networks,
+            address=features.address or self.address,
             tokens=tokens,
+            probation=probation,
             exact_hashes=_first(features.exact, self.exact_hashes, EXACT_HASHES),
         )
 
+    def _probation_after(self, features: Features, now_ms: int) -> int:
+        """What is left to the report's token after this visit: one day less on each new day on a known network."""
+        left = self.token_probation(features.token)
+        is_new_day = now_ms // 1000 // _DAY_S > self.last_seen_s // _DAY_S
+        joined = any(token & ~CAME_BACK == features.token for token in self.tokens)
+        counts = left and joined and is_new_day and self.has_near_network(features.near_network)
+        return left - bool(counts)
+
     def pack(self) -> bytes:
-        """Format byte, fixed part, four counts, then the lists; little-endian."""
+        """Format byte, fixed part, four counts, then the lists; little-endian. A byte of probation for each token."""
         former, networks, tokens, exact_hashes = self.former, self.networks, self.tokens, self.exact_hashes
         return b"".join(
             (
@@ -148,20 +181,31 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
                     *exact_hashes,
                     *(half for network in networks for half in network),
                 ),
+                _ADDED.pack(self.address),
+                bytes(self.probation),
                 *(_FORMER.pack(*pair) for pair in former),
             ),
         )
 
     @staticmethod
     def unpack(raw: bytes) -> Visitor:
-        """The record in these bytes; `ValueError` when they are of another format."""
-        if not raw or raw[0] != FORMAT:
+        """The record in these bytes; `ValueError` when they are of another format.
+
+        In format 1 tokens had no probation: those are proven.
+        """
+        if not raw or raw[0] not in (1, FORMAT):
             raise ValueError(f"not a visitor record of format {FORMAT}: first byte {raw[:1]!r}")
         fixed = _FIXED.unpack_from(raw)
         former_count, network_count, token_count, exact_count = fixed[-4:]
         lists = struct.unpack_from(f"<{token_count + exact_count}Q{2 * network_count}I", raw, _FIXED.size)
         networks_at = token_count + exact_count
         former_at = _FIXED.size + 8 * networks_at + 8 * network_count
+        address, probation = 0, (0,) * token_count
+        if raw[0] == FORMAT:
+            (address,) = _ADDED.unpack_from(raw, former_at)
+            probation_at = former_at + _ADDED.size
+            former_at = probation_at + token_count
+            probation = tuple(raw[probation_at:former_at])
         visitor_id: bytes = fixed[1]
         return Visitor(
             visitor_id=visitor_id.rstrip(b"\0").decode("ascii"),
@@ -179,8 +223,10 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             rest_sketch=fixed[13],
             values=fixed[14:-4],
             former=tuple(_FORMER.iter_unpack(raw[former_at:])) if former_count else (),
+            address=address,
             networks=tuple(zip(lists[networks_at::2], lists[networks_at + 1 :: 2], strict=True)),
             tokens=lists[:token_count],
+            probation=probation,
             exact_hashes=lists[token_count:networks_at],
         )
 
@@ -201,7 +247,9 @@ def first_record(features: Features, now_ms: int, *, parent: int = 0, parent_pro
         parent=parent,
         parent_probability=int(255 * parent_probability),
         networks=((features.near_network, features.wide_network),) if features.near_network else (),
+        address=features.address,
         tokens=(features.token | (not features.token_is_new),) if features.token else (),
+        probation=(0,) if features.token else (),
         exact_hashes=(features.exact,),
     )
 

@@ -3,8 +3,8 @@
     python -m bench.linkage.accuracy [--streams small small-hard every-7-days] [--million] [--json FILE] [--no-docs]
 
 Replays every stream through `svc replay`, with and without client tokens; judges its answers and those of the
-baselines; climbs the ladder of real browser upgrades; measures time and room in a growing store. Prints tables, and
-writes them to docs/accuracy.md and docs/accuracy.png.
+baselines; climbs the ladder of real browser upgrades; presents copied client tokens on other devices; measures time and
+room in a growing store. Prints tables, and writes them to docs/accuracy.md and docs/accuracy.png.
 """
 
 from __future__ import annotations
@@ -36,6 +36,9 @@ from bench.linkage.tables import (
     ladder_table,
     tracking_table,
 )
+from bench.linkage.theft import Results as Thefts
+from bench.linkage.theft import measure as measure_thefts
+from bench.linkage.theft import theft_tables
 
 STREAMS = ("small", "small-hard", "every-7-days")
 WITHOUT_TOKEN, WITH_TOKEN = "this service, no token", "this service, token"
@@ -49,6 +52,8 @@ WORKERS = 2
 class Results:
     judged: list[Judged]
     climbed: dict[str, Climbed]
+    thefts: dict[str, dict[str, Thefts]]
+    """Stream -> what copied tokens were worth to thieves, and what that cost their owners."""
     costs: list[Cost]
     repeated: str
     """Which replay was run twice."""
@@ -61,6 +66,7 @@ class Results:
             *cause_tables(self.judged),
             calibration_table(self.judged),
             ladder_table(self.climbed),
+            *theft_tables(self.thefts.items()),
             cost_table(self.costs),
         ]
 
@@ -75,6 +81,16 @@ class Results:
                 for one in self.judged
             ],
             "ladder": {where: asdict(result) for where, result in self.climbed.items()},
+            "thefts": {
+                stream: {
+                    who: [
+                        {"visit": visit, "organization": organization, **asdict(count)}
+                        for (visit, organization), count in results.items()
+                    ]
+                    for who, results in measured.items()
+                }
+                for stream, measured in self.thefts.items()
+            },
             "costs": [
                 {
                     "visitors": cost.visitors,
@@ -137,6 +153,7 @@ def _run(streams: Sequence[str], data: Path, sizes: Sequence[int], progress: Pro
         jobs[f"{folder.name}, token"] = partial(judge_service, folder, with_tokens=True)
         jobs[f"{folder.name}, no token"] = partial(judge_service, folder, with_tokens=False)
         jobs[f"{folder.name}, baselines"] = partial(judge_baselines, folder)
+        jobs[f"{folder.name}, thefts"] = partial(measure_thefts, folder)
     repeated = f"{streams[0]}, token"
     jobs[f"{repeated}, again"] = jobs[repeated]
     for where, one_network in NETWORKS.items():
@@ -147,9 +164,10 @@ def _run(streams: Sequence[str], data: Path, sizes: Sequence[int], progress: Pro
     judged.sort(key=lambda one: order.index((one.stream, one.method)))
     identical = done[repeated][0].digest == done[f"{repeated}, again"][0].digest
     climbed = {where: done[f"ladder, network: {where}"] for where in NETWORKS}
+    thefts = {folder.name: done[f"{folder.name}, thefts"] for folder in folders}
     # Alone on the machine as far as this program goes: after the replays.
     costs = measure(sizes, progress.say)
-    return Results(judged, climbed, costs, repeated, identical)
+    return Results(judged, climbed, thefts, costs, repeated, identical)
 
 
 def _in_processes(jobs: dict[str, Callable[[], Any]], progress: Progress) -> dict[str, Any]:

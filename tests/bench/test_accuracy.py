@@ -20,6 +20,9 @@ from bench.linkage.service import replay
 from bench.linkage.speed import measure
 from bench.linkage.streams import Request, Visit, client_token, read_stream, replay_lines
 from bench.linkage.tables import accuracy_table, bin_of, calibration_table, cause_tables, uncertainty
+from bench.linkage.theft import Count, features_of, theft_tables, through_fingerprintjs, without_hard_attributes
+from bench.linkage.theft import measure as measure_thefts
+from svc.domain.model import Attribute
 
 # ---- the judge
 
@@ -324,7 +327,7 @@ def test_tables_and_page_show_every_method_and_keep_the_prose(folder: Path, tmp_
 
     (tmp_path / "accuracy.md").write_text(f"Before.\n{BEGIN}\nold\n{END}\nAfter.\n")
     pytest.importorskip("matplotlib")
-    _write_docs(tmp_path, Results(judged, {}, [], "tiny, token", identical=True))
+    _write_docs(tmp_path, Results(judged, {}, {}, [], "tiny, token", identical=True))
     page = (tmp_path / "accuracy.md").read_text()
     assert page.startswith("Before.")
     assert page.endswith("After.\n")
@@ -337,6 +340,30 @@ def test_tables_and_page_show_every_method_and_keep_the_prose(folder: Path, tmp_
 def test_a_refused_line_ends_the_measurement():
     with pytest.raises(SystemExit, match="refused"):
         replay([b'{"signals": 5, "unknown": 1}\n'])
+
+
+# ---- copied tokens
+
+
+def test_a_copied_token_and_its_owner_are_counted_in_a_young_and_a_grown_organization(folder: Path):
+    measured = measure_thefts(folder, seeds=1, victims=3)
+    owners, thieves = measured["owner"], measured["thief"]
+    assert {organization for _, organization in owners} == {"young", "grown"}
+    assert owners["unchanged", "young"] == Count(3, 3)
+    assert thieves["other collector, other network", "young"].hits == 0
+    assert [len(table.rows) for table in theft_tables([("tiny", measured)])] == [
+        len({visit for visit, _ in thieves}),
+        len({visit for visit, _ in owners}),
+    ]
+
+
+def test_a_thief_looks_like_its_own_device_through_another_collector():
+    signals = {**signals_of(1, 138), "webgl": {"vendor": "v", "renderer": "Some GPU"}, "hardwareConcurrency": 8}
+    there = features_of(through_fingerprintjs(signals), "9.9.9.9")
+    here = features_of(signals, "9.9.9.9")
+    assert (there.family, there.collector == here.collector) == (here.family, False)
+    assert there.values[Attribute.HARDWARE]
+    assert features_of(without_hard_attributes(signals), "9.9.9.9").values[Attribute.HARDWARE] == 0
 
 
 # ---- the ladder

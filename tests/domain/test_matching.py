@@ -55,16 +55,6 @@ def test_a_known_token_loses_one_point_of_confidence_for_each_changed_attribute(
     assert (both.number, both.confidence) == (first.number, 97)
 
 
-def test_a_known_token_is_never_less_sure_than_90() -> None:
-    organization = Organization()
-    first = organization.visit(features_of(token=TOKEN))
-    strange = other_device("elsewhere") | {
-        attribute: DESKTOP_VALUES[attribute] for attribute in (Attribute.GPU, Attribute.TOUCH)
-    }
-    seen = organization.visit(features_of(strange, token=TOKEN), START_MS + DAY_MS)
-    assert (seen.number, seen.confidence) == (first.number, 90)
-
-
 def test_a_former_report_with_the_known_token_is_confidence_100_again() -> None:
     organization = Organization()
     organization.visit(features_of(token=TOKEN))
@@ -99,18 +89,136 @@ def test_a_token_conflict_takes_over_neither_the_visitor_nor_its_token() -> None
     assert (back.number, back.confidence, back.token_conflict) == (owner.number, 100, False)
 
 
-def test_two_contradicted_hard_attributes_are_no_conflict() -> None:
+def test_at_home_two_contradicted_hard_attributes_are_no_conflict() -> None:
     organization = Organization()
     owner = organization.visit(features_of(token=TOKEN))
     seen = organization.visit(features_of(changed(GPU="new card", HARDWARE="more memory"), token=TOKEN))
     assert (seen.number, seen.token_conflict) == (owner.number, False)
 
 
-def test_on_phones_the_screen_is_hard_too() -> None:
+ELSEWHERE = "9.9.9.9"
+
+
+@pytest.mark.parametrize("name", ["GPU", "HARDWARE", "TOUCH"])
+@pytest.mark.parametrize("value", ["other", None])
+def test_elsewhere_hardware_that_differs_or_disappears_is_a_conflict_and_the_owner_still_itself(
+    name: str, value: str | None
+) -> None:
+    """The token is believed, since everything else agrees; the record keeps its hardware."""
     organization = Organization()
-    organization.visit(features_of(token=TOKEN, agent=PHONE))
-    other = changed(GPU="other", HARDWARE="other", SCREEN="other")
-    assert organization.visit(features_of(other, token=TOKEN, agent=PHONE)).token_conflict
+    owner = organization.visit(features_of(token=TOKEN))
+    report = {key: text for key, text in (DESKTOP_VALUES | {Attribute[name]: value}).items() if text is not None}
+    seen = organization.visit(features_of(report, token=TOKEN, ip=ELSEWHERE), START_MS + DAY_MS)
+    assert (seen.number, seen.token_conflict, seen.confidence, seen.outcome) == (
+        owner.number,
+        True,
+        85,
+        "doubted_token",
+    )
+    record = organization.visitor(owner.number)
+    assert record is not None
+    assert record.values == features_of().values
+
+
+def test_elsewhere_another_collector_is_a_conflict() -> None:
+    organization = Organization()
+    owner = organization.visit(features_of(token=TOKEN))
+    seen = organization.visit(features_of(token=TOKEN, ip=ELSEWHERE, collector="thumbmark"), START_MS + DAY_MS)
+    assert (seen.number == owner.number, seen.token_conflict) == (False, True)
+
+
+def test_elsewhere_another_browser_is_a_conflict() -> None:
+    organization = Organization()
+    organization.visit(features_of(token=TOKEN))
+    seen = organization.visit(features_of(token=TOKEN, ip=ELSEWHERE, agent=PHONE), START_MS + DAY_MS)
+    assert seen.token_conflict
+
+
+@pytest.mark.parametrize("ip", [ELSEWHERE, ""])
+def test_elsewhere_a_device_of_the_same_kind_is_believed_no_more_than_its_report(ip: str) -> None:
+    """No hardware contradicts, and yet it is another device. An address that says nothing is elsewhere, too."""
+    organization = Organization()
+    owner = organization.visit(features_of(token=TOKEN))
+    thief = changed(SCREEN="other", LANGUAGES="other", TIMEZONE="other", FONTS="other", CANVAS="other", AUDIO="other")
+    seen = organization.visit(features_of(thief, token=TOKEN, ip=ip, fonts=("Ubuntu",)), START_MS + DAY_MS)
+    assert (seen.number == owner.number, seen.token_conflict) == (False, True)
+
+
+def test_elsewhere_an_owner_whose_settings_changed_is_believed() -> None:
+    organization = Organization()
+    owner = organization.visit(features_of(token=TOKEN))
+    docked = changed(SCREEN="another monitor", TIMEZONE="America/New_York")
+    seen = organization.visit(features_of(docked, token=TOKEN, ip=ELSEWHERE), START_MS + DAY_MS)
+    assert (seen.number, seen.token_conflict) == (owner.number, False)
+
+
+def test_on_phones_the_screen_is_hard_too() -> None:
+    for agent, conflict in ((PHONE, True), (CHROME, False)):
+        organization = Organization()
+        organization.visit(features_of(token=TOKEN, agent=agent))
+        seen = organization.visit(features_of(changed(SCREEN="other"), token=TOKEN, agent=agent, ip=ELSEWHERE))
+        assert seen.token_conflict is conflict
+
+
+OWN_TOKEN = "token-of-the-neighbour-0123456789"
+
+
+def test_a_token_that_joins_by_likeness_proves_nothing_from_elsewhere_before_it_came_on_three_more_days() -> None:
+    """A copied report from the victim's /24 brings a token of its own, and moves away with it."""
+    organization = Organization()
+    victim = organization.visit(features_of(ip="81.2.69.161"))
+    joins = features_of(ip="81.2.69.201", token=OWN_TOKEN, token_is_new=True)
+    assert organization.visit(joins, START_MS + MINUTE_MS).number == victim.number
+    copied = features_of(ip="81.2.69.201", token=OWN_TOKEN)
+    for day in range(3):
+        away = recognise(
+            organization, organization.statistics, features_of(ip=ELSEWHERE, token=OWN_TOKEN), START_MS + day * DAY_MS
+        )
+        assert (away.number, away.token_conflict) == (None, False)
+        assert organization.visit(copied, START_MS + (day + 1) * DAY_MS).number == victim.number
+    away = recognise(
+        organization, organization.statistics, features_of(ip=ELSEWHERE, token=OWN_TOKEN), START_MS + 5 * DAY_MS
+    )
+    assert away.number == victim.number
+
+
+def test_visits_of_one_day_end_no_probation() -> None:
+    organization = Organization()
+    victim = organization.visit(features_of(ip="81.2.69.161"))
+    organization.visit(features_of(ip="81.2.69.201", token=OWN_TOKEN, token_is_new=True), START_MS + MINUTE_MS)
+    for visit in range(9):
+        organization.visit(features_of(ip="81.2.69.201", token=OWN_TOKEN), START_MS + visit * MINUTE_MS)
+    away = organization.visit(features_of(ip=ELSEWHERE, token=OWN_TOKEN), START_MS + DAY_MS)
+    assert away.number != victim.number
+
+
+def test_a_new_token_from_the_very_address_of_the_last_visit_needs_no_probation() -> None:
+    """Who cleared the storage at home is the same on the road."""
+    organization = Organization()
+    owner = organization.visit(features_of(token=TOKEN))
+    assert organization.visit(features_of(token=OWN_TOKEN, token_is_new=True), START_MS + DAY_MS).number == owner.number
+    away = organization.visit(features_of(ip=ELSEWHERE, token=OWN_TOKEN), START_MS + 2 * DAY_MS)
+    assert (away.number, away.token_conflict) == (owner.number, False)
+
+
+def test_a_second_fresh_token_from_where_the_first_one_joined_is_on_probation_too() -> None:
+    organization = Organization()
+    victim = organization.visit(features_of(ip="81.2.69.161"))
+    for minute, token in enumerate(("first-token-of-the-neighbour", OWN_TOKEN), start=1):
+        joins = features_of(ip="81.2.69.201", token=token, token_is_new=True)
+        assert organization.visit(joins, START_MS + minute * MINUTE_MS).number == victim.number
+    away = organization.visit(features_of(ip=ELSEWHERE, token=OWN_TOKEN), START_MS + DAY_MS)
+    assert away.number != victim.number
+
+
+def test_a_token_that_proves_nothing_stays_with_the_device_that_brings_it() -> None:
+    organization = Organization()
+    victim = organization.visit(features_of(ip="81.2.69.161"))
+    organization.visit(features_of(ip="81.2.69.201", token=OWN_TOKEN, token_is_new=True), START_MS + MINUTE_MS)
+    away = organization.visit(features_of(ip=ELSEWHERE, token=OWN_TOKEN), START_MS + DAY_MS)
+    again = organization.visit(features_of(ip="8.8.8.8", token=OWN_TOKEN), START_MS + 2 * DAY_MS)
+    assert away.number != victim.number
+    assert again.number == away.number
 
 
 def test_a_site_that_changes_its_collector_keeps_visitors_with_tokens() -> None:
@@ -412,6 +520,7 @@ any_features = st.builds(
     token_is_new=st.booleans(),
     near_network=few_values,
     wide_network=few_values,
+    address=few_values,
     exact=st.integers(1, 5),
     identifiable=st.just(True),
 )

@@ -29,11 +29,12 @@ def test_versions_are_sixteen_bits_however_large_they_are_said_to_be() -> None:
     assert (features.browser_version, features.os_release) == (7, 9)
 
 
-@pytest.mark.parametrize(("hard", "linked"), [((), True), (("GPU",), True), (("GPU", "HARDWARE"), False)])
-def test_another_browser_with_the_token_is_one_change_and_one_contradiction(
+@pytest.mark.parametrize(
+    ("hard", "linked"), [((), True), (("GPU",), True), (("GPU", "TIMEZONE", "HARDWARE", "TOUCH"), False)]
+)
+def test_another_browser_with_the_token_is_believed_at_home_unless_the_hardware_is_another_too(
     hard: tuple[str, ...], linked: bool
 ) -> None:
-    """Decisions 3.5, 3.6: two contradicted attributes beside it are three."""
     organization = Organization()
     first = organization.visit(features_of(token=TOKEN, token_is_new=True))
     values = DESKTOP_VALUES | {Attribute[name]: "another" for name in hard}

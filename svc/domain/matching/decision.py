@@ -334,8 +334,6 @@ class _Judge:
         for place, (known_near, known_wide) in enumerate(visitor.networks):
             if known_near == near:
                 log_same = math.log(self.same_network[place > 0])
-                if self.features.address == visitor.address:
-                    log_same += parameters.LOG_SAME_ADDRESS
                 surroundings = CROWDED if self.others_here > parameters.CROWDED_DEVICES else NEAR
                 return log_same, self.log_twin_same_network, self.clones * parameters.CLONES_NEAR, surroundings
             same_wide = same_wide or known_wide == wide

@@ -223,8 +223,6 @@ CLONES_NEAR: Final = 0.1
 SAME_NETWORK_DESKTOP: Final = (0.65, 0.15)
 SAME_NETWORK_MOBILE: Final = (0.65, 0.35)
 """P(the visit comes from the /24 of the last visit, from that of an earlier one)."""
-LOG_SAME_ADDRESS: Final = 1.0
-"""And when it is the whole address of the last visit."""
 LOG_TWIN_SAME_WIDE_NETWORK: Final = -2.5
 """A chance twin is that much less likely to come from the same /16."""
 NETWORK_PRIOR: Final = 0.3

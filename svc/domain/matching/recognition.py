@@ -321,7 +321,7 @@ def _linked(
             # Two devices share this id; the one of the older token keeps it, the other gets an id when it returns.
             dropped = (token_key(visitor.tokens[0]),)
             visitor = visitor.without_newest_token()
-        after = visitor.updated(features, now_ms, proven=_joins_with_proof(features, visitor, judgement))
+        after = visitor.updated(features, now_ms, proven=_is_proven(features, visitor, judgement))
         if dropped or _differs(after, before):
             postings = tuple((key, 1.0) for key in _keys_to_add(features, before))
             changed = after
@@ -346,8 +346,12 @@ def _linked(
     )
 
 
-def _joins_with_proof(features: Features, visitor: Visitor, judgement: Judgement) -> bool:
-    """The visitor's own network proves the visit, down to the address of the last one. A copied report does not."""
+def _is_proven(features: Features, visitor: Visitor, judgement: Judgement) -> bool:
+    """Whether more than a likeness says that it is this visitor: a token that is not on probation, or the visitor's own
+    network down to the address of its last proven visit. A copied report from the neighbourhood does not.
+    """
+    if judgement.outcome == "token":
+        return visitor.token_probation(features.token) == 0
     return proven_by_network(judgement) and features.address == visitor.address
 
 

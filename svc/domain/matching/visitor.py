@@ -65,7 +65,7 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     networks: tuple[tuple[int, int], ...] = ()
     """(near, wide) networks, newest first."""
     address: int = 0
-    """Of its last visit that was sure to be its own, as in `Features`."""
+    """Of its first visit, or the last one that more than a likeness proved (`updated`); as in `Features`."""
     tokens: tuple[int, ...] = ()
     """Token hashes, newest first, each with `CAME_BACK` in its lowest bit."""
     probation: tuple[int, ...] = ()
@@ -102,7 +102,7 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def updated(self, features: Features, now_ms: int, *, proven: bool = False) -> Visitor:
         """The record after a visit that is surely its own: the template follows, what it replaces is remembered.
 
-        `proven`: more than a likeness says so, so that a token that joins needs no probation.
+        `proven`: more than a likeness says that it is, so that a token that joins needs no probation.
         """
         if features.collector == self.collector:
             values, former = _follow(self.values, self.former, features.values)
@@ -135,7 +135,7 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             parent_probability=self.parent_probability,
             former=former,
             networks=networks,
-            address=features.address or self.address,
+            address=features.address if proven and features.address else self.address,
             tokens=tokens,
             probation=probation,
             exact_hashes=_first(features.exact, self.exact_hashes, EXACT_HASHES),

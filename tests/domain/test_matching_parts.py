@@ -27,8 +27,8 @@ from tests.domain.matching_world import (
 TOKEN_TEXT = "token-0123456789abcdef"
 u8, u16, u32, u64 = (st.integers(0, 2**bits - 1) for bits in (8, 16, 32, 64))
 
-visitors = st.integers(0, TOKENS).flatmap(
-    lambda tokens: st.builds(
+visitors = st.tuples(st.integers(0, TOKENS), st.integers(0, NETWORKS)).flatmap(
+    lambda sizes: st.builds(
         Visitor,
         visitor_id=st.text("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", min_size=20, max_size=20),
         family=u32,
@@ -45,10 +45,10 @@ visitors = st.integers(0, TOKENS).flatmap(
         parent=u32,
         parent_probability=u8,
         former=st.lists(st.tuples(st.integers(0, ATTRIBUTE_COUNT - 1), u32), max_size=FORMER_VALUES).map(tuple),
-        networks=st.lists(st.tuples(u32, u32), max_size=NETWORKS).map(tuple),
-        address=u32,
-        tokens=st.tuples(*[u64] * tokens),
-        probation=st.tuples(*[u8] * tokens),
+        networks=st.tuples(*[st.tuples(u32, u32)] * sizes[1]),
+        addresses=st.tuples(*[u32] * sizes[1]),
+        tokens=st.tuples(*[u64] * sizes[0]),
+        probation=st.tuples(*[u8] * sizes[0]),
         exact_hashes=st.lists(u64, max_size=EXACT_HASHES).map(tuple),
     )
 )
@@ -203,12 +203,13 @@ def test_a_visitor_survives_its_bytes(visitor: Visitor) -> None:
 
 
 def test_a_record_of_the_first_format_has_tokens_without_probation() -> None:
-    """What 0.1.0 wrote: no address, and no probation before the former values."""
+    """What 0.1.0 wrote: neither addresses nor probation before the former values."""
     visitor = first_record(features_of(token=TOKEN_TEXT), START_MS).updated(features_of(other_device("b")), START_MS)
     written = visitor.pack()
     former = 5 * len(visitor.former)
-    old = b"\x01" + written[1 : -former - 4 - len(visitor.tokens)] + written[-former:]
-    assert Visitor.unpack(old) == msgspec.structs.replace(visitor, address=0, probation=(0,))
+    added = 4 * len(visitor.networks) + len(visitor.tokens)
+    old = b"\x01" + written[1 : -former - added] + written[-former:]
+    assert Visitor.unpack(old) == msgspec.structs.replace(visitor, addresses=(0,), probation=(0,))
 
 
 @pytest.mark.parametrize("raw", [b"", b"\x00", b"\x03" + bytes(300)])

@@ -348,11 +348,11 @@ def _linked(
 
 def _is_proven(features: Features, visitor: Visitor, judgement: Judgement) -> bool:
     """Whether more than a likeness says that it is this visitor: a token that is not on probation, or the visitor's own
-    network down to the address of its last proven visit. A copied report from the neighbourhood does not.
+    network down to the address of a proven visit. A copied report from the neighbourhood does not.
     """
     if judgement.outcome == "token":
         return visitor.token_probation(features.token) == 0
-    return proven_by_network(judgement) and features.address == visitor.address
+    return proven_by_network(judgement) and visitor.is_proven_address(features)
 
 
 def _shared_by_two(features: Features, visitor: Visitor) -> bool:
@@ -370,6 +370,7 @@ def _differs(after: Visitor, before: Visitor) -> bool:
         or after.tokens != before.tokens
         or after.probation != before.probation
         or after.networks != before.networks
+        or after.addresses != before.addresses
         or after.exact_hashes != before.exact_hashes
         or after.browser_version != before.browser_version
         or after.os_release != before.os_release

@@ -29,8 +29,6 @@ _Item = TypeVar("_Item")
 _MOST_VISITS: Final = 0xFFFF
 _FIXED: Final = struct.Struct(f"<B20sIIIIHHHHIBQQ{ATTRIBUTE_COUNT}I4B")
 _FORMER: Final = struct.Struct("<BI")
-_ADDED: Final = struct.Struct("<I")
-"""What format 2 has more, before the probation."""
 
 CAME_BACK: Final = 1
 """Lowest bit of a token in a record: it was read back from the browser's storage at least once."""
@@ -64,8 +62,8 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """(attribute, value) pairs that it had before, newest first."""
     networks: tuple[tuple[int, int], ...] = ()
     """(near, wide) networks, newest first."""
-    address: int = 0
-    """Of its first visit, or the last one that more than a likeness proved (`updated`); as in `Features`."""
+    addresses: tuple[int, ...] = ()
+    """For each network, the address of the last visit that more than a likeness proved (`updated`); 0 = none was."""
     tokens: tuple[int, ...] = ()
     """Token hashes, newest first, each with `CAME_BACK` in its lowest bit."""
     probation: tuple[int, ...] = ()
@@ -79,6 +77,10 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     def without_newest_token(self) -> Visitor:
         return msgspec.structs.replace(self, tokens=self.tokens[1:], probation=self.probation[1:])
+
+    def is_proven_address(self, features: Features) -> bool:
+        """Whether a proven visit came from this very address."""
+        return features.address != 0 and features.address in self.addresses
 
     def token_probation(self, token: int) -> int:
         """Days of probation that are left to this token; those of a token that would join now, where it is unknown."""
@@ -108,9 +110,13 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             values, former = _follow(self.values, self.former, features.values)
         else:
             values, former = features.values, ()
-        networks = self.networks
+        networks, addresses = self.networks, self.addresses
         if features.near_network:
-            networks = _first((features.near_network, features.wide_network), networks, NETWORKS)
+            network = (features.near_network, features.wide_network)
+            known = dict(zip(networks, addresses, strict=True))
+            networks = _first(network, networks, NETWORKS)
+            known[network] = features.address if proven else known.get(network, 0)
+            addresses = tuple(known[each] for each in networks)
         tokens, probation = self.tokens, self.probation
         if features.token:
             others = [pair for pair in zip(tokens, probation, strict=True) if pair[0] & ~CAME_BACK != features.token]
@@ -135,7 +141,7 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             parent_probability=self.parent_probability,
             former=former,
             networks=networks,
-            address=features.address if proven and features.address else self.address,
+            addresses=addresses,
             tokens=tokens,
             probation=probation,
             exact_hashes=_first(features.exact, self.exact_hashes, EXACT_HASHES),
@@ -176,12 +182,12 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
                     len(exact_hashes),
                 ),
                 struct.pack(
-                    f"<{len(tokens) + len(exact_hashes)}Q{2 * len(networks)}I",
+                    f"<{len(tokens) + len(exact_hashes)}Q{3 * len(networks)}I",
                     *tokens,
                     *exact_hashes,
                     *(half for network in networks for half in network),
+                    *self.addresses,
                 ),
-                _ADDED.pack(self.address),
                 bytes(self.probation),
                 *(_FORMER.pack(*pair) for pair in former),
             ),
@@ -197,15 +203,13 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             raise ValueError(f"not a visitor record of format {FORMAT}: first byte {raw[:1]!r}")
         fixed = _FIXED.unpack_from(raw)
         former_count, network_count, token_count, exact_count = fixed[-4:]
-        lists = struct.unpack_from(f"<{token_count + exact_count}Q{2 * network_count}I", raw, _FIXED.size)
+        is_first_format = raw[0] == 1
+        numbers = (2 if is_first_format else 3) * network_count
+        lists = struct.unpack_from(f"<{token_count + exact_count}Q{numbers}I", raw, _FIXED.size)
         networks_at = token_count + exact_count
-        former_at = _FIXED.size + 8 * networks_at + 8 * network_count
-        address, probation = 0, (0,) * token_count
-        if raw[0] == FORMAT:
-            (address,) = _ADDED.unpack_from(raw, former_at)
-            probation_at = former_at + _ADDED.size
-            former_at = probation_at + token_count
-            probation = tuple(raw[probation_at:former_at])
+        addresses_at = networks_at + 2 * network_count
+        probation_at = _FIXED.size + 8 * networks_at + 4 * numbers
+        former_at = probation_at + (0 if is_first_format else token_count)
         visitor_id: bytes = fixed[1]
         return Visitor(
             visitor_id=visitor_id.rstrip(b"\0").decode("ascii"),
@@ -223,10 +227,12 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             rest_sketch=fixed[13],
             values=fixed[14:-4],
             former=tuple(_FORMER.iter_unpack(raw[former_at:])) if former_count else (),
-            address=address,
-            networks=tuple(zip(lists[networks_at::2], lists[networks_at + 1 :: 2], strict=True)),
+            networks=tuple(
+                zip(lists[networks_at:addresses_at:2], lists[networks_at + 1 : addresses_at : 2], strict=True)
+            ),
+            addresses=(0,) * network_count if is_first_format else lists[addresses_at:],
             tokens=lists[:token_count],
-            probation=probation,
+            probation=(0,) * token_count if is_first_format else tuple(raw[probation_at:former_at]),
             exact_hashes=lists[token_count:networks_at],
         )
 
@@ -247,7 +253,7 @@ def first_record(features: Features, now_ms: int, *, parent: int = 0, parent_pro
         parent=parent,
         parent_probability=int(255 * parent_probability),
         networks=((features.near_network, features.wide_network),) if features.near_network else (),
-        address=features.address,
+        addresses=(features.address,) if features.near_network else (),
         tokens=(features.token | (not features.token_is_new),) if features.token else (),
         probation=(0,) if features.token else (),
         exact_hashes=(features.exact,),

@@ -58,7 +58,9 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("GET", "/docs"): Access(),
     ("GET", "/docs/{asset}"): Access(),
     ("POST", "/identify"): Access(("public", "secret", "proxy"), body=REPORT),
-    ("POST", "/events/{request_id}/supplement"): Access(("public", "secret", "proxy"), status=422, body=REPORT | {"token": "x"}),
+    ("POST", "/events/{request_id}/supplement"): Access(
+        ("public", "secret", "proxy"), status=422, body=REPORT | {"token": "x"}
+    ),
     ("POST", "/attestation/challenge"): Access(("public",)),
     ("GET", "/events"): Access(("secret",)),
     ("GET", "/events/{request_id}"): Access(("secret",), status=404),

@@ -17,9 +17,12 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from svc.domain.quotas import Quotas
+from svc.domain.ratelimit import Allowances, Shares
 from svc.domain.webhooks.addresses import metadata_opened
 
 PREFIX = "SVC_"
+GIB = 1 << 30
 INIT_VARIABLES = frozenset({"SVC_INIT_ORGANIZATION", "SVC_INIT_ORIGINS", "SVC_INIT_CREDIT_USD", "SVC_INIT_KEYS_FILE"})
 """What `svc serve --init` creates on an empty volume; read by that command alone (docs/install.md)."""
 NOT_SETTINGS = frozenset({"SVC_DATA", "SVC_CONFIG"}) | INIT_VARIABLES
@@ -32,6 +35,8 @@ are ignored; no setting may have a name of these shapes."""
 
 Count = Annotated[int, Meta(ge=1)]
 Port = Annotated[int, Meta(ge=1, le=65535)]
+Natural = Annotated[int, Meta(ge=0)]
+Share = Annotated[float, Meta(gt=0, le=1)]
 Seconds = Annotated[float, Meta(gt=0)]
 Digest = Annotated[str, Meta(pattern="^[0-9a-fA-F]{64}$")]
 
@@ -116,11 +121,34 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     takeover_wait_s: Annotated[float, Meta(ge=0)] = 15
     """For the service that still holds the data directory to drain and end, before a start of `svc serve` gives up."""
     admission_capacity: Count = 1024
-    """Requests that may wait to be admitted; over it is 503 at once."""
+    """Requests that may wait to be admitted, a quarter of them of one organization; over it is 503 at once."""
     stage_capacity: Count = 64
     """Requests that may wait between two stages."""
-    batch_limit: Count = 64
-    """Identifications in one commit, at most."""
+    batch_limit: Count = 16
+    """Identifications in one commit, at most. More are a little cheaper each, and keep other organizations waiting."""
+
+    nonproduction_rate_share: Share = 0.25
+    """Part of an organization's rate limit that its keys outside production may use."""
+    address_rate_share: Share = 0.25
+    """Part of an organization's rate limit that one address with a public key may use."""
+    address_rate_least: Count = 10
+    """Identifications a second that one address may make in any case, as far as the organization's limit goes."""
+    client_rate: Natural = 100
+    """Attestation challenges and deferred reports a second, for each organization; as many as its identifications where
+    it may make more of those. 0 = no limit, as for the two that follow."""
+    read_rate: Natural = 50
+    """Requests with secret keys a second, for each organization, beside identify."""
+    management_rate: Natural = 20
+    """Requests with management keys a second, for each organization."""
+    nonproduction_per_day: Natural = 100_000
+    """Identifications outside production in a UTC day, for each organization."""
+    archive_gib_per_day: Annotated[float, Meta(ge=0)] = 4
+    """Reports that are archived in a UTC day, for each organization. Beyond it events are stored without them."""
+    nonproduction_archive_gib_per_day: Annotated[float, Meta(ge=0)] = 0.25
+    """The same outside production."""
+    store_share: Share = 0.5
+    """Part of the store that one organization may hold; beyond it its identifications are 503. 1 where there is only
+    one organization."""
 
     def networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
         """`trusted_proxies`, read."""
@@ -129,6 +157,23 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def webhook_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
         """`webhook_allow_networks`, read."""
         return tuple(ip_network(text) for text in self.webhook_allow_networks)
+
+    def shares(self) -> Shares:
+        """What parts of an organization's traffic may take of its rate limit."""
+        return Shares(self.nonproduction_rate_share, self.address_rate_share, self.address_rate_least)
+
+    def allowances(self) -> Allowances:
+        """Limits beside identify."""
+        return Allowances(self.client_rate, self.read_rate, self.management_rate)
+
+    def quotas(self) -> Quotas:
+        """What each organization may hold and take in a day."""
+        return Quotas(
+            self.nonproduction_per_day,
+            self.archive_gib_per_day * GIB,
+            self.nonproduction_archive_gib_per_day * GIB,
+            self.store_share,
+        )
 
     def network_files(self, data: Path | None) -> Path | None:
         """`network_directory`, or where it is in the data directory; `None` where neither is known."""

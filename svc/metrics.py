@@ -3,13 +3,14 @@
 Nothing is pushed here. Mailboxes, store, outbox and the others keep plain numbers and give them out as records; a
 scrape asks them all. So a request pays for a few additions and for nothing of Prometheus, and two services in one
 process have nothing in common. Labels are bounded by the program itself: operation ids, codes, signals, tables; never
-an organization, a visitor, a key, an address or a path.
+a visitor, a key, an address or a path, and of organizations only the few that hold most of the store.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from heapq import nlargest
 from itertools import accumulate
 from typing import Literal, NamedTuple, TypeVar
 
@@ -28,10 +29,13 @@ from svc.actors.pipeline import Pipeline
 from svc.actors.retention import Progress, RetentionStatistics
 from svc.actors.tally import IdentificationStatistics
 from svc.domain.histogram import HistogramStatistics
+from svc.domain.quotas import Quotas
 from svc.domain.webhooks.records import EndpointStatus, LaneKey
 from svc.http.edge import EdgeStatistics
 from svc.http.traffic import Traffic, TrafficStatistics
 from svc.store.store import Store, StoreSpace, StoreStatistics
+from svc.store.transactions.holdings import holdings
+from svc.store.views import organization
 from svc.store.webhook_census import standings
 from svc.world import World
 
@@ -91,6 +95,13 @@ IDENTIFICATIONS = Metric(
     "Identifications on disk, by how the visitor was found or why not, and by confidence.",
     ("match", "confidence"),
 )
+QUOTA_REACHED = Metric(
+    "svc_quota_reached",
+    "counter",
+    "Identifications that met a quota of their organization: `nonproduction_day` (429), `archive_day` (stored without "
+    "the report), `store_share` (503).",
+    ("quota",),
+)
 DUPLICATES = Metric("svc_duplicates", "counter", "Answered from an earlier one with the same Idempotency-Key.")
 LEVELS = Metric("svc_suspect_levels", "counter", "Identifications by suspect level; `none` = not scored.", ("level",))
 SIGNALS = Metric("svc_signals", "counter", "Triggers by signal: those that had a weight.", ("signal",))
@@ -106,6 +117,15 @@ STORE_WAIT_SECONDS = Metric("svc_store_wait_seconds", "histogram", "Until it was
 GROUP_JOBS = Metric("svc_store_group_jobs", "histogram", "Changes in one group.")
 FULL = Metric("svc_store_full", "gauge", "1 while the last write found the map or the disk full.")
 USED_BYTES = Metric("svc_store_used_bytes", "gauge", "Size of the store's file.")
+HELD_BYTES = Metric(
+    "svc_organization_held_bytes",
+    "gauge",
+    "What an organization holds of the store, for the ten that hold most.",
+    ("organization",),
+)
+MAY_HOLD_BYTES = Metric(
+    "svc_organization_may_hold_bytes", "gauge", "What one organization may hold: `store_share` of the store."
+)
 MAP_BYTES = Metric("svc_store_map_bytes", "gauge", "Size that it may grow to: `map_gib`.")
 DISK_FREE_BYTES = Metric("svc_store_disk_free_bytes", "gauge", "Left on the disk of the data directory.")
 READERS = Metric("svc_store_readers", "gauge", "Reader slots taken, of 126, by all processes.")
@@ -156,6 +176,8 @@ Figures = Iterator[tuple[Metric, Iterable[tuple[tuple[str, ...], Value]]]]
 ENDPOINT_STATUSES: tuple[EndpointStatus, ...] = ("active", "paused", "failing")
 NETWORK_STATES = ("ok", "missing", "stale")
 ENDPOINTS_A_STEP = 64
+ORGANIZATIONS_A_STEP = 256
+ORGANIZATIONS_SHOWN = 10
 """Endpoints looked at without a pause: about half a millisecond."""
 
 
@@ -171,6 +193,7 @@ class Sources(NamedTuple):
     outbox: Outbox
     network_data: Callable[[], str]
     """`ok`, `missing` or `stale`, now."""
+    quotas: Quotas
     retention: Progress
     restarts: Counter[str]
     loop: LoopWatch
@@ -194,18 +217,19 @@ class Metrics:
     async def expose(self) -> bytes:
         """All values now, in Prometheus' text format 0.0.4; written metric by metric, with others served in between."""
         census = await take_census(self._sources.store, self._sources.world.now_ms())
+        held = await largest_holdings(self._sources.store)
         written: list[bytes] = []
-        for family in self._families(census):
+        for family in self._families(census, held):
             written.append(generate_latest(_Alone(family)))
             await trio.lowlevel.checkpoint()
         return b"".join(written)
 
-    def _families(self, census: Census) -> Iterator[Family]:
-        for metric, values in self._figures(census):
+    def _families(self, census: Census, held: Mapping[str, int]) -> Iterator[Family]:
+        for metric, values in self._figures(census, held):
             yield _family(metric, values)
         yield from self._process.collect()
 
-    def _figures(self, census: Census) -> Figures:
+    def _figures(self, census: Census, held: Mapping[str, int]) -> Figures:
         sources = self._sources
         now_ms = sources.world.now_ms()
         yield from _traffic(sources.traffic.statistics())
@@ -218,6 +242,8 @@ class Metrics:
         yield NETWORK_DATA, [((name,), float(name == state)) for name in NETWORK_STATES]
         space = sources.store.space()
         yield from _store(sources.store.statistics(), space)
+        yield HELD_BYTES, _by(held)
+        yield MAY_HOLD_BYTES, _one(round(sources.quotas.store_share * sources.store.capacity_bytes()))
         yield from _webhooks(sources.outbox.statistics(), space, census, now_ms)
         yield from _retention(sources.retention.statistics())
         yield RESTARTS, _by(sources.restarts)
@@ -252,6 +278,23 @@ async def take_census(store: Store, now_ms: int) -> Census:
         await trio.lowlevel.checkpoint()
 
 
+async def largest_holdings(store: Store) -> dict[str, int]:
+    """Bytes held by organization id, of those that hold most; looks at some at a time, with others served between."""
+    largest: list[tuple[int, int]] = []
+    after = 0
+    while True:
+        with store.read() as snapshot:
+            found = holdings(snapshot, after, ORGANIZATIONS_A_STEP)
+        held = [(holding.held_bytes, number) for number, holding in found]
+        largest = nlargest(ORGANIZATIONS_SHOWN, [*largest, *held])
+        if len(found) < ORGANIZATIONS_A_STEP:
+            break
+        after = found[-1][0]
+        await trio.lowlevel.checkpoint()
+    with store.read() as snapshot:
+        return {organization(snapshot, number).id: held_bytes for held_bytes, number in largest}
+
+
 def _traffic(traffic: TrafficStatistics) -> Figures:
     yield REQUESTS, traffic.requests.items()
     yield REQUEST_SECONDS, _by(traffic.requests_s)
@@ -283,6 +326,7 @@ def _mailboxes(mailboxes: dict[str, MailboxStatistics]) -> Figures:
 
 def _identifications(tally: IdentificationStatistics) -> Figures:
     yield IDENTIFICATIONS, tally.matched.items()
+    yield QUOTA_REACHED, _by(tally.quotas)
     yield DUPLICATES, _one(tally.duplicates)
     yield LEVELS, _by(tally.levels)
     yield SIGNALS, _by(tally.signals)

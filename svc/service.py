@@ -41,9 +41,11 @@ from svc.http.authentication import Gate
 from svc.http.edge import Edge, EdgeLimits, addresses, open_listeners, serve
 from svc.http.endpoint import Services, Webhooks
 from svc.http.exchange import edge_refusal
+from svc.http.limits import RequestLimits
 from svc.http.scrape import Scrape
 from svc.http.tls import Certificate, CertificateError, TlsListener, read_certificate
 from svc.http.traffic import Traffic
+from svc.http.turnstile import KnownKeys
 from svc.metrics import Metrics, Sources
 from svc.network_data.builtin import BuiltInRanges
 from svc.store.directory import Opened, open_directory
@@ -101,6 +103,8 @@ class Service:
             admission_capacity=config.admission_capacity,
             stage_capacity=config.stage_capacity,
             batch_limit=config.batch_limit,
+            shares=config.shares(),
+            quotas=config.quotas(),
             nudge=self.outbox.nudge,
         )
         self.services = Services(
@@ -118,6 +122,8 @@ class Service:
                 check_target=partial(check_target, resolver=resolver, reach=webhook_reach(config, world)),
             ),
             request_timeout_s=config.request_timeout_s,
+            limits=RequestLimits(config.allowances(), config.shares()),
+            quotas=config.quotas(),
         )
         sources = Sources(
             world=world,
@@ -127,6 +133,7 @@ class Service:
             pipeline=self.pipeline,
             outbox=self.outbox,
             network_data=self.network_data,
+            quotas=config.quotas(),
             retention=self._progress,
             restarts=self._restarts,
             loop=self._loop_watch,
@@ -157,10 +164,11 @@ class Service:
             async with trio.open_nursery() as pipeline:
                 pipeline.start_soon(self.pipeline.run)
                 async with trio.open_nursery() as front:
-                    app, limits = App(self.services, self.traffic), self._edge_limits()
+                    keys = KnownKeys()
+                    app, limits = App(self.services, self.traffic, keys), self._edge_limits()
                     refuse = partial(edge_refusal, self._world)
                     edge: Edge = await front.start(
-                        partial(serve, app, listeners, limits, refuse=refuse, shutdown=shutdown)
+                        partial(serve, app, listeners, limits, refuse=refuse, shutdown=shutdown, keys=keys)
                     )
                     self._edge = edge
                     task_status.started(edge)

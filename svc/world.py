@@ -53,6 +53,16 @@ class RequestIds:
         )
 
 
+def pause(seconds: float) -> None:
+    """Block this thread, for programs that have no loop: between the steps of a long job."""
+    time.sleep(seconds)
+
+
+def elapsed_s() -> float:
+    """Seconds by a clock that nobody sets, for programs that have no loop."""
+    return time.monotonic()
+
+
 class World:
     """What the service may ask of the machine it runs on.
 

@@ -1,8 +1,9 @@
 """Admission: the rate limiter in front of the pipeline.
 
-Owns one token bucket per organization, in memory: a restart refills (decisions 4).
-Hears `Identify`. Says `Admitted` to the scorer, or the refusal to the asker.
-Never reads the store, never awaits a decision.
+Owns the token buckets of organizations and of what has a part of their limits, in memory: a restart refills
+(decisions 4).
+Hears `Identify`, of each organization in turn. Says `Admitted` to the scorer, or the refusal to the asker.
+Never reads the store.
 """
 
 from __future__ import annotations
@@ -11,18 +12,20 @@ import trio
 
 from svc.actors.mailbox import Mailbox
 from svc.actors.messages import Admission, Admitted, Answer, Identify, RateLimited
-from svc.domain.ratelimit import Bucket, take
+from svc.domain.ratelimit import Limiter, Shares
 
 
-async def run(inbox: Mailbox[Identify], scorer: Mailbox[Admitted], batch_limit: int) -> None:
+async def run(inbox: Mailbox[Identify], scorer: Mailbox[Admitted], shares: Shares) -> None:
     """Until the inbox is closed and empty; then closes the scorer's."""
-    buckets: dict[int, Bucket] = {}
+    limiter = Limiter(shares)
     try:
         while True:
-            for submission, limit_per_s, reply in await inbox.batch(batch_limit):
-                number = submission.organization
-                taken = take(buckets.get(number), limit_per_s, submission.at_ms)
-                buckets[number] = taken.bucket
+            # One at a time: what an actor has taken already can no longer be overtaken by another organization.
+            for submission, limit_per_s, address, reply in await inbox.batch(1):
+                is_production = submission.environment == "production"
+                taken = limiter.take(
+                    submission.organization, limit_per_s, submission.at_ms, production=is_production, address=address
+                )
                 admission = Admission(limit_per_s, taken.remaining)
                 if taken.admitted:
                     await scorer.put(Admitted(submission, admission, reply))

@@ -1,18 +1,22 @@
 """Mailboxes and replies: how actors hear and answer.
 
-A mailbox is a bounded memory channel behind three verbs. `offer` is for the front door: a full box is `Overloaded` at
-once. `put` is for between stages: it waits, so that pressure travels back to the door. `batch` is the reader's: wait
-for one, take what else waits. Closing a mailbox lets its reader finish what is in it and then end.
+A mailbox is a bounded queue behind three verbs. `offer` is for the front door: a full box is `Overloaded` at once.
+`put` is for between stages: it waits, so that pressure travels back to the door. `batch` is the reader's: wait for one,
+take what else waits. Closing a mailbox lets its reader finish what is in it and then end.
+
+Messages have owners, whose messages are read in turn (`svc/domain/turns.py`); each owner's keep their order.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 import msgspec
 import trio
 
 from svc.domain.histogram import WAIT_S, Histogram, HistogramStatistics
+from svc.domain.turns import Turns
 
 M = TypeVar("M")
 R = TypeVar("R")
@@ -39,50 +43,71 @@ class MailboxStatistics(msgspec.Struct, frozen=True):
 class Mailbox(Generic[M]):
     """One actor's bounded inbox."""
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(
+        self, capacity: int, owner: Callable[[M], Hashable] = lambda _: None, owner_capacity: int | None = None
+    ) -> None:
+        """`owner` names whose message it is; one owner's may take `owner_capacity` of the places, all by default."""
         self._capacity = capacity
-        self._send, self._receive = trio.open_memory_channel[tuple[float, M]](capacity)
+        self._owner = owner
+        self._owner_capacity = capacity if owner_capacity is None else owner_capacity
+        self._turns: Turns[Hashable, tuple[float, M]] = Turns()
+        self._reader, self._writers = trio.lowlevel.ParkingLot(), trio.lowlevel.ParkingLot()
+        self._is_closed = False
         self._accepted = self._refused = self._batches = 0
         self._waits_s = Histogram(WAIT_S)
 
     def offer(self, message: M) -> None:
-        """Raises `Overloaded` when there is no room, at once."""
-        try:
-            self._send.send_nowait((trio.current_time(), message))
-        except (trio.WouldBlock, trio.ClosedResourceError, trio.BrokenResourceError):
+        """Raises `Overloaded` when there is no room, or none for this owner, at once."""
+        owner = self._owner(message)
+        is_full = len(self._turns) >= self._capacity or self._turns.waiting(owner) >= self._owner_capacity
+        if self._is_closed or is_full:
             self._refused += 1
-            raise Overloaded from None
-        self._accepted += 1
+            raise Overloaded
+        self._add(owner, (trio.current_time(), message))
 
     async def put(self, message: M) -> None:
-        """Waits for room. A checkpoint in any case: other tasks have a turn after each message."""
-        await self._send.send((trio.current_time(), message))
-        self._accepted += 1
+        """Waits for room, for whichever owner. Always a checkpoint: other tasks have a turn after
+        each message. Raises `trio.ClosedResourceError` when closed.
+        """
+        handed_over_at = trio.current_time()
+        await trio.lowlevel.checkpoint()
+        while len(self._turns) >= self._capacity and not self._is_closed:
+            await self._writers.park()
+        if self._is_closed:
+            raise trio.ClosedResourceError
+        self._add(self._owner(message), (handed_over_at, message))
 
     async def batch(self, limit: int) -> list[M]:
-        """At least one message and at most `limit`, oldest first. Raises `trio.EndOfChannel` when closed and empty."""
-        taken = [await self._receive.receive()]
-        while len(taken) < limit:
-            try:
-                taken.append(self._receive.receive_nowait())
-            except (trio.WouldBlock, trio.EndOfChannel):
-                break
+        """At least one message and at most `limit`, of each owner in turn. Raises `trio.EndOfChannel` when closed and
+        empty. Always a checkpoint.
+        """
+        await trio.lowlevel.checkpoint()
+        while not self._turns:
+            if self._is_closed:
+                raise trio.EndOfChannel
+            await self._reader.park()
+        taken = [self._turns.take() for _ in range(min(limit, len(self._turns)))]
+        self._writers.unpark(count=len(taken))
         self._batches += 1
         now = trio.current_time()
-        messages: list[M] = []
-        for handed_over_at, message in taken:
+        for handed_over_at, _ in taken:
             self._waits_s.observe(now - handed_over_at)
-            messages.append(message)
-        return messages
+        return [message for _, message in taken]
 
     def close(self) -> None:
         """No more messages; those inside are still read."""
-        self._send.close()
+        self._is_closed = True
+        self._reader.unpark_all()
+        self._writers.unpark_all()
+
+    def _add(self, owner: Hashable, timed: tuple[float, M]) -> None:
+        self._turns.add(owner, timed)
+        self._accepted += 1
+        self._reader.unpark()
 
     def statistics(self) -> MailboxStatistics:
-        waiting = self._receive.statistics().current_buffer_used
         return MailboxStatistics(
-            waiting=waiting,
+            waiting=len(self._turns),
             capacity=self._capacity,
             accepted=self._accepted,
             refused=self._refused,
@@ -105,6 +130,10 @@ class Reply(Generic[R]):
         assert self._value is None, "a reply is set once"
         self._value = value
         self._event.set()
+
+    @property
+    def is_set(self) -> bool:
+        return self._value is not None
 
     async def wait(self) -> R:
         await self._event.wait()

@@ -16,6 +16,7 @@ class Admission(NamedTuple):
     """The state of the rate limit when a request was judged."""
 
     limit_per_s: int
+    """0 = none."""
     remaining: int
 
 
@@ -41,6 +42,8 @@ class Identify(NamedTuple):
     submission: Submission
     limit_per_s: int
     """The organization's rate limit now."""
+    address: str | None
+    """The visitor's, as far as addresses are told apart, where it has a limit of its own (decisions 4)."""
     reply: Reply[Answer]
 
 

@@ -15,13 +15,18 @@ from svc.actors.messages import Admitted, Assessed, Identify
 from svc.actors.tally import Tally
 from svc.domain.attestation import Trust
 from svc.domain.network import Ranges
+from svc.domain.quotas import Quotas
+from svc.domain.ratelimit import Shares
 from svc.store.store import Store
+
+ADMISSION_PARTS = 4
+"""One organization may take so small a part of the places at the front door."""
 
 
 class Pipeline:
     """`admission` is the front door. `run` returns when the door is closed and everything behind it is answered."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  what it is made of, and its limits
         self,
         store: Store,
         ranges: Callable[[], Ranges | None],
@@ -30,30 +35,44 @@ class Pipeline:
         admission_capacity: int,
         stage_capacity: int,
         batch_limit: int,
+        shares: Shares = Shares(),  # noqa: B008  immutable
+        quotas: Quotas = Quotas(),  # noqa: B008  immutable
         nudge: visitor_index.Nudge = lambda _: None,
     ) -> None:
         """`ranges()` is the address look-up in force, `None` while there is none; `trust` is as of `assess`; `nudge` is
-        the outbox's.
+        the outbox's; `shares` and `quotas` bound what one organization takes.
         """
-        self.admission = Mailbox[Identify](admission_capacity)
-        self._scorer = Mailbox[Admitted](stage_capacity)
-        self._visitor_index = Mailbox[Assessed](stage_capacity)
+        self.admission = Mailbox[Identify](
+            admission_capacity,
+            lambda message: message.submission.organization,
+            max(1, admission_capacity // ADMISSION_PARTS),
+        )
+        self._scorer = Mailbox[Admitted](stage_capacity, lambda message: message.submission.organization)
+        self._visitor_index = Mailbox[Assessed](
+            stage_capacity, lambda message: message.assessment.submission.organization
+        )
         self._store = store
         self._ranges = ranges
         self._trust = trust
         self._batch_limit = batch_limit
+        self._shares = shares
+        self._quotas = quotas
         self._nudge = nudge
         self.tally = Tally()
 
     async def run(self) -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(
-                visitor_index.run, self._visitor_index, self._store, self._batch_limit, self._nudge, self.tally
+                visitor_index.run,
+                self._visitor_index,
+                self._store,
+                self._batch_limit,
+                self._nudge,
+                self.tally,
+                self._quotas,
             )
-            nursery.start_soon(
-                scorer.run, self._scorer, self._visitor_index, self._ranges, self._trust, self._batch_limit
-            )
-            nursery.start_soon(admission.run, self.admission, self._scorer, self._batch_limit)
+            nursery.start_soon(scorer.run, self._scorer, self._visitor_index, self._ranges, self._trust)
+            nursery.start_soon(admission.run, self.admission, self._scorer, self._shares)
 
     def statistics(self) -> dict[str, MailboxStatistics]:
         """Per mailbox, in the order in which a request passes them."""

@@ -1,4 +1,4 @@
-"""Retention: deletes what is over, and ends the erasures that were interrupted.
+"""Retention: deletes what is over, and ends the erasures and removals that were interrupted.
 
 Owns when it made its last pass, and the count of what it did. Hears nothing; each minute it looks whether anything is
 over. Writes in small transactions and rests after each for nine times as long as it took: so it has a tenth of the
@@ -21,6 +21,7 @@ from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFull
 from svc.store.tables import ORGANIZATIONS
 from svc.store.transactions.erasure import go_on_erasing, unfinished
+from svc.store.transactions.removal import go_on_removing, unfinished_removals
 from svc.store.transactions.retention import Duty, leaving, over, passes
 from svc.world import World
 
@@ -81,9 +82,12 @@ async def sweep(
     progress = progress or Progress()
     with store.read() as snapshot:
         erasures = unfinished(snapshot)
+        removals = unfinished_removals(snapshot)
         numbers = [number for (number,), _ in snapshot.scan(ORGANIZATIONS)]
     for number, raw_id in erasures:
         await _erase(store, progress, number, raw_id)
+    for number in removals:
+        await _remove(store, progress, number)
     for number in numbers:
         if with_passes:
             for duty in passes(number, now_ms, visitor_days):
@@ -104,6 +108,13 @@ async def _erase(store: Store, progress: Progress, number: int, raw_id: bytes) -
         pass
     if ended:
         log.info("ended an erasure that was interrupted", organization=number)
+
+
+async def _remove(store: Store, progress: Progress, number: int) -> None:
+    """To its end, or until a step fails."""
+    step = partial(go_on_removing, number=number)
+    while await _write(store, progress, number, "removal", step):
+        pass
 
 
 async def _do(store: Store, progress: Progress, number: int, duty: Duty) -> None:

@@ -27,12 +27,11 @@ async def run(
     visitor_index: Mailbox[Assessed],
     ranges: Callable[[], Ranges | None],
     trust: Trust | None,
-    batch_limit: int,
 ) -> None:
     """Until the inbox is closed and empty; then closes the visitor index's. `ranges()` are those in force now."""
     try:
         while True:
-            for admitted in await inbox.batch(batch_limit):
+            for admitted in await inbox.batch(1):  # one at a time, so that others have a turn of the loop in between
                 try:
                     assessment = assess(admitted.submission, ranges(), trust)
                 except Exception:  # a report that breaks an adapter must not be an off-switch

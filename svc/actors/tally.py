@@ -7,11 +7,14 @@ from collections import Counter
 import msgspec
 
 from svc.domain.identification import Duplicate, Identified
+from svc.domain.quotas import QUOTAS, Quota
 from svc.store.transactions.identification import Recorded
 
 BANDS = ((100, "100"), (95, "95-99"), (90, "90-94"), (85, "85-89"), (0, "0"))
 """Where confidences begin, and what they are counted as."""
 NOT_SCORED = "none"
+NEWS_S = 60.0
+"""How long nothing is logged again of an organization that goes on being refused."""
 
 
 class IdentificationStatistics(msgspec.Struct, frozen=True):
@@ -27,6 +30,8 @@ class IdentificationStatistics(msgspec.Struct, frozen=True):
     """By state of the network facts, and the reason where there are none."""
     duplicates: int
     """Answered from an earlier one with the same `Idempotency-Key`."""
+    quotas: dict[Quota, int]
+    """Identifications that met a quota of their organization, by quota."""
 
 
 class Tally:
@@ -36,9 +41,13 @@ class Tally:
         self._signals: Counter[str] = Counter()
         self._networks: Counter[tuple[str, str]] = Counter()
         self._duplicates = 0
+        self._quotas: Counter[Quota] = Counter(dict.fromkeys(QUOTAS, 0))
+        self._told_at: dict[int, float] = {}
 
     def note(self, recorded: Recorded) -> None:
         outcome = recorded.outcome
+        if recorded.quota is not None:
+            self._quotas[recorded.quota] += 1
         if isinstance(outcome, Duplicate):
             self._duplicates += 1
         if not isinstance(outcome, Identified):
@@ -50,6 +59,14 @@ class Tally:
         for fired in event.signals or ():
             self._signals[fired.signal] += 1
 
+    def is_news(self, organization: int, now_s: float) -> bool:
+        """Whether nothing was said of this organization in the last minute; then it counts as said."""
+        told_at = self._told_at.get(organization)
+        if told_at is not None and now_s - told_at < NEWS_S:
+            return False
+        self._told_at[organization] = now_s
+        return True
+
     def statistics(self) -> IdentificationStatistics:
         return IdentificationStatistics(
             matched=dict(self._matched),
@@ -57,6 +74,7 @@ class Tally:
             signals=dict(self._signals),
             networks=dict(self._networks),
             duplicates=self._duplicates,
+            quotas=dict(self._quotas),
         )
 
 

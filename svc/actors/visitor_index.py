@@ -23,11 +23,14 @@ from svc.actors.mailbox import Mailbox
 from svc.actors.messages import Assessed, Failed
 from svc.actors.tally import Tally
 from svc.domain.matching import Statistics
+from svc.domain.quotas import Quotas
 from svc.domain.webhooks.records import LaneKey
 from svc.store.learned import load_class, load_statistics, scope_of, store_statistics
 from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFull
 from svc.store.transactions.identification import Recorded, identify
+from svc.store.views import is_removed
+from svc.store.views import organization as find_organization
 
 log = structlog.get_logger()
 
@@ -43,12 +46,19 @@ Nudge = Callable[[Iterable[LaneKey]], None]
 """Tells the outbox in which lanes a commit has made something due."""
 
 
-async def run(inbox: Mailbox[Assessed], store: Store, batch_limit: int, nudge: Nudge, tally: Tally) -> None:
+async def run(
+    inbox: Mailbox[Assessed],
+    store: Store,
+    batch_limit: int,
+    nudge: Nudge,
+    tally: Tally,
+    quotas: Quotas = Quotas(),  # noqa: B008  immutable
+) -> None:
     """Until the inbox is closed and empty; then writes what the statistics have learned."""
     frequencies = Frequencies(store)
     try:
         while True:
-            await _record(await inbox.batch(batch_limit), store, frequencies, nudge, tally)
+            await _record(await inbox.batch(batch_limit), store, frequencies, nudge, tally, quotas)
             await frequencies.write_behind(LESSONS_BETWEEN_WRITES)
     except trio.EndOfChannel:
         await frequencies.write_behind(1)
@@ -123,6 +133,8 @@ class Frequencies:
 
     def _put(self, due: set[ClassKey], transaction: Transaction) -> None:
         for organization, scope in sorted({key[:2] for key in due}):
+            if is_removed(transaction, organization):
+                continue
             changed, given_up = (
                 sorted(key.family for key in keys if key[:2] == (organization, scope)) for keys in (due, self._given_up)
             )
@@ -136,9 +148,18 @@ class Frequencies:
             del self._scopes[key[:2]]
 
 
-async def _record(batch: list[Assessed], store: Store, frequencies: Frequencies, nudge: Nudge, tally: Tally) -> None:
+async def _record(
+    batch: list[Assessed], store: Store, frequencies: Frequencies, nudge: Nudge, tally: Tally, quotas: Quotas
+) -> None:
+    capacity_bytes = store.capacity_bytes()
     jobs = [
-        partial(identify, assessment=message.assessment, statistics=frequencies.of(_class_of(message)))
+        partial(
+            identify,
+            assessment=message.assessment,
+            statistics=frequencies.of(_class_of(message)),
+            quotas=quotas,
+            capacity_bytes=capacity_bytes,
+        )
         for message in batch
     ]
     try:
@@ -152,6 +173,8 @@ async def _record(batch: list[Assessed], store: Store, frequencies: Frequencies,
         if isinstance(outcome, Recorded):
             frequencies.learn(_class_of(message), outcome)
             tally.note(outcome)
+            if outcome.quota == "store_share" and tally.is_news(_organization(message), trio.current_time()):
+                _say_who_is_full(store, _organization(message))
             message.admitted.answer(outcome.outcome)
             nudge(outcome.lanes)
         else:
@@ -163,3 +186,17 @@ async def _record(batch: list[Assessed], store: Store, frequencies: Frequencies,
 def _class_of(message: Assessed) -> ClassKey:
     submission = message.assessment.submission
     return ClassKey(submission.organization, scope_of(submission.environment), message.assessment.features.family)
+
+
+def _say_who_is_full(store: Store, number: int) -> None:
+    with store.read() as snapshot:
+        name = find_organization(snapshot, number).id
+    log.warning(
+        "an organization holds its share of the store: its identifications are refused",
+        organization=name,
+        next_step="svc org show; then svc org drop-documents, or a larger store_share or map_gib",
+    )
+
+
+def _organization(message: Assessed) -> int:
+    return message.assessment.submission.organization

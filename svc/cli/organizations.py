@@ -1,4 +1,7 @@
-"""`svc org`: organizations, their limits and their money. Amounts are shown in dollars, exact to a millionth."""
+"""`svc org`: organizations, their limits and their money. Amounts are shown in dollars, exact to a millionth.
+
+`removal.py` has what takes from them.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,21 @@ from typing import Any, cast
 import click
 
 from svc.cli.changes import Change, commit, operator
-from svc.cli.output import Refused, account, data_option, json_option, opened, show, show_table
+from svc.cli.output import (
+    Refused,
+    account,
+    confirmed,
+    data_option,
+    json_option,
+    opened,
+    optional_timestamp,
+    settings,
+    show,
+    show_table,
+    yes_option,
+)
+from svc.cli.removal import drop_documents, remove
+from svc.config import GIB
 from svc.domain.billing import (
     BILLING_STATUSES,
     MICROS_PER_USD,
@@ -29,9 +46,12 @@ from svc.store import views
 from svc.store.directory import Opened
 from svc.store.snapshot import Transaction
 from svc.store.transactions import accounts, settlement
+from svc.store.transactions.holdings import holding
 from svc.world import World, twenty_characters
 
 _RATE_LIMIT = click.IntRange(0, 1_000_000)
+LARGE_CREDIT_MICROS = 1_000_000 * MICROS_PER_USD
+"""From here on an amount may well be a slip of the keyboard."""
 
 
 class Dollars(click.ParamType[int]):
@@ -56,6 +76,10 @@ def org() -> None:
     """Organizations: create, list, limits, credit, billing status."""
 
 
+org.add_command(drop_documents)
+org.add_command(remove)
+
+
 @org.command()
 @click.argument("name")
 @click.option("--credit-usd", "credit", type=Dollars(), default=0, help="Credit to start with, in dollars.")
@@ -66,11 +90,15 @@ def org() -> None:
     show_default=True,
     help="Identifications per second; 0 = no limit.",
 )
+@yes_option
 @data_option
 @json_option
-def create(name: str, credit: int, rate_limit: int, directory: Path, as_json: bool) -> None:
+def create(name: str, credit: int, rate_limit: int, sure: bool, directory: Path, as_json: bool) -> None:
     """Create an organization; makes the data directory when it is not there yet."""
     name = check_name(name)
+    if credit < 0:
+        raise Refused("an organization begins with credit of 0 or more; `svc org credit` takes credit back later")
+    _confirm_credit(credit, sure=sure)
     with opened(directory, create=True) as found:
         created = create_organization(found, World.real(), name, credit=credit, rate_limit=rate_limit)
         show(_shown(created, credit), as_json=as_json)
@@ -132,20 +160,36 @@ def list_(directory: Path, as_json: bool) -> None:
 @data_option
 @json_option
 def show_(organization_id: str, directory: Path, as_json: bool) -> None:
-    """One organization with its balance."""
+    """One organization with its balance and what it holds of the store."""
     with opened(directory) as found:
-        known = account(found, organization_id)
-    show(_shown(known.organization, known.balance_micros), as_json=as_json)
+        known = account(found, organization_id, removed_too=True)
+        with found.store.read() as snapshot:
+            held = holding(snapshot, known.organization.number)
+        most = settings().store_share * found.store.capacity_bytes()
+    storage: dict[str, Any] = {
+        "events": held.events,
+        "visitors": held.visitors,
+        "report_bytes": held.report_bytes,
+        "held_bytes": held.held_bytes,
+        "held_share": f"{held.held_bytes / most:.1%} of the {most / GIB:.1f} GiB that one organization may hold",
+    }
+    if as_json:
+        storage["held_share"] = held.held_bytes / most
+    show({**_shown(known.organization, known.balance_micros), **storage}, as_json=as_json)
 
 
 @org.command()
 @click.argument("organization_id", metavar="ORG")
 @click.option("--usd", "micros", type=Dollars(), required=True, help="Dollars; a negative amount takes credit back.")
 @click.option("--note", default="", help="Why, kept on the ledger.")
+@yes_option
 @data_option
 @json_option
-def credit(organization_id: str, micros: int, note: str, directory: Path, as_json: bool) -> None:
-    """Put credit on an organization's ledger."""
+def credit(organization_id: str, micros: int, note: str, sure: bool, directory: Path, as_json: bool) -> None:
+    """Put credit on an organization's ledger. A negative amount corrects an earlier one: it lowers the balance, below
+    zero if need be, which ends production traffic (402) until there is credit again.
+    """
+    _confirm_credit(micros, sure=sure)
     world = World.real()
     now_ms = world.now_ms()
     who = operator().id
@@ -157,6 +201,9 @@ def credit(organization_id: str, micros: int, note: str, directory: Path, as_jso
         asked = {"credit_usd": _usd(micros), "note": note or None}
         commit(found, world, job, lambda _: Change(number, organization_id, asked))
         known = account(found, organization_id)
+    if micros < 0:
+        consequence = "" if known.balance_micros > 0 else ": production traffic is refused (402) until there is credit"
+        click.echo(f"took {_usd(-micros)} USD back; the balance is {_usd(known.balance_micros)}{consequence}", err=True)
     show(_shown(known.organization, known.balance_micros), as_json=as_json)
 
 
@@ -233,7 +280,7 @@ def statement(organization_id: str, month: datetime, directory: Path, as_json: b
     first = month.date()
     beyond = date(first.year + first.month // 12, first.month % 12 + 1, 1)
     with opened(directory) as found:
-        known = account(found, organization_id)
+        known = account(found, organization_id, removed_too=True)
         with found.store.read() as snapshot:
             told = settlement.statement(snapshot, known.organization.number, _day(first), _day(beyond))
     total = sum((row.usage for row in told.days), Usage())
@@ -265,6 +312,11 @@ _EPOCH = date(1970, 1, 1)
 
 def _day(of: date) -> int:
     return (of - _EPOCH).days
+
+
+def _confirm_credit(micros: int, *, sure: bool) -> None:
+    if micros >= LARGE_CREDIT_MICROS:
+        confirmed(f"This gives {_usd(micros)} USD of credit.", sure=sure)
 
 
 def _usd(micros: int) -> str:
@@ -312,4 +364,5 @@ def _shown(organization: Organization, balance_micros: int) -> dict[str, Any]:
         "balance_micros": balance_micros,
         "credit_limit_usd": _usd(organization.credit_limit_micros),
         "rate_limit_per_s": organization.rate_limit_per_s,
+        "removed_at": optional_timestamp(organization.removed_at_ms),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -73,11 +74,30 @@ def opened(directory: Path, *, create: bool = False) -> Generator[Opened]:
         yield found
 
 
-def account(found: Opened, organization_id: str) -> Account:
+def yes_option(command: F) -> F:
+    """`--yes`, for scripts: what is asked otherwise."""
+    return click.option("--yes", "sure", is_flag=True, help="Do not ask.")(command)
+
+
+def confirmed(consequence: str, *, sure: bool) -> None:
+    """Go on if the operator is sure. Raises `Refused` where not, and where there is nobody to ask."""
+    if sure:
+        return
+    if not sys.stdin.isatty():
+        raise Refused(f"{consequence} Nothing was changed; add --yes to do it")
+    if not click.confirm(f"{consequence} Go on?", err=True):
+        raise Refused("nothing was changed")
+
+
+def account(found: Opened, organization_id: str, *, removed_too: bool = False) -> Account:
+    """An organization by its id. Raises `Refused` where there is none, or where it was removed."""
     with found.store.read() as snapshot:
         known = views.find_account(snapshot, organization_id)
     if known is None:
         raise Refused(f"there is no organization {organization_id!r}; `svc org list` shows them")
+    removed_at_ms = known.organization.removed_at_ms
+    if removed_at_ms is not None and not removed_too:
+        raise Refused(f"{organization_id} was removed at {timestamp(removed_at_ms)}; `svc org show` has what is left")
     return known
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -133,7 +134,7 @@ def replay(
     """
     if organization_id is not None and directory is None:
         raise click.UsageError("--organization goes with --data")
-    config = settings()
+    config = _without_quotas(settings(), own_store=directory is None)
     if network is not None:
         config = msgspec.structs.replace(config, network_directory=str(network))
     with _opened(directory, config) as (found, world, clock), _writer(output) as write, _lines(file) as lines:
@@ -153,6 +154,17 @@ def _refusal(numbers: list[int]) -> str:
     shown = ", ".join(map(str, numbers[:NUMBERS_SHOWN])) + (", ..." if len(numbers) > NUMBERS_SHOWN else "")
     lines = "1 line was" if len(numbers) == 1 else f"{len(numbers)} lines were"
     return f"{lines} refused, and the output says why: line {shown}"
+
+
+def _without_quotas(config: Config, *, own_store: bool) -> Config:
+    """A replay may hold more than a day's traffic, and its own store is nobody else's."""
+    return msgspec.structs.replace(
+        config,
+        nonproduction_per_day=sys.maxsize,
+        archive_gib_per_day=inf,
+        nonproduction_archive_gib_per_day=inf,
+        store_share=1.0 if own_store else config.store_share,
+    )
 
 
 class VirtualClock:

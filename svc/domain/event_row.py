@@ -114,7 +114,7 @@ def event_row(event: Event, request_id: UUID) -> EventBody:
         suspect_score=event.suspect_score,
         triggers=tuple(EventTriggerBody(group.signal, group.weight, group.confidence) for group in event.triggers),
         signals=UNSET if event.signals is None else signal_rows(event),
-        has_document=True,
+        has_document=event.has_document,
     )
 
 

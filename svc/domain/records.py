@@ -26,6 +26,8 @@ class Organization(msgspec.Struct, frozen=True, array_like=True):
     blocked_reason: BlockedReason | None = None
     credit_limit_micros: int = 0
     """How far the balance may go below zero."""
+    removed_at_ms: int | None = None
+    """When the operator removed it: its keys are refused from then on, and what it held is erased."""
 
 
 class EventTrigger(msgspec.Struct, frozen=True, array_like=True):
@@ -86,6 +88,10 @@ class Event(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """How the visitor was recognised: `token`, `exact`, `match`, ..., for operators."""
     signals: tuple[EventSignal, ...] | None = None
     """Heaviest first, ties by name; `None` in events stored by 0.1.0, which kept only their groups."""
+    has_document: bool = True
+    """`False` where the report was not archived, or is no longer (decisions 4)."""
+    mark: bytes | None = None
+    """Without a document: by what the report is known again, which else follows from the archive."""
 
 
 class Document(msgspec.Struct, frozen=True, array_like=True, kw_only=True):

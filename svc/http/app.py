@@ -18,6 +18,7 @@ from svc.http.edge import TrioConnection
 from svc.http.endpoint import Services
 from svc.http.exchange import Exchange
 from svc.http.traffic import Traffic
+from svc.http.turnstile import KnownKeys
 
 
 class AppConnection(TrioConnection):
@@ -40,11 +41,11 @@ class App(QuartTrio):
 
     asgi_http_class = AppConnection
 
-    def __init__(self, services: Services, traffic: Traffic) -> None:
+    def __init__(self, services: Services, traffic: Traffic, keys: KnownKeys | None = None) -> None:
         super().__init__("svc", static_folder=None)
         self.config["BODY_TIMEOUT"] = None  # the edge bounds the request
         self.config["RESPONSE_TIMEOUT"] = None  # and each write
-        self.exchange = Exchange(services, traffic)
+        self.exchange = Exchange(services, traffic, keys or KnownKeys())
         self.register_error_handler(HTTPException, self._refused)
 
     async def _refused(self, error: HTTPException) -> Response:

@@ -132,6 +132,8 @@ def _look_up(
         return _unauthorized("unknown key")
     if not key.usable(now_ms):
         return _unauthorized("the key is revoked or expired", key)
+    if views.is_removed(snapshot, key.organization):
+        return _unauthorized("the organization was removed", key)
     return key, key_digest
 
 

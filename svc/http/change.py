@@ -24,6 +24,7 @@ from svc.store.store import StoreFull
 from svc.store.transactions.audit import audited
 from svc.store.transactions.keys import note_use, use_is_due
 from svc.store.transactions.webhook_endpoints import Issued
+from svc.store.views import is_removed
 
 log = structlog.get_logger()
 
@@ -49,7 +50,9 @@ async def _commit(
     caller = caller_of(call)
     use = use_is_due(caller.key, call.at_ms)
 
-    def noted_job(transaction: Transaction) -> T:
+    def noted_job(transaction: Transaction) -> T | Refusal:
+        if is_removed(transaction, caller.organization.number):
+            return Refusal("unauthorized", reason="the organization was removed while the request was on its way")
         if use:
             note_use(transaction, caller.digest, call.at_ms)
         return job(transaction)

@@ -17,6 +17,7 @@ from svc.domain.refusals import Refusal, invalid
 from svc.http.authentication import Caller
 from svc.http.body import decode_object
 from svc.http.endpoint import Call, Outcome, Services
+from svc.http.limits import visitor_address
 from svc.http.schema import DuplicateAnswer, IdentifyAnswer, IdentifyBody, identify_answer
 from svc.store import views
 from svc.store.transactions.keys import use_is_due
@@ -38,7 +39,8 @@ async def submit(services: Services, call: Call, caller: Caller, submission: Sub
     """The answer to a submission of this caller, once everything it changes is on disk."""
     reply: Reply[Answer] = Reply()
     try:
-        services.admission.offer(Identify(submission, caller.organization.rate_limit_per_s, reply))
+        limit = caller.organization.rate_limit_per_s
+        services.admission.offer(Identify(submission, limit, visitor_address(caller), reply))
     except Overloaded:
         return Outcome(Refusal("service_unavailable"))
     return _render(services, call, caller, await reply.wait())
@@ -112,12 +114,12 @@ def _identified(services: Services, call: Call, caller: Caller, outcome: Identif
 
 
 def _headers(admission: Admission, balance_micros: int) -> dict[str, str]:
-    """Interface 2.2, on every answer that reached admission (decisions 3.10)."""
-    return {
-        "RateLimit-Limit": str(admission.limit_per_s),
-        "RateLimit-Remaining": str(admission.remaining),
-        "Svc-Balance-Micros": str(balance_micros),
-    }
+    """Interface 2.2, on every answer that reached admission (decisions 3.10); without a limit nothing is said of it."""
+    balance = {"Svc-Balance-Micros": str(balance_micros)}
+    if not admission.limit_per_s:
+        return balance
+    limit, remaining = str(admission.limit_per_s), str(admission.remaining)
+    return {"RateLimit-Limit": limit, "RateLimit-Remaining": remaining, **balance}
 
 
 def _balance(services: Services, caller: Caller) -> int:

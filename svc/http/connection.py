@@ -15,12 +15,11 @@ import logging
 import os
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
 
-import msgspec
 import trio
 from hypercorn.config import Config
 from hypercorn.events import Closed, Event, RawData, Updated
@@ -29,7 +28,9 @@ from hypercorn.typing import AppWrapper
 from hypercorn.utils import parse_socket_addr  # pyright: ignore[reportUnknownVariableType]  its argument is a bare tuple
 
 from svc.domain.eviction import Waiting, crowd_of, who_gives_way
+from svc.http.edge_limits import EdgeLimits
 from svc.http.protocol import Address, GuardedProtocol, GuardedStream, Headers, Phase
+from svc.http.turnstile import KnownKeys, Turnstile
 
 LOGGER = logging.getLogger(__name__)
 
@@ -51,35 +52,6 @@ FULL_FOR_S = 0.05
 """How long nobody is looked for again after nobody could go."""
 
 
-class EdgeLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What one client, and all of them together, may take."""
-
-    max_connections: int = 1_000
-    backlog: int = 1_024
-    """Connections that the kernel holds ready until they are accepted."""
-    max_header_bytes: int = 16_384
-    """Request line and header fields together; also the trailer fields of a chunked body."""
-    request_timeout_s: float = 10.0
-    """From the first byte of a request until its head and body have been read; also a new connection's first byte."""
-    body_grace_s: float = 1.0
-    """How much later the edge itself answers 408 for a missing body: the handler that waits for it goes first."""
-    write_timeout_s: float = 5.0
-    """For each 64 KiB of an answer. A client that does not take them in that time is cut off."""
-    keep_alive_timeout_s: float = 60.0
-    """Between two requests on one connection."""
-    drain_timeout_s: float = 10.0
-    """How long running requests may go on once the shutdown has begun."""
-    drain_patience_s: float = 2.0
-    """How long a request that has begun may still take to arrive then."""
-    linger_timeout_s: float = 2.0
-    """How long unread input is thrown away behind an early answer. Closing at once would make the kernel send a reset,
-    which can destroy the answer before the client has read it (RFC 9112, 9.6)."""
-    linger_bytes: int = 2_097_152
-    """How much of it at most: twice the largest body, so that a somewhat too large one still gets its 413."""
-    read_ahead_bytes: int = 65_536
-    """What is read from a client before anybody asked for it."""
-
-
 @dataclass
 class Shared:
     """What all connections of one edge have in common, and what they count."""
@@ -89,6 +61,8 @@ class Shared:
     context: WorkerContext
     limits: EdgeLimits
     refuse: Refuse
+    keys: KnownKeys = field(default_factory=KnownKeys)
+    turnstile: Turnstile = field(default_factory=Turnstile)
     connections: set[Connection] = field(default_factory=set["Connection"])
     accepted: int = 0
     over_cap: int = 0
@@ -166,6 +140,8 @@ class Connection:
         self._arrives_by = inf
         """When all of the present request has to be there."""
         self._crowd = ""
+        self._owner: Hashable = ""
+        """Whose turn its present request has taken."""
         self._waits_since: float | None = trio.current_time()
         """Since when the client has to act next; `None` while it waits for this service."""
         self._is_discarding = False
@@ -337,6 +313,9 @@ class Connection:
             if self.phase is Phase.IDLE:
                 self._waits_since = trio.current_time()
                 self._arrives_by = self._waits_since + limits.request_timeout_s
+                self._set_deadline()
+                self._owner = self.shared.keys.owner(data, self._crowd)
+                await self.shared.turnstile.enter(self._owner)
             await self._protocol.receive(data)
             self._set_deadline()
             while self._protocol.read_ahead_bytes >= limits.read_ahead_bytes:
@@ -375,6 +354,7 @@ class Connection:
         self.make_room()
         if self._protocol.read_ahead_bytes:
             self._arrives_by = now + self.shared.limits.request_timeout_s
+            await self.shared.turnstile.enter(self._owner)
             await self._protocol.resume()
             self._set_deadline()
         else:

@@ -43,6 +43,7 @@ from werkzeug.exceptions import ClientDisconnected
 from svc.http.connection import AnyStream, Connection, EdgeLimits, Refuse, Shared
 from svc.http.protocol import Headers
 from svc.http.tls import TlsListener
+from svc.http.turnstile import KnownKeys
 
 __all__ = ["Edge", "EdgeLimits", "EdgeStatistics", "Refuse", "TrioConnection", "addresses", "open_listeners", "serve"]
 
@@ -102,6 +103,7 @@ async def serve(
     *,
     refuse: Refuse,
     shutdown: trio.Event,
+    keys: KnownKeys | None = None,
     task_status: trio.TaskStatus[Edge] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve `app` until `shutdown` is set, then drain and return, at the latest `drain_timeout_s` later.
@@ -110,25 +112,29 @@ async def serve(
     `drain_patience_s`, lets running ones finish, and closes by force what is left at its end, however little a client
     reads. Listeners are closed here in any case.
 
+    `keys` says whose requests are whose, so that organizations have turns; without it addresses have them.
     `refuse(status)` gives body and headers for the edge's own answers. With `nursery.start` the caller gets the `Edge`.
     A Quart application needs `asgi_http_class = TrioConnection`, or its handlers outlive clients that went away.
     """
     context = WorkerContext(None)
-    shared = Shared(ASGIWrapper(app), _EdgeConfig(limits), context, limits, refuse)
-    async with trio.open_nursery() as connections:
-        async with trio.open_nursery() as accepting:
-            accepting.start_soon(
-                partial(trio.serve_listeners, handler_nursery=connections),
-                partial(_accept, shared),
-                list(listeners),
-            )
-            task_status.started(Edge(shared, listeners))
-            await shutdown.wait()
-            await context.terminated.set()  # first, so that no answer promises a connection that will not be there
-            accepting.cancel_scope.cancel()
-        for connection in list(shared.connections):
-            connection.drain()
-        connections.cancel_scope.deadline = trio.current_time() + limits.drain_timeout_s
+    shared = Shared(ASGIWrapper(app), _EdgeConfig(limits), context, limits, refuse, keys or KnownKeys())
+    async with trio.open_nursery() as regulating:
+        regulating.start_soon(shared.turnstile.run)
+        async with trio.open_nursery() as connections:
+            async with trio.open_nursery() as accepting:
+                accepting.start_soon(
+                    partial(trio.serve_listeners, handler_nursery=connections),
+                    partial(_accept, shared),
+                    list(listeners),
+                )
+                task_status.started(Edge(shared, listeners))
+                await shutdown.wait()
+                await context.terminated.set()  # first, so that no answer promises a connection that will not be there
+                accepting.cancel_scope.cancel()
+            for connection in list(shared.connections):
+                connection.drain()
+            connections.cancel_scope.deadline = trio.current_time() + limits.drain_timeout_s
+        regulating.cancel_scope.cancel()
 
 
 async def open_listeners(

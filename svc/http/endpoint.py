@@ -12,9 +12,11 @@ import msgspec
 from svc.actors.mailbox import Mailbox
 from svc.actors.messages import Identify
 from svc.actors.outbox import Outbox
+from svc.domain.quotas import Quotas
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.refused import RefusedRequest
 from svc.http.authentication import Caller, Gate
+from svc.http.limits import RequestLimits
 from svc.store.store import Store
 from svc.world import World
 
@@ -47,6 +49,9 @@ class Services(NamedTuple):
     """Has subscribers told of it; never waits."""
     webhooks: Webhooks
     request_timeout_s: float
+    limits: RequestLimits
+    """On everything that takes a key beside identify."""
+    quotas: Quotas
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):

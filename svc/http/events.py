@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -15,7 +16,7 @@ import structlog
 from msgspec import UNSET, UnsetType
 
 from svc.domain import deferred
-from svc.domain.event_row import event_row
+from svc.domain.event_row import EventBody, event_row
 from svc.domain.identification import deflate, inflate
 from svc.domain.listing import Asked, read_listing
 from svc.domain.model import Environment
@@ -25,6 +26,7 @@ from svc.http.authentication import Caller
 from svc.http.body import decode_object
 from svc.http.change import caller_of, change, noted
 from svc.http.endpoint import Call, Outcome, Services
+from svc.http.rows import encoded
 from svc.http.schema import (
     DocumentBody,
     EventsAnswer,
@@ -55,9 +57,13 @@ async def list_events(services: Services, call: Call) -> Outcome:
         return Outcome(listing)
     caller = await noted(services, call)
     with services.store.read() as snapshot:
-        found = events.page(snapshot, caller.organization.number, _environment(caller), listing)
-    rows = tuple(event_row(event, request_id) for request_id, event in found)
-    return Outcome(EventsAnswer(rows, query.page, query.limit))
+        places = events.places(snapshot, caller.organization.number, _environment(caller), listing)
+    return Outcome(EventsAnswer(await encoded(places, partial(_rows, services)), query.page, query.limit))
+
+
+def _rows(services: Services, places: Sequence[events.Place]) -> list[EventBody]:
+    with services.store.read() as snapshot:
+        return [event_row(event, request_id) for request_id, event in events.read(snapshot, places)]
 
 
 async def get_event(services: Services, call: Call) -> Outcome:
@@ -99,7 +105,14 @@ async def supplement_event(services: Services, call: Call) -> Outcome:
         digest=deferred.report_digest(platform, version, signals_json),
         received_at_ms=call.at_ms,
     )
-    job = partial(supplement, number=caller.organization.number, request_id=request_id, report=report)
+    job = partial(
+        supplement,
+        number=caller.organization.number,
+        request_id=request_id,
+        report=report,
+        quotas=services.quotas,
+        capacity_bytes=services.store.capacity_bytes(),
+    )
     received = await change(services, call, job)
     if isinstance(received, Refusal):
         return Outcome(received)
@@ -129,6 +142,8 @@ def _not_acceptable(
 
 def _document(snapshot: Snapshot, number: int, request_id: UUID, event: Event) -> DocumentBody | None:
     """The archive; a damaged one is told to the operator, and hides no event from the customer."""
+    if not event.has_document:
+        return None
     try:
         document = views.document(snapshot, number, request_id)
         assert document is not None, f"request {request_id} has no document"

@@ -28,6 +28,7 @@ from svc.http.query import read_query
 from svc.http.route import Route
 from svc.http.schema import error_body
 from svc.http.traffic import PREFLIGHT, Passing, Traffic
+from svc.http.turnstile import KnownKeys
 from svc.world import World
 
 log = structlog.get_logger()
@@ -58,10 +59,12 @@ class Answer(NamedTuple):
 class Exchange:
     """Answers requests from the table of routes."""
 
-    def __init__(self, services: Services, traffic: Traffic) -> None:
+    def __init__(self, services: Services, traffic: Traffic, keys: KnownKeys) -> None:
+        """`keys` is told of every key that is found valid."""
         self._services = services
         self._traffic = traffic
         self._paths = Paths()
+        self._keys = keys
 
     def find(self, raw_path: bytes) -> Found | None:
         """Where the path of a request line leads; `None` where the table has nothing."""
@@ -124,7 +127,15 @@ class Exchange:
             origin, ip = caller.origin, sender(self._services.gate, headers, _peer(scope))
         else:
             passing.caller = caller
-            outcome = await self._judge(route, place, scope, receive, request_id, at_ms, headers, caller)
+            over = None
+            if caller is not None:
+                self._keys.note(headers.get("x-api-key", ""), caller.organization.number)
+                over = None if route.use is None else self._services.limits.refusal(route.use, caller, at_ms)
+            outcome = (
+                Outcome(over)
+                if over is not None
+                else await self._judge(route, place, scope, receive, request_id, at_ms, headers, caller)
+            )
             key = None if caller is None else caller.applied
             origin, ip = (None, None) if caller is None else (caller.origin, caller.facts.ip)
         if route.operation_id == "identify" and key is not None and isinstance(outcome.body, Refusal):

@@ -304,7 +304,11 @@ ANSWER_HEADERS: dict[str, Term] = {
     "Svc-Balance-Micros": Term(
         "Remaining balance in millionths of a US dollar; it reflects production traffic.", 24997000, {"type": "integer"}
     ),
-    "RateLimit-Limit": Term("The organization's rate limit, per second; 0 = none.", 100, {"type": "integer"}),
-    "RateLimit-Remaining": Term("What remained of it when the request was admitted.", 99, {"type": "integer"}),
+    "RateLimit-Limit": Term(
+        "The organization's rate limit, per second; left out where it has none.", 100, {"type": "integer"}
+    ),
+    "RateLimit-Remaining": Term(
+        "What remained of it when the request was admitted; left out where there is none.", 99, {"type": "integer"}
+    ),
     "Retry-After": Term("Seconds to wait.", 1, {"type": "integer", "minimum": 1}),
 }

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from svc.domain.credentials import KeyKind
+from svc.domain.ratelimit import Use
 from svc.http.endpoint import Endpoint
 
 BASE = "/api/v1"
@@ -39,6 +40,17 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """CORS is answered (decisions 3.11)."""
     errors: tuple[str, ...] = ()
     """Codes it may answer beyond those every route has."""
+
+    @property
+    def use(self) -> Use | None:
+        """Against which of an organization's limits its requests count (decisions 4); identify has its own way, and
+        routes without a key have none.
+        """
+        if not self.kinds or self.operation_id == "identify":
+            return None
+        if self.kinds == ("management",):
+            return "management"
+        return "client" if "public" in self.kinds else "read"
 
     @property
     def empty_body(self) -> bytes:

@@ -49,7 +49,7 @@ from svc.http.schema import (
 
 _ORGANIZATION = "/management/organizations/{organization_id}"
 _WEBHOOK = _ORGANIZATION + "/webhooks/{webhook_id}"
-_KEYED = ("unauthorized", "validation_error")
+_KEYED = ("unauthorized", "validation_error", "rate_limited")
 _OWN = (*_KEYED, "not_found")
 _ADMIN = (*_OWN, "insufficient_role")
 _BODY = ("unsupported_media_type",)
@@ -84,7 +84,7 @@ API: tuple[Route, ...] = (
         kinds=("public",),
         answer=ChallengeAnswer,
         from_browsers=True,
-        errors=("unauthorized", "validation_error"),
+        errors=_KEYED,
     ),
     Route(
         operation_id="supplementEvent",

@@ -6,6 +6,7 @@ reads the keys before it and the events on it, whatever the filter and however m
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
@@ -47,11 +48,23 @@ def index_keys(number: int, request_id: bytes, event: Event) -> tuple[tuple[Tabl
     )
 
 
+class Place(NamedTuple):
+    """An index row."""
+
+    table: Table[bytes]
+    key: tuple[Any, ...]
+
+
 def page(snapshot: Snapshot, number: int, environment: Environment, listing: Listing) -> list[Found]:
     """The events that the listing asks for, newest first; of one millisecond, the larger request id first.
 
     Reads `offset + limit` keys, at most one more of each level, and no event that it does not return.
     """
+    return read(snapshot, places(snapshot, number, environment, listing))
+
+
+def places(snapshot: Snapshot, number: int, environment: Environment, listing: Listing) -> list[Place]:
+    """Where the events of a page are, in its order: for `read`, which may take them some at a time."""
     place = ENVIRONMENTS.index(environment)
     visitor = listing.visitor_id
     table, stem = (
@@ -65,7 +78,13 @@ def page(snapshot: Snapshot, number: int, environment: Environment, listing: Lis
     )
     newest_first = merge(*keys, key=_by_arrival, reverse=True)
     shown = islice(newest_first, listing.offset, listing.offset + listing.limit)
-    return [Found(UUID(bytes=key[-1]), _indexed(snapshot, table, key)) for key in shown]
+    return [Place(table, key) for key in shown]
+
+
+def read(snapshot: Snapshot, wanted: Sequence[Place]) -> list[Found]:
+    """The events at these places; those that were deleted since are left out, with their index rows."""
+    found = [(UUID(bytes=key[-1]), _indexed(snapshot, table, key)) for table, key in wanted]
+    return [Found(request_id, event) for request_id, event in found if event is not None]
 
 
 def find(snapshot: Snapshot, number: int, environment: Environment, request_id: UUID, now_ms: int) -> Event | None:
@@ -76,10 +95,14 @@ def find(snapshot: Snapshot, number: int, environment: Environment, request_id: 
     return event
 
 
-def _indexed(snapshot: Snapshot, table: Table[bytes], key: tuple[Any, ...]) -> Event:
-    """The event that an index row names. Raises `Corrupted` where it is none, or one that belongs elsewhere."""
+def _indexed(snapshot: Snapshot, table: Table[bytes], key: tuple[Any, ...]) -> Event | None:
+    """The event that an index row names, `None` where the row is gone too. Raises `Corrupted` where it is none, or one
+    that belongs elsewhere.
+    """
     number, raw_id = key[0], key[-1]
     event = snapshot.get(EVENTS, number, raw_id)
+    if event is None and not snapshot.has(table, *key):
+        return None
     if event is None or (table, key) not in index_keys(number, raw_id, event):
         raise Corrupted(f"{table.name} has request {UUID(bytes=raw_id)} where it does not belong")
     return event

@@ -55,6 +55,7 @@ from svc.store.tables import (
     WEIGHTS_SNAPSHOTS,
     Table,
 )
+from svc.store.transactions.holdings import counted, holding
 from svc.store.views import find_sdk_key
 from svc.store.views import organization as find_organization
 from svc.store.webhook_invariants import WEBHOOK_RULES
@@ -77,8 +78,10 @@ def violations(snapshot: Snapshot, steps: Steps = QUIET) -> Iterator[str]:
     for (number,), organization in watched.scan(ORGANIZATIONS):
         if snapshot.get(ORGANIZATION_IDS, organization.id) != number:
             yield f"organization {number} is not found by its id {organization.id}"
+        removed = organization.removed_at_ms is not None
         for rule, _ in RULES:
-            yield from rule(watched, number)
+            if not removed or rule in KEPT_RULES:  # what is being erased may have gone in any order
+                yield from rule(watched, number)
 
 
 def _rows_of_rules(snapshot: Snapshot) -> int:
@@ -175,9 +178,9 @@ def _events(snapshot: Snapshot, number: int) -> Iterator[str]:
 def _event(snapshot: Snapshot, number: int, raw_id: bytes, event: Event) -> Iterator[str]:
     request_id = UUID(bytes=raw_id)
     document = snapshot.get(DOCUMENTS, number, raw_id)
-    if document is None:
-        yield f"request {request_id} has no document"
-    elif not snapshot.has(WEIGHTS_SNAPSHOTS, document.weights_digest):
+    if (document is not None) != event.has_document:
+        yield f"request {request_id} has {'no' if document is None else 'a'} document, and says otherwise"
+    elif document is not None and not snapshot.has(WEIGHTS_SNAPSHOTS, document.weights_digest):
         yield f"request {request_id} was scored with weights that are not kept"
     line = snapshot.get(LEDGER, number, raw_id)
     if line is None:
@@ -242,6 +245,17 @@ def _history(snapshot: Snapshot, number: int) -> Iterator[str]:
             yield f"the history of day {day} names visitor {visitor_number}, who is not known"
 
 
+def _holding(snapshot: Snapshot, number: int) -> Iterator[str]:
+    kept, found = holding(snapshot, number), counted(snapshot, number)
+    told = (kept.events, kept.visitors, kept.report_bytes)
+    counts = (found.events, found.visitors, found.report_bytes)
+    if told != counts:
+        yield (
+            f"organization {number} has {counts[0]} events, {counts[1]} visitors and {counts[2]} bytes of reports, "
+            f"its count says {told[0]}, {told[1]} and {told[2]}"
+        )
+
+
 def _weights(snapshot: Snapshot, number: int) -> Iterator[str]:
     for (_, place, key_id), _ in snapshot.scan(WEIGHTS, number):
         if place >= len(PLATFORMS):
@@ -276,7 +290,10 @@ RULES: tuple[tuple[Rule, tuple[Table[Any], ...]], ...] = (
     (_visitors, (VISITORS, VISITOR_IDS)),
     (_blocks, (DEPARTED, BLOCKS)),
     (_history, (VISITOR_HISTORY,)),
+    (_holding, (DOCUMENTS, DEFERRED_REPORTS, EVENTS, VISITORS)),
     (_weights, (WEIGHTS,)),
     *WEBHOOK_RULES,
 )
 """The rules of one organization, each with the tables that it reads through."""
+KEPT_RULES = (_money, _billing)
+"""Those that hold for a removed organization, too."""

@@ -13,11 +13,13 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from svc.domain.matching.statistics import rows_of_format_2
+from svc.domain.quotas import Holding
 from svc.store.codec import Key, Opaque
 from svc.store.learned import PRODUCTION, SHARED
 from svc.store.region import derive_region
 from svc.store.snapshot import Transaction
-from svc.store.tables import META, STATISTICS, Table
+from svc.store.tables import META, ORGANIZATIONS, STATISTICS, Table
+from svc.store.transactions.holdings import counted, keep
 
 Migration = Callable[[Transaction], None]
 
@@ -27,7 +29,11 @@ def _first_version(_: Transaction) -> None:
 
 
 def _second_version(transaction: Transaction) -> None:
-    """Version 2: the tables of 0.2.0."""
+    """Version 2: the tables of 0.2.0. What organizations hold of the store is counted from now on."""
+    for (number,), _ in transaction.scan(ORGANIZATIONS):
+        found = counted(transaction, number)
+        if found != Holding():
+            keep(transaction, number, found)
     derive_region(transaction)
     _split_statistics(transaction)
 

@@ -35,6 +35,11 @@ class Snapshot:
     def has(self, table: Table[Any], *key: Any) -> bool:
         return self._find(table, table.key.pack(*key)) is not None
 
+    def length(self, table: Table[Any], *key: Any) -> int:
+        """Bytes of what is stored under a key, 0 where there is nothing. They are not looked into."""
+        raw = self._find(table, table.key.pack(*key))
+        return 0 if raw is None else len(raw)
+
     def scan(
         self, table: Table[V], *prefix: Any, start: tuple[Any, ...] | None = None
     ) -> Iterator[tuple[tuple[Any, ...], V]]:
@@ -154,9 +159,12 @@ class _Watched(Snapshot):
 class Transaction(Snapshot):
     """A snapshot that may be changed. Lives on the writer's thread only."""
 
-    def put(self, table: Table[V], key: tuple[Any, ...], value: V) -> None:
+    def put(self, table: Table[V], key: tuple[Any, ...], value: V) -> int:
+        """Bytes of what is stored, as of `length`."""
         packed = table.key.pack(*key)
-        self._handle.put(packed, table.encode(packed, value), db=self._tables[table.name])
+        encoded = table.encode(packed, value)
+        self._handle.put(packed, encoded, db=self._tables[table.name])
+        return len(encoded)
 
     def delete(self, table: Table[Any], *key: Any) -> bool:
         """Whether there was such a row."""
@@ -174,11 +182,12 @@ class RecordedTransaction(Transaction):
         super().__init__(handle, tables)
         self.changes: Changes = defaultdict(dict)
 
-    def put(self, table: Table[V], key: tuple[Any, ...], value: V) -> None:
+    def put(self, table: Table[V], key: tuple[Any, ...], value: V) -> int:
         packed = table.key.pack(*key)
         encoded = table.encode(packed, value)
         self._handle.put(packed, encoded, db=self._tables[table.name])
         self.changes[table.name][packed] = encoded
+        return len(encoded)
 
     def delete(self, table: Table[Any], *key: Any) -> bool:
         packed = table.key.pack(*key)

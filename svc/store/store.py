@@ -208,6 +208,11 @@ class Store:
         with self._environment.begin() as handle:
             return self._room.is_scarce(handle)
 
+    def capacity_bytes(self) -> int:
+        """How large the store can become: by its map, or by the whole disk where that is smaller."""
+        disk = os.statvfs(self._environment.path())
+        return min(self._environment.info()["map_size"], disk.f_blocks * disk.f_frsize)
+
     def try_again(self) -> None:
         """Forget that a write found no room: the next one finds out anew. What took it may not be seen from here, as a
         quota, and who is told that the store is full sends nothing that could find out.

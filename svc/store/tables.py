@@ -18,6 +18,7 @@ from svc.domain.credentials import Key as CredentialKey
 from svc.domain.history import AddressHistory, Sending, VisitorHistory
 from svc.domain.matching import Block, Visitor
 from svc.domain.operations import Following
+from svc.domain.quotas import Holding
 from svc.domain.records import DeferredReport, Document, Event, Idempotency, Organization, WeightsSnapshot
 from svc.domain.webhooks.records import Attempt, AttemptCount, Delivery, Endpoint, Health, WebhookEvent
 from svc.domain.webhooks.refused import Refusals
@@ -86,6 +87,9 @@ BILLING_CHANGES: Table[BillingChange] = Table("billing_changes", Key("I16s"), Re
 """organization, UUIDv7; append-only"""
 PAST_DUE: Table[int] = Table("past_due", Key("I"), Signed())
 """organization -> since when, in ms; those that are past due now and no others"""
+
+HOLDINGS: Table[Holding] = Table("holdings", Key("I"), Record(Holding))
+"""organization -> what it holds of the store and has taken today; no row = nothing"""
 
 AUDIT: Table[AuditRecord] = Table("audit", Key("I16s"), Record(AuditRecord))
 """organization, UUIDv7 (the request id for changes over HTTP); append-only, for 400 days"""
@@ -193,6 +197,7 @@ TABLES: tuple[Table[Any], ...] = (
     SETTLEMENTS,
     BILLING_CHANGES,
     PAST_DUE,
+    HOLDINGS,
     AUDIT,
     IDEMPOTENCY,
     EVENTS,

@@ -55,6 +55,12 @@ def organization(snapshot: Snapshot, number: int) -> Organization:
     return found
 
 
+def is_removed(snapshot: Snapshot, number: int) -> bool:
+    """Whether the operator has removed the organization: nothing is added to it any more."""
+    found = snapshot.get(ORGANIZATIONS, number)
+    return found is not None and found.removed_at_ms is not None
+
+
 def find_account(snapshot: Snapshot, organization_id: str) -> Account | None:
     """An organization by its public id, with its balance."""
     number = snapshot.get(ORGANIZATION_IDS, organization_id) if organization_id else None

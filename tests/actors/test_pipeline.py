@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import lmdb
+import msgspec
 import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from svc.actors.mailbox import Reply
+from svc.actors.mailbox import Overloaded, Reply
 from svc.actors.messages import Answer, Failed, Identify
 from svc.actors.pipeline import Pipeline
 from svc.domain.addresses import Address
@@ -41,7 +42,7 @@ def open_store(directory: Path, run_sync: Any) -> Opened:
 
 
 def pipeline_over(found: Opened, **capacities: int) -> Pipeline:
-    given = {"admission_capacity": 64, "stage_capacity": 8, "batch_limit": 8, **capacities}
+    given = {"admission_capacity": 256, "stage_capacity": 8, "batch_limit": 8, **capacities}
     return Pipeline(found.store, Fragile, **given)
 
 
@@ -68,7 +69,7 @@ def submission(device: int, ip: str = PUBLIC_ADDRESS) -> Submission:
 
 def offer(pipeline: Pipeline, sent: Submission) -> Reply[Answer]:
     reply: Reply[Answer] = Reply()
-    pipeline.admission.offer(Identify(sent, 0, reply))
+    pipeline.admission.offer(Identify(sent, 0, None, reply))
     return reply
 
 
@@ -193,4 +194,46 @@ async def test_the_statistics_say_how_full_each_mailbox_is(tmp_path: Path):
         assert waiting["admission"] > 0
         threads.release()
         pipeline.admission.close()
+    found.store.close()
+
+
+async def test_a_busy_organization_delays_another_by_no_more_than_a_batch(tmp_path: Path):
+    """Decisions 4: organizations are admitted in turn, at every stage."""
+    threads = HeldThreads()
+    found = open_store(tmp_path, threads)
+    pipeline = pipeline_over(found, admission_capacity=256, stage_capacity=4, batch_limit=2)
+    threads.hold()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(pipeline.run)
+        busy = [offer(pipeline, submission(n)) for n in range(64)]
+        await wait_all_tasks_blocked()
+        quiet = offer(pipeline, msgspec.structs.replace(submission(99), organization=2))
+        await wait_all_tasks_blocked()
+        answered_before: list[int] = []
+
+        async def count() -> None:
+            await quiet.wait()
+            answered_before.append(sum(reply.is_set for reply in busy))
+
+        nursery.start_soon(count)
+        pipeline.admission.close()
+        threads.release()
+    found.store.close()
+    # Two in the commit, four before it, one that waits for each of the two places between the stages, one at the door.
+    assert answered_before[0] <= 12
+
+
+async def test_a_full_queue_of_one_organization_is_its_own_alone(tmp_path: Path):
+    """Decisions 4."""
+    found = open_store(tmp_path, HeldThreads())
+    pipeline = pipeline_over(found, admission_capacity=8)
+    for number in range(2):
+        offer(pipeline, submission(number))
+    with pytest.raises(Overloaded):
+        offer(pipeline, submission(3))
+    for organization in (2, 3, 4):
+        for number in range(2):
+            offer(pipeline, msgspec.structs.replace(submission(number), organization=organization))
+    with pytest.raises(Overloaded):
+        offer(pipeline, msgspec.structs.replace(submission(9), organization=5))
     found.store.close()

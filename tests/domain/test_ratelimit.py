@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.ratelimit import Bucket, take
+from svc.domain.ratelimit import MOST_ADDRESSES, Bucket, Limiter, Shares, share_of, take
 
 
 def test_a_new_bucket_holds_as_much_as_the_limit():
@@ -43,3 +43,32 @@ def test_never_more_than_burst_plus_refill_whatever_the_clock_does(limit: int, s
         assert 0 <= taken.remaining < limit
         assert taken.admitted or taken.retry_after_s >= 1
     assert admitted <= limit + limit * forward / 1000 + 1
+
+
+def test_a_share_is_whole_and_within_the_limit():
+    assert [share_of(limit, 0.25) for limit in (1, 3, 4, 100)] == [1, 1, 1, 25]
+    assert [share_of(limit, 0.25, 10) for limit in (4, 20, 100)] == [4, 10, 25]
+
+
+@given(st.lists(st.tuples(st.booleans(), st.sampled_from(["a", "b", None]), st.integers(0, 40)), max_size=200))
+def test_no_part_takes_more_than_its_share_and_a_refusal_takes_nothing(requests: list[tuple[bool, str | None, int]]):
+    """Decisions 4: beside the limiter runs one bucket for each part, which must never be short."""
+    limiter, now = Limiter(Shares(0.25, 0.25, 2)), 0
+    buckets: dict[object, Bucket] = {}
+    for production, address, step in requests:
+        now += step
+        parts: list[tuple[object, int]] = [("whole", 16)]
+        parts += [] if production else [("nonproduction", 4)]
+        parts += [] if address is None else [(address, 4)]
+        expected = {name: take(buckets.get(name), most, now) for name, most in parts}
+        taken = limiter.take(1, 16, now, production=production, address=address)
+        assert taken.admitted == all(one.admitted for one in expected.values())
+        if taken.admitted:
+            buckets |= {name: one.bucket for name, one in expected.items()}
+
+
+def test_the_buckets_of_addresses_are_bounded_and_the_oldest_are_evicted():
+    limiter = Limiter(Shares(address_least_per_s=1))
+    for host in range(MOST_ADDRESSES + 100):
+        limiter.take(1, 1_000_000, host, production=True, address=str(host))
+    assert limiter.addresses == MOST_ADDRESSES

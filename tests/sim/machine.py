@@ -250,9 +250,8 @@ class Watched(Transaction):
         super().__init__(inner._handle, inner._tables)
         self._noted = noted
 
-    def put(self, table: Table[T], key: tuple[Any, ...], value: T) -> None:
-        if self._noted("put", table, key, value):
-            super().put(table, key, value)
+    def put(self, table: Table[T], key: tuple[Any, ...], value: T) -> int:
+        return super().put(table, key, value) if self._noted("put", table, key, value) else 0
 
     def delete(self, table: Table[Any], *key: Any) -> bool:
         return self._noted("delete", table, key, None) and super().delete(table, *key)

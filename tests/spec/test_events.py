@@ -569,7 +569,7 @@ async def test_a_damaged_archive_hides_no_event(live: Live):
         key = (live.organization.number, UUID(made).bytes)
         document = transaction.get(DOCUMENTS, *key)
         assert isinstance(document, Document)
-        transaction.put(DOCUMENTS, key, msgspec.structs.replace(document, signals=document.signals[:-9]))
+        transaction.put(DOCUMENTS, key, msgspec.structs.replace(document, signals=document.signals[:-9] + bytes(9)))
 
     assert live.found.store.write_now([damage]) == [None]
     answer = (await get(live, secret, f"/{made}")).json()

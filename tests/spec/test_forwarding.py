@@ -42,6 +42,20 @@ async def test_a_forwarded_address_is_one_literal_in_any_spelling(live: Live, se
 
 
 @pytest.mark.parametrize("kind", ["proxy", "secret"])
+@pytest.mark.parametrize("address", ["10.0.0.1", "192.0.2.1", "2001:db8::1", "127.0.0.1", "::ffff:10.0.0.1", "fe80::1"])
+async def test_in_production_a_forwarded_address_is_public(live: Live, kind: str, address: str):
+    """Decisions 2.9: nobody forwards a visitor's private address, and what has one would be free."""
+    not_public = ("x-svc-visitor-ip", "not_public_address", "header")
+    _, production = live.issue(kind, environment="production")
+    with nothing_stored(live):
+        refused = await forward(live, production, {**BROWSER, "x-svc-visitor-ip": address})
+        assert_error(refused, 422, "invalid_visitor_metadata", not_public)
+    _, staging = live.issue(kind, environment="staging")
+    accepted = await forward(live, staging, {**BROWSER, "x-svc-visitor-ip": address})
+    assert accepted.json()["reason"] == "private_address"
+
+
+@pytest.mark.parametrize("kind", ["proxy", "secret"])
 async def test_without_the_visitors_address_forwarding_is_refused(live: Live, kind: str):
     """Decisions 2.9: `x-svc-visitor-ip` is required, of a server as soon as it forwards anything."""
     _, secret = live.issue(kind)

@@ -125,7 +125,7 @@ async def test_a_store_that_cannot_take_writes_is_unavailable_until_one_fits(tmp
             with_key = {"idempotency-key": with_key["idempotency-key"] + "a"}
         before = live.contents()
         assert_error(response, 503, "service_unavailable")
-        assert {"ratelimit-limit", "ratelimit-remaining", "svc-balance-micros"} <= set(response.headers)
+        assert "svc-balance-micros" in response.headers
         for place in PLACES:
             ready = await live.client.get(f"{place}/readyz")
             assert (ready.status_code, ready.json()["status"]) == (503, "unavailable")

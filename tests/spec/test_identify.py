@@ -50,7 +50,7 @@ async def test_a_new_identification_answers_with_its_fields_and_leaves_out_what_
 
 async def test_the_headers_of_the_answer_are_whole_numbers(live: Live):
     """Interface 2.2: balance in millionths of a dollar, limit and remainder of the rate."""
-    _, secret = live.issue()
+    _, secret = live.issue(organization=live.new_organization(rate_limit=5).number)
     response = await visit(live, secret)
     for name in ("svc-balance-micros", "ratelimit-limit", "ratelimit-remaining"):
         assert response.headers[name].isdecimal()

@@ -9,9 +9,11 @@ import httpx
 import pytest
 
 from svc.cli.organizations import create_organization
+from svc.domain.billing import IDENTIFIABLE_MICROS
+from svc.domain.ids import DAY_MS
 from svc.store.transactions import accounts
 from tests.spec.answers import BROWSER, assert_error, forward, nothing_stored, post, visit
-from tests.support.live import PUBLIC_ADDRESS, Live, live_service
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service
 
 
 def rate(response: httpx.Response) -> tuple[int, int]:
@@ -19,14 +21,14 @@ def rate(response: httpx.Response) -> tuple[int, int]:
 
 
 def limited(live: Live, limit: int) -> partial[tuple[object, str]]:
-    """Issues keys of a new organization with this limit."""
-    return partial(live.issue, organization=live.new_organization(rate_limit=limit).number)
+    """Issues keys of a new organization with this limit, for production unless told otherwise."""
+    return partial(live.issue, organization=live.new_organization(rate_limit=limit).number, environment="production")
 
 
 async def test_a_new_organization_has_100_per_second(live: Live):
     """Decisions 4: the default."""
     created = create_organization(live.found, live.world, "default", credit=0)
-    _, secret = live.issue(organization=created.number)
+    _, secret = live.issue(environment="production", organization=created.number)
     assert rate(await visit(live, secret)) == (100, 99)
 
 
@@ -43,7 +45,7 @@ async def test_the_burst_is_the_limit_and_then_it_is_429(live: Live):
     assert_error(response, 429, "rate_limited")
     assert rate(response) == (3, 0)
     assert response.headers["retry-after"] == "1"
-    assert response.headers["svc-balance-micros"] == "10000000"
+    assert response.headers["svc-balance-micros"] == str(10_000_000 - 3 * IDENTIFIABLE_MICROS)
 
 
 async def test_tokens_come_back_with_time_up_to_the_limit(live: Live):
@@ -69,17 +71,17 @@ async def test_after_the_seconds_of_retry_after_there_is_a_token(live: Live):
 
 async def test_all_keys_and_environments_of_an_organization_share_one_limit(live: Live):
     """Decisions 4."""
-    issue = limited(live, 4)
+    issue = limited(live, 8)
     remaining: list[int] = []
     for environment in ("production", "staging", "development"):
         _, secret = issue(environment=environment)
         remaining.append(rate(await visit(live, secret))[1])
     _, proxy = issue("proxy")
     headers = {**BROWSER, "x-svc-visitor-ip": PUBLIC_ADDRESS}
-    remaining.append(rate(await forward(live, proxy, headers))[1])
-    assert remaining == [3, 2, 1, 0]
+    remaining += [rate(await forward(live, proxy, headers))[1] for _ in range(5)]
+    assert remaining == [7, 6, 5, 4, 3, 2, 1, 0]
     _, server = issue("secret")
-    assert_error(await forward(live, server, BROWSER), 429, "rate_limited")
+    assert_error(await forward(live, server, headers), 429, "rate_limited")
 
 
 async def test_one_organization_does_not_use_up_the_limit_of_another(live: Live):
@@ -90,13 +92,96 @@ async def test_one_organization_does_not_use_up_the_limit_of_another(live: Live)
     assert (await visit(live, quiet)).status_code == 200
 
 
-async def test_zero_is_no_limit(live: Live):
-    """Decisions 4; the headers are there all the same."""
+async def test_zero_is_no_limit_and_leaves_both_headers_out(live: Live):
+    """Decisions 4."""
     _, secret = limited(live, 0)()
     for _ in range(3):
         response = await visit(live, secret)
         assert response.status_code == 200
-        assert rate(response)[0] == 0
+        assert "svc-balance-micros" in response.headers
+        assert not [name for name in response.headers if name.startswith("ratelimit-")]
+
+
+async def test_keys_outside_production_use_at_most_a_quarter_of_the_limit(live: Live):
+    """Decisions 4; what is left is production's."""
+    issue = limited(live, 8)
+    _, staging = issue(environment="staging")
+    _, development = issue(environment="development")
+    _, production = issue()
+    statuses = [(await visit(live, secret)).status_code for secret in (staging, development, staging, development)]
+    assert statuses == [200, 200, 429, 429]
+    refused = await visit(live, development)
+    assert rate(refused) == (8, 0)
+    assert refused.headers["retry-after"] == "1"
+    assert rate(await visit(live, production)) == (8, 5), "what was refused has taken no token"
+
+
+async def test_one_address_with_a_public_key_uses_at_most_a_quarter_and_at_least_ten(live: Live):
+    """Decisions 4: IPv4 /32, IPv6 /64."""
+    for limit, most in ((80, 20), (20, 10), (4, 4)):
+        _, secret = limited(live, limit)()
+        one = {**BROWSER, "x-forwarded-for": "81.2.69.1"}
+        statuses = [(await visit(live, secret, headers=one)).status_code for _ in range(most + 1)]
+        assert statuses == [200] * most + [429]
+    issue = limited(live, 40)
+    _, secret = issue()
+    of_a_network = [{**BROWSER, "x-forwarded-for": f"2a02:6b8:1:1::{host:x}"} for host in range(1, 12)]
+    assert [(await visit(live, secret, headers=one)).status_code for one in of_a_network] == [200] * 10 + [429]
+    for other in ("81.2.69.2", "2a02:6b8:1:2::1"):
+        assert (await visit(live, secret, headers={**BROWSER, "x-forwarded-for": other})).status_code == 200
+    _, server = issue("secret")
+    behind = {**BROWSER, "x-svc-visitor-ip": "2a02:6b8:1:1::1"}
+    assert (await forward(live, server, behind)).status_code == 200, "only public keys are anybody's to copy"
+
+
+async def test_identifications_outside_production_have_a_cap_for_each_utc_day(tmp_path: Path):
+    """Decisions 4: `429` until midnight; a duplicate costs nothing, and production goes on."""
+    async with live_service(tmp_path, nonproduction_per_day=2) as live:
+        live.clock.advance(hours=1)
+        _, staging = live.issue(environment="staging")
+        _, development = live.issue(environment="development")
+        _, production = live.issue(environment="production")
+        first = await visit(live, staging, headers={**BROWSER, "idempotency-key": "k"})
+        assert (await visit(live, development)).status_code == 200
+        refused = await visit(live, staging)
+        assert_error(refused, 429, "rate_limited")
+        midnight_ms = (live.clock.now_ms // DAY_MS + 1) * DAY_MS
+        assert int(refused.headers["retry-after"]) * 1000 == midnight_ms - live.clock.now_ms
+        again = await visit(live, staging, headers={**BROWSER, "idempotency-key": "k"})
+        assert again.json()["request_id"] == first.json()["request_id"]
+        assert (await visit(live, production)).status_code == 200
+        live.clock.advance(seconds=int(refused.headers["retry-after"]))
+        assert (await visit(live, development)).status_code == 200
+
+
+async def test_other_routes_have_limits_of_their_own_before_any_work(tmp_path: Path):
+    """Decisions 4: reads, management, and what public keys may do beside identify."""
+    async with live_service(tmp_path, read_rate=2, management_rate=1, client_rate=3) as live:
+        number = live.new_organization(rate_limit=1).number
+        _, public = live.issue(organization=number, environment="production")
+        _, secret = live.issue("secret", organization=number, environment="production")
+        _, management = live.issue("management", organization=number)
+
+        async def ask(method: str, path: str, key: str) -> httpx.Response:
+            headers = {"x-api-key": key} | ({"origin": ORIGIN} if key == public else {})
+            return await live.client.request(method, "/api/v1" + path, headers=headers)
+
+        async def challenge() -> httpx.Response:
+            return await ask("POST", "/attestation/challenge", public)
+
+        assert [(await challenge()).status_code for _ in range(3)] == [200, 200, 200]
+        with nothing_stored(live):
+            refused = await challenge()
+        assert_error(refused, 429, "rate_limited")
+        assert refused.headers["retry-after"] == "1"
+        assert refused.headers["access-control-allow-origin"] == ORIGIN
+        assert [(await ask("GET", "/events", secret)).status_code for _ in range(3)] == [200, 200, 429]
+        assert [(await ask("GET", "/management/key", management)).status_code for _ in range(2)] == [200, 429]
+        assert (await visit(live, public)).status_code == 200, "identify has a limit of its own"
+        _, other = live.issue("secret")
+        assert (await ask("GET", "/events", other)).status_code == 200
+        live.clock.advance(seconds=1)
+        assert (await challenge()).status_code == 200
 
 
 async def test_what_is_refused_before_admission_takes_no_token_and_has_no_such_headers(live: Live):

@@ -22,7 +22,7 @@ from svc.store import views
 from svc.store.events import index_keys
 from svc.store.snapshot import Transaction
 from svc.store.store import StoreFull
-from svc.store.tables import DEFERRED_REPORTS, DOCUMENTS, EVENTS, STATISTICS
+from svc.store.tables import DEFERRED_REPORTS, DOCUMENTS, EVENTS, HOLDINGS, STATISTICS
 from tests.spec.answers import (
     BROWSER,
     assert_error,
@@ -114,6 +114,8 @@ async def test_a_deferred_report_changes_nothing_else(live: Live):
     assert (await send(live, key, request_id, token, {**DEFERRED, "webdriver": True})).status_code == 202
     after = live.contents()
     assert (len(before.pop(DEFERRED_REPORTS.name)), len(after.pop(DEFERRED_REPORTS.name))) == (0, 1)
+    held = [rows.pop(HOLDINGS.name)[0][1].report_bytes for rows in (before, after)]
+    assert held[0] < held[1]
     assert after == before
     now_shown = await read(live, request_id, secret)
     assert now_shown.pop("deferred_signals") == {**DEFERRED, "webdriver": True}
@@ -351,6 +353,7 @@ async def test_an_erased_event_takes_no_deferred_report(live: Live):
             *index_keys(number, raw_id, event),
         ):
             assert transaction.delete(table, *place)
+        transaction.delete(HOLDINGS, number)
 
     assert live.found.store.write_now([erase]) == [None]
     with nothing_stored(live):

@@ -407,9 +407,9 @@ def test_a_block_in_which_the_visitor_stands_is_not_written_again(shop: Shop):
     written: list[str] = []
 
     class Noting(Transaction):
-        def put(self, table: Any, key: tuple[Any, ...], value: Any) -> None:
+        def put(self, table: Any, key: tuple[Any, ...], value: Any) -> int:
             written.append(table.name)
-            super().put(table, key, value)
+            return super().put(table, key, value)
 
     def post(transaction: Transaction) -> None:
         keys = [key[1] for key, _ in transaction.scan(BLOCKS, shop.number)]
@@ -430,9 +430,9 @@ def test_weights_that_are_kept_are_not_written_again(shop: Shop):
     written: list[str] = []
 
     class Noting(Transaction):
-        def put(self, table: Any, key: tuple[Any, ...], value: Any) -> None:
+        def put(self, table: Any, key: tuple[Any, ...], value: Any) -> int:
             written.append(table.name)
-            super().put(table, key, value)
+            return super().put(table, key, value)
 
     for _ in range(3):
         assessment = assess(shop.submission(environment="development"), Everywhere())

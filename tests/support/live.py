@@ -147,6 +147,17 @@ USER_AGENT = (
 )
 
 
+_CONFIG: dict[str, Any] = {
+    "trusted_proxies": ("127.0.0.1/32",),
+    "drain_limit_s": 2,
+    # The clock stands still: what is used up would never come back.
+    "client_rate": 0,
+    "read_rate": 0,
+    "management_rate": 0,
+    "store_share": 1.0,
+}
+
+
 @asynccontextmanager
 async def live_service(
     directory: Path,
@@ -167,7 +178,7 @@ async def live_service(
     """
     from svc.store.invariants import violations
 
-    config = msgspec.structs.replace(Config(trusted_proxies=("127.0.0.1/32",), drain_limit_s=2), **settings)
+    config = msgspec.structs.replace(Config(**_CONFIG), **settings)
     clock = SettableClock(now_ms)
     world = settable_world(clock)
     if run_sync is not None:

@@ -34,6 +34,7 @@ from svc.http.management.schema import (
     proxy_key_row,
     sdk_key_row,
 )
+from svc.http.rows import encoded
 from svc.store import views
 from svc.store.transactions import keys
 from svc.world import twenty_characters
@@ -67,7 +68,7 @@ async def list_proxy_keys(services: Services, call: Call) -> Outcome:
     page = await _page(services, call, "proxy_keys", PROXY_KEYS)
     if isinstance(page, Refusal):
         return Outcome(page)
-    return Outcome(ProxyKeysBody(tuple(map(proxy_key_row, page.keys)), page.next_cursor))
+    return Outcome(ProxyKeysBody(await encoded(page.keys, partial(map, proxy_key_row)), page.next_cursor))
 
 
 async def issue_proxy_key(services: Services, call: Call) -> Outcome:
@@ -90,7 +91,7 @@ async def list_sdk_keys(services: Services, call: Call) -> Outcome:
     page = await _page(services, call, "sdk_keys", views.SDK_KEYS)
     if isinstance(page, Refusal):
         return Outcome(page)
-    return Outcome(SdkKeysBody(tuple(map(sdk_key_row, page.keys)), page.next_cursor))
+    return Outcome(SdkKeysBody(await encoded(page.keys, partial(map, sdk_key_row)), page.next_cursor))
 
 
 async def issue_sdk_key(services: Services, call: Call) -> Outcome:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import starmap
 from typing import Any, TypeVar
 
 import trio
@@ -33,6 +34,7 @@ from svc.http.management.webhook_schema import (
     delivery_row,
     webhook_row,
 )
+from svc.http.rows import encoded
 from svc.store.transactions import webhook_endpoints as endpoints
 from svc.store.transactions.webhook_endpoints import EndpointChange, Issued, NewEndpoint, Queued
 from svc.store.webhook_views import Registered, attempts_in_a_day, attempts_page, endpoints_of, find_endpoint, health
@@ -145,7 +147,7 @@ async def list_deliveries(services: Services, call: Call) -> Outcome:
         found = attempts_page(snapshot, number, environment, since=since, before=before, limit=query.limit + 1)
     shown = found[: query.limit]
     next_cursor = write_cursor(key, "deliveries", number, shown[-1][0]) if len(found) > query.limit else UNSET
-    return Outcome(WebhookDeliveriesBody(tuple(delivery_row(*row) for row in shown), next_cursor))
+    return Outcome(WebhookDeliveriesBody(await encoded(shown, partial(starmap, delivery_row)), next_cursor))
 
 
 def _is_another_url(services: Services, call: Call, url: str | None) -> bool:

@@ -24,7 +24,7 @@ from uuid import UUID
 
 import msgspec
 
-from svc.domain.history import DAY_S, REPLAY_MEMORY_S, AddressHistory, Trace, trace
+from svc.domain.history import DAY_S, REPLAY_MEMORY_S, AddressHistory, Trace, address_id, trace
 from svc.domain.identification import inflate
 from svc.domain.ids import is_visitor_id
 from svc.domain.matching import Visitor
@@ -51,6 +51,7 @@ from svc.store.tables import (
     VISITORS,
     Table,
 )
+from svc.store.transactions.holdings import release, report_bytes
 from svc.store.transactions.webhooks import erase_identification
 
 EVENTS_A_STEP = 32
@@ -108,6 +109,8 @@ def event_rows(snapshot: Snapshot, number: int, request_id: bytes) -> Iterator[t
 
 
 def forget_event(transaction: Transaction, number: int, request_id: bytes) -> None:
+    if transaction.has(EVENTS, number, request_id):
+        release(transaction, number, events=1, report_bytes=report_bytes(transaction, number, request_id))
     for table, key in tuple(event_rows(transaction, number, request_id)):
         transaction.delete(table, *key)
 
@@ -121,6 +124,7 @@ def forget_visitor(transaction: Transaction, number: int, visitor_number: int, n
         transaction.delete(VISITOR_HISTORY, number, day, visitor_number)
     transaction.delete(VISITOR_IDS, number, visitor.visitor_id.encode())
     transaction.delete(VISITORS, number, visitor_number)
+    release(transaction, number, visitors=1)
     transaction.put(DEPARTED, (number, visitor_number), now_ms)
 
 
@@ -178,16 +182,16 @@ def _blocks_of(visitor: Visitor) -> set[BlockKey]:
 def _forget_report(transaction: Transaction, number: int, request_id: bytes, visitor_number: int) -> None:
     """What the report of one event is known again by, and that the visitor was at its address."""
     event = transaction.get(EVENTS, number, request_id)
-    document = transaction.get(DOCUMENTS, number, request_id)
-    if event is None or document is None:
+    if event is None:
         return
-    seen = _trace(event, inflate(document.signals))
-    if seen.mark is not None:
-        key = (number, seen.at_s // REPLAY_MEMORY_S, seen.mark.digest)
+    at_s = event.occurred_at_ms // 1000
+    mark = mark_of(transaction, number, request_id, event)
+    if mark is not None:
+        key = (number, at_s // REPLAY_MEMORY_S, mark)
         first = transaction.get(SENDINGS, *key)
-        if first is not None and first.at_s == seen.at_s:  # otherwise it is of whoever sent the same before
+        if first is not None and first.at_s == at_s:  # otherwise it is of whoever sent the same before
             transaction.delete(SENDINGS, *key)
-    key = (number, seen.at_s // DAY_S, seen.address)
+    key = (number, at_s // DAY_S, address_id(event.ip_address))
     history = transaction.get(ADDRESS_HISTORY, *key)
     if history is None or not visitor_number or visitor_number not in history.visitors:
         return
@@ -196,6 +200,15 @@ def _forget_report(transaction: Transaction, number: int, request_id: bytes, vis
         transaction.put(ADDRESS_HISTORY, key, left)
     else:
         transaction.delete(ADDRESS_HISTORY, *key)
+
+
+def mark_of(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> bytes | None:
+    """By what the report of an event is known again in `sendings`; read from its archive where there is one."""
+    document = snapshot.get(DOCUMENTS, number, request_id)
+    if document is None:
+        return event.mark
+    mark = _trace(event, inflate(document.signals)).mark
+    return None if mark is None else mark.digest
 
 
 def _trace(event: Event, signals_json: bytes) -> Trace:

@@ -4,7 +4,7 @@ In this order: idempotency, the 402 gate, matching with visitor and blocks, hist
 force, then event, document, ledger and balance. Nothing is written before nothing can be refused any more.
 
 Bounds, whatever the size of the store, which a test counts: at most 9 blocks and 20 visitors are read for matching and
-its writes, 5 rows of history, 2 of weights and 7 beside them; 22 rows are written, and 3 of history. A report that
+its writes, 5 rows of history, 2 of weights and 9 beside them; 23 rows are written, and 3 of history. A report that
 names a challenge reads at most 3 more and writes 1 more. An organization without webhook endpoints has one read for
 them; with ten that subscribe to everything, 11 rows are read and 42 written.
 """
@@ -32,6 +32,7 @@ from svc.domain.matching import (
     recognise,
 )
 from svc.domain.model import Observation
+from svc.domain.quotas import Quota, Quotas, may_archive, may_identify, row_bytes, seconds_to_midnight
 from svc.domain.records import (
     IDEMPOTENCY_MS,
     Document,
@@ -59,9 +60,10 @@ from svc.store.tables import (
 from svc.store.transactions.accounts import enter
 from svc.store.transactions.attestation import redeem
 from svc.store.transactions.history import remember
+from svc.store.transactions.holdings import holding, keep
 from svc.store.transactions.keys import note_use
 from svc.store.transactions.webhooks import enqueue_identification
-from svc.store.views import organization, weights_in_force
+from svc.store.views import is_removed, organization, weights_in_force
 
 
 class Recorded(NamedTuple):
@@ -72,10 +74,18 @@ class Recorded(NamedTuple):
     """`None` where its visitor or its address has taught enough today."""
     lanes: tuple[LaneKey, ...] = ()
     """Webhook endpoints to which something is due now."""
+    quota: Quota | None = None
+    """Which quota it met."""
 
 
-def identify(transaction: Transaction, assessment: Assessment, statistics: Statistics) -> Recorded:
-    """Record one identification. `statistics` is read only."""
+def identify(
+    transaction: Transaction,
+    assessment: Assessment,
+    statistics: Statistics,
+    quotas: Quotas = Quotas(),  # noqa: B008  immutable
+    capacity_bytes: int = 1 << 60,
+) -> Recorded:
+    """Record one identification. `statistics` is read only; `capacity_bytes` is what the whole store can hold."""
     submission = assessment.submission
     number = submission.organization
     balance = transaction.get(BALANCES, number) or 0
@@ -86,6 +96,12 @@ def identify(transaction: Transaction, assessment: Assessment, statistics: Stati
     refusal = _refusal(transaction, assessment, balance)
     if refusal is not None:
         return Recorded(Refused(refusal, balance), None)
+    held = holding(transaction, number).on(submission.at_ms)
+    production = submission.environment == "production"
+    exceeded = may_identify(held, quotas, capacity_bytes, production=production)
+    if exceeded is not None:
+        return Recorded(Refused(_over(exceeded, submission.at_ms), balance), None, quota=exceeded)
+    archived = may_archive(held, quotas, len(assessment.archive), production=production)
 
     index = VisitorIndex(transaction, number)
     recognition = recognise(index, statistics, assessment.features, submission.at_ms)
@@ -98,19 +114,25 @@ def identify(transaction: Transaction, assessment: Assessment, statistics: Stati
         observations += redeem(transaction, submission, assessment.attestation)
     profile = weights_in_force(transaction, number, submission.key_id, submission.platform)
     result = score(observations, profile, submission.platform) if assessment.scored else None
-    event = _record_event(transaction, assessment, recognition, visitor.id, result)
+    event = _record_event(transaction, assessment, recognition, visitor.id, result, archived=archived)
     lanes = enqueue_identification(transaction, submission, event, profile.threshold) if submission.notify else ()
-    _record_document(transaction, assessment, index, recognition, observations, profile)
+    length = _record_document(transaction, assessment, event, index, recognition, observations, profile)
+    is_new = recognition.number is None and visitor.number is not None
+    keep(
+        transaction,
+        number,
+        held.with_identification(visitors=int(is_new), report_bytes=row_bytes(length), production=production),
+    )
     if submission.idempotency is not None:
         row = Idempotency(submission.request_id.bytes, submission.at_ms)
         transaction.put(IDEMPOTENCY, (number, submission.idempotency), row)
-    if submission.environment == "production":
+    if production:
         entry = LedgerEntry("identification", -assessment.price, submission.at_ms)
         balance = enter(transaction, number, submission.request_id, entry)
     if submission.touched_key is not None:
         note_use(transaction, submission.touched_key, submission.at_ms)
     lesson = recognition.lesson if remembered.may_teach else None
-    return Recorded(Identified(event, balance), lesson, lanes)
+    return Recorded(Identified(event, balance), lesson, lanes, None if archived else "archive_day")
 
 
 class Applied(NamedTuple):
@@ -178,6 +200,8 @@ class VisitorIndex:
 
 def _refusal(transaction: Transaction, assessment: Assessment, balance: int) -> Refusal | None:
     submission = assessment.submission
+    if is_removed(transaction, submission.organization):
+        return Refusal("unauthorized", reason="the organization was removed while the request was on its way")
     if submission.environment != "production":
         return None
     account = organization(transaction, submission.organization)
@@ -191,8 +215,20 @@ def _refusal(transaction: Transaction, assessment: Assessment, balance: int) -> 
     return None if code is None else Refusal(code)
 
 
+def _over(quota: Quota, at_ms: int) -> Refusal:
+    if quota == "nonproduction_day":
+        return Refusal("rate_limited", retry_after_s=seconds_to_midnight(at_ms))
+    return Refusal("service_unavailable")
+
+
 def _record_event(
-    transaction: Transaction, assessment: Assessment, recognition: Recognition, visitor_id: str, result: Score | None
+    transaction: Transaction,
+    assessment: Assessment,
+    recognition: Recognition,
+    visitor_id: str,
+    result: Score | None,
+    *,
+    archived: bool,
 ) -> Event:
     submission, agent, network = assessment.submission, assessment.agent, assessment.network
     fired = () if result is None else result.triggers
@@ -230,6 +266,8 @@ def _record_event(
         key_id=submission.key_id,
         price_micros=assessment.price,
         linkage=recognition.outcome,
+        has_document=archived,
+        mark=None if archived or assessment.trace.mark is None else assessment.trace.mark.digest,
     )
     put_event(transaction, submission.organization, submission.request_id, event)
     return event
@@ -238,11 +276,15 @@ def _record_event(
 def _record_document(
     transaction: Transaction,
     assessment: Assessment,
+    event: Event,
     index: VisitorIndex,
     recognition: Recognition,
     observations: tuple[Observation, ...],
     profile: Weights,
-) -> None:
+) -> int:
+    """Bytes of the row; 0 for an event that has none."""
+    if not event.has_document:
+        return 0
     submission = assessment.submission
     digest = blake2b(msgspec.json.encode(profile.weights, order="deterministic"), digest_size=16).digest()
     if not transaction.has(WEIGHTS_SNAPSHOTS, digest):
@@ -260,4 +302,4 @@ def _record_document(
         link_probability=round(recognition.probability, 4),
         changes=None if before is None else changes(assessment.features, before),
     )
-    transaction.put(DOCUMENTS, (submission.organization, submission.request_id.bytes), document)
+    return transaction.put(DOCUMENTS, (submission.organization, submission.request_id.bytes), document)

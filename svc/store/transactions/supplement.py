@@ -5,21 +5,41 @@ from __future__ import annotations
 from typing import Literal
 from uuid import UUID
 
+from svc.domain.quotas import Quotas, has_room, may_archive, row_bytes, seconds_to_midnight
 from svc.domain.records import DeferredReport
 from svc.domain.refusals import Refusal
 from svc.store.snapshot import Transaction
 from svc.store.tables import DEFERRED_REPORTS, EVENTS
+from svc.store.transactions.holdings import holding, keep
 
 
 def supplement(
-    transaction: Transaction, number: int, request_id: UUID, report: DeferredReport
+    transaction: Transaction,
+    number: int,
+    request_id: UUID,
+    report: DeferredReport,
+    quotas: Quotas = Quotas(),  # noqa: B008  immutable
+    capacity_bytes: int = 1 << 60,
 ) -> Literal["accepted", "accepted_before"] | Refusal:
-    """Keep the first report of a request; the same again changes nothing, another is a conflict (interface 3)."""
+    """Keep the first report of a request; the same again changes nothing, another is a conflict (interface 3).
+
+    It counts as an archived report (decisions 4): over the budget of the day it is `429` until midnight, over the
+    organization's share of the store `503`.
+    """
     key = (number, request_id.bytes)
     kept = transaction.get(DEFERRED_REPORTS, *key)
     if kept is not None:
         return "accepted_before" if kept.digest == report.digest else Refusal("supplement_conflict")
-    if not transaction.has(EVENTS, *key):
+    event = transaction.get(EVENTS, *key)
+    if event is None:
         return Refusal("invalid_supplement", reason="the event has been erased")
-    transaction.put(DEFERRED_REPORTS, key, report)
+    at_ms, production = report.received_at_ms, event.environment == "production"
+    held = holding(transaction, number).on(at_ms)
+    if not has_room(held, quotas, capacity_bytes):
+        return Refusal("service_unavailable", reason="the organization holds its share of the store")
+    if not may_archive(held, quotas, len(report.signals), production=production):
+        seconds = seconds_to_midnight(at_ms)
+        return Refusal("rate_limited", retry_after_s=seconds, reason="over the day's budget of archived reports")
+    length = transaction.put(DEFERRED_REPORTS, key, report)
+    keep(transaction, number, held.with_report(row_bytes(length), production=production))
     return "accepted"

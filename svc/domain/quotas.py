@@ -1,0 +1,121 @@
+"""Quotas: what one organization may hold of the store, and take of it in a day (decisions 4).
+
+What may live here: the count that is kept for each organization, and the rules over it.
+
+Bytes held are an estimate that needs no look at the disk: the stored rows of archived reports by their length, and an
+allowance for all that belongs to an event or to a visitor (docs/sizing.md). Ledger lines are not in it: they are for
+production traffic, small, and kept for ever.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from svc.domain.ids import DAY_MS
+
+EVENT_BYTES = 2_304
+"""An event with its index rows, its idempotency key, its replay memory and one webhook that tells of it."""
+VISITOR_BYTES = 704
+"""A visitor with its blocks."""
+PAGE_BYTES = 4_096
+ROW_BYTES = 2_000
+"""Rows that are longer lie on pages of their own."""
+
+Quota = Literal["nonproduction_day", "archive_day", "store_share"]
+"""Which quota an identification met: it was 429, stored without its document, or 503."""
+QUOTAS: tuple[Quota, ...] = ("nonproduction_day", "archive_day", "store_share")
+
+
+class Quotas(NamedTuple):
+    """The operator's settings, for each organization."""
+
+    nonproduction_per_day: int = 100_000
+    """Identifications outside production in a UTC day."""
+    archive_bytes_per_day: float = 4 << 30
+    """Archived reports of production in a UTC day."""
+    nonproduction_archive_bytes_per_day: float = 1 << 28
+    """Archived reports of everything else in a UTC day."""
+    store_share: float = 0.5
+    """Of the store's capacity."""
+
+
+class Holding(msgspec.Struct, frozen=True, array_like=True):
+    """What one organization has in the store, and what it has taken on the last day with traffic."""
+
+    events: int = 0
+    visitors: int = 0
+    report_bytes: int = 0
+    """`row_bytes` of its documents and deferred reports."""
+    day: int = 0
+    """UTC day since 1970 of the counts that follow."""
+    nonproduction: int = 0
+    """Identifications outside production."""
+    archived_bytes: int = 0
+    """`row_bytes` of reports that were archived in production."""
+    nonproduction_archived_bytes: int = 0
+
+    @property
+    def held_bytes(self) -> int:
+        """The figure that the share of the store is about."""
+        return self.events * EVENT_BYTES + self.visitors * VISITOR_BYTES + self.report_bytes
+
+    def on(self, at_ms: int) -> Holding:
+        """The same on the day of this moment: on another day, the day's counts begin at zero."""
+        day = at_ms // DAY_MS
+        if day == self.day:
+            return self
+        return msgspec.structs.replace(self, day=day, nonproduction=0, archived_bytes=0, nonproduction_archived_bytes=0)
+
+    def plus(self, *, events: int = 0, visitors: int = 0, report_bytes: int = 0) -> Holding:
+        return msgspec.structs.replace(
+            self,
+            events=self.events + events,
+            visitors=self.visitors + visitors,
+            report_bytes=self.report_bytes + report_bytes,
+        )
+
+    def with_identification(self, *, visitors: int, report_bytes: int, production: bool) -> Holding:
+        """After one more event of this day; `visitors` is 1 for a new one, `report_bytes` 0 without a document."""
+        return msgspec.structs.replace(
+            self.plus(events=1, visitors=visitors).with_report(report_bytes, production=production),
+            nonproduction=self.nonproduction + (not production),
+        )
+
+    def with_report(self, report_bytes: int, *, production: bool) -> Holding:
+        """After one more archived report of this day."""
+        of_day = "archived_bytes" if production else "nonproduction_archived_bytes"
+        counts = {of_day: getattr(self, of_day) + report_bytes}
+        return msgspec.structs.replace(self, report_bytes=self.report_bytes + report_bytes, **counts)
+
+
+def row_bytes(length: int) -> int:
+    """What a row of so many bytes takes."""
+    return length if length <= ROW_BYTES else -(-length // PAGE_BYTES) * PAGE_BYTES
+
+
+def may_identify(
+    holding: Holding, quotas: Quotas, capacity_bytes: int, *, production: bool
+) -> Literal["nonproduction_day", "store_share"] | None:
+    """Whether one more event may be stored now, `holding` being that of today; `None` = it may."""
+    if not production and holding.nonproduction >= quotas.nonproduction_per_day:
+        return "nonproduction_day"
+    return None if has_room(holding, quotas, capacity_bytes) else "store_share"
+
+
+def has_room(holding: Holding, quotas: Quotas, capacity_bytes: int) -> bool:
+    """Whether the organization holds less than its share of a store of this capacity."""
+    return holding.held_bytes < quotas.store_share * capacity_bytes
+
+
+def may_archive(holding: Holding, quotas: Quotas, length: int, *, production: bool) -> bool:
+    """Whether a report of so many bytes still fits into the budget of today."""
+    if production:
+        return holding.archived_bytes + length <= quotas.archive_bytes_per_day
+    return holding.nonproduction_archived_bytes + length <= quotas.nonproduction_archive_bytes_per_day
+
+
+def seconds_to_midnight(at_ms: int) -> int:
+    """Whole seconds until the next UTC day, at least 1."""
+    return -(-(DAY_MS - at_ms % DAY_MS) // 1000)

@@ -1,0 +1,50 @@
+"""Queues that are served in turn, so that a long one delays no other (decisions 4).
+
+What may live here: the order, as a value that grows and shrinks. It waits for nobody and reads no clock. Each owner has
+a queue of its own, in which its items keep their order; owners with items are served one item each, round and round.
+An owner with one item therefore waits for at most one item of each other owner, whatever these have queued.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
+
+
+class Turns(Generic[K, T]):
+    """Items of many owners. Memory is bounded by the items in it: an owner without items is forgotten."""
+
+    def __init__(self) -> None:
+        self._queues: OrderedDict[K, deque[T]] = OrderedDict()
+        self._items = 0
+
+    def __len__(self) -> int:
+        return self._items
+
+    def waiting(self, owner: K) -> int:
+        """Items of one owner."""
+        queue = self._queues.get(owner)
+        return 0 if queue is None else len(queue)
+
+    def add(self, owner: K, item: T) -> None:
+        """Queue an item; a new owner is served after those that are here."""
+        self._queues.setdefault(owner, deque()).append(item)
+        self._items += 1
+
+    def take(self) -> T:
+        """The next item. Raises `LookupError` where there is none."""
+        if not self._queues:
+            raise LookupError("nothing is queued")
+        owner = next(iter(self._queues))
+        queue = self._queues[owner]
+        item = queue.popleft()
+        self._items -= 1
+        if queue:
+            self._queues.move_to_end(owner)
+        else:
+            del self._queues[owner]
+        return item

@@ -1,0 +1,46 @@
+"""The limits on everything that takes a key beside identify (decisions 4).
+
+Owns the buckets, in memory: a restart refills. One set for each use, so that what a page's public key does cannot keep
+the organization's own servers out.
+"""
+
+from __future__ import annotations
+
+from svc.domain.eviction import crowd_of
+from svc.domain.ratelimit import Allowances, Limiter, Shares, Use
+from svc.domain.refusals import Refusal
+from svc.http.authentication import Caller
+
+_WHOLE = Shares(nonproduction=1, address=1)
+
+
+class RequestLimits:
+    """The buckets of one service."""
+
+    def __init__(self, allowances: Allowances, shares: Shares) -> None:
+        self._allowances = allowances
+        self._limiters: dict[Use, Limiter] = {
+            "client": Limiter(shares),
+            "read": Limiter(_WHOLE),
+            "management": Limiter(_WHOLE),
+        }
+
+    def refusal(self, use: Use, caller: Caller, at_ms: int) -> Refusal | None:
+        """`429` where the caller's organization has used up what it may for now; else a token is taken."""
+        limit = getattr(self._allowances, use)
+        if use == "client" and limit:
+            of_organization = caller.organization.rate_limit_per_s
+            limit = max(limit, of_organization) if of_organization else 0
+        taken = self._limiters[use].take(
+            caller.organization.number,
+            limit,
+            at_ms,
+            production=caller.key.environment in ("production", None),
+            address=visitor_address(caller),
+        )
+        return None if taken.admitted else Refusal("rate_limited", retry_after_s=taken.retry_after_s)
+
+
+def visitor_address(caller: Caller) -> str | None:
+    """The address that has a limit of its own: of whoever presents a public key, which anybody can copy."""
+    return crowd_of(caller.facts.ip) if caller.key.kind == "public" else None

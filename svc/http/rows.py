@@ -1,0 +1,26 @@
+"""Rows of a list response, encoded some at a time: a long list does not hold up everybody else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+import trio
+
+T = TypeVar("T")
+
+ROWS_AT_ONCE = 16
+"""About half a millisecond for rows as large as they can be."""
+
+_encoder = msgspec.json.Encoder()
+
+
+async def encoded(items: Sequence[T], read: Callable[[Sequence[T]], Iterable[msgspec.Struct]]) -> tuple[Any, ...]:
+    """What `read` makes of these items, as JSON for the rows of a response's type. A checkpoint between two parts."""
+    rows: list[msgspec.Raw] = []
+    for start in range(0, len(items), ROWS_AT_ONCE):
+        if start:
+            await trio.lowlevel.checkpoint()
+        rows.extend(msgspec.Raw(_encoder.encode(row)) for row in read(items[start : start + ROWS_AT_ONCE]))
+    return tuple(rows)

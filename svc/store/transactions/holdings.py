@@ -1,0 +1,52 @@
+"""What each organization holds of the store: counted in the transaction that changes it, never by a scan.
+
+What may live here: the one row that an organization has in `holdings`, and how it is counted anew where it has none.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from svc.domain.quotas import Holding, row_bytes
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.tables import DEFERRED_REPORTS, DOCUMENTS, EVENTS, HOLDINGS, VISITORS
+
+REPORTS = (DOCUMENTS, DEFERRED_REPORTS)
+"""Where archived reports lie."""
+
+
+def holding(snapshot: Snapshot, number: int) -> Holding:
+    return snapshot.get(HOLDINGS, number) or Holding()
+
+
+def holdings(snapshot: Snapshot, after: int, count: int) -> list[tuple[int, Holding]]:
+    """(organization, what it holds) of the next ones beyond that number, at most so many."""
+    return [(number, held) for (number,), held in islice(snapshot.scan(HOLDINGS, start=(after + 1,)), count)]
+
+
+def keep(transaction: Transaction, number: int, changed: Holding) -> None:
+    transaction.put(HOLDINGS, (number,), changed)
+
+
+def release(
+    transaction: Transaction, number: int, *, events: int = 0, visitors: int = 0, report_bytes: int = 0
+) -> None:
+    """So much of an organization has been deleted."""
+    kept = holding(transaction, number)
+    keep(transaction, number, kept.plus(events=-events, visitors=-visitors, report_bytes=-report_bytes))
+
+
+def report_bytes(snapshot: Snapshot, number: int, request_id: bytes) -> int:
+    """What the archived reports of one event take."""
+    return sum(row_bytes(snapshot.length(table, number, request_id)) for table in REPORTS)
+
+
+def counted(snapshot: Snapshot, number: int) -> Holding:
+    """By looking at every row of an organization; the day's counts are left at zero."""
+    found = Holding()
+    for table in REPORTS:
+        for key in snapshot.keys_down(table, (number,), (number + 1,)):
+            found = found.plus(report_bytes=row_bytes(snapshot.length(table, *key)))
+    events = sum(1 for _ in snapshot.keys_down(EVENTS, (number,), (number + 1,)))
+    visitors = sum(1 for _ in snapshot.keys_down(VISITORS, (number,), (number + 1,)))
+    return found.plus(events=events, visitors=visitors)

@@ -1,0 +1,116 @@
+"""What the operator takes from an organization: its archived reports, or everything (decisions 10).
+
+Both go in steps, each a transaction of some milliseconds, so that a running service answers in between; what an
+interruption leaves is found by looking again. An organization is removed by one mark on its row: from that commit on
+its keys are refused and nothing is added to it. The sweeper goes on where the command was interrupted.
+
+What stays of a removed organization is its accounts: its row, ledger, balance, settlements and changes of billing
+status, which say when and how much and nothing of a visitor; and its audit log, for as long as any.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from svc.domain.ids import first_id
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.tables import (
+    AUDIT,
+    BALANCES,
+    BILLING_CHANGES,
+    DEFERRED_REPORTS,
+    DOCUMENTS,
+    EVENTS,
+    FOLLOWING,
+    KEY_IDS,
+    KEYS,
+    LEDGER,
+    META,
+    OPERATIONS,
+    ORGANIZATION_IDS,
+    ORGANIZATION_KEYS,
+    ORGANIZATIONS,
+    PAST_DUE,
+    SETTLEMENTS,
+    TABLES,
+    WEIGHTS_SNAPSHOTS,
+    Table,
+)
+from svc.store.transactions.erasure import mark_of
+from svc.store.transactions.holdings import release, report_bytes
+from svc.store.transactions.webhook_endpoints import remove_endpoint
+from svc.store.views import organization
+from svc.store.webhook_views import endpoints_of
+
+DOCUMENTS_A_STEP = 32
+ROWS_A_STEP = 128
+
+ACCOUNTS: tuple[Table[Any], ...] = (ORGANIZATIONS, BALANCES, LEDGER, SETTLEMENTS, BILLING_CHANGES, PAST_DUE, AUDIT)
+"""What stays of a removed organization; the audit log ages as everybody's."""
+SHARED: tuple[Table[Any], ...] = (META, ORGANIZATION_IDS, KEYS, KEY_IDS, WEIGHTS_SNAPSHOTS, FOLLOWING, OPERATIONS)
+"""Tables whose keys do not begin with an organization; the keys of a removed one go with `organization_keys`."""
+ERASED: tuple[Table[Any], ...] = tuple(table for table in TABLES if table not in (*ACCOUNTS, *SHARED))
+
+
+def drop_documents(transaction: Transaction, number: int, beyond: bytes) -> int:
+    """Delete the archived reports of some events whose request ids are below `beyond`; how many events had any.
+
+    The events stay, with `has_document: false`.
+    """
+    found: set[bytes] = set()
+    for table in (DOCUMENTS, DEFERRED_REPORTS):
+        keys = transaction.keys_down(table, (number,), (number, beyond))
+        found.update(key[1] for key in islice(keys, DOCUMENTS_A_STEP))
+    for request_id in sorted(found):
+        event = transaction.get(EVENTS, number, request_id)
+        if event is not None:
+            mark = mark_of(transaction, number, request_id, event)
+            transaction.put(EVENTS, (number, request_id), msgspec.structs.replace(event, has_document=False, mark=mark))
+            release(transaction, number, report_bytes=report_bytes(transaction, number, request_id))
+        for table in (DOCUMENTS, DEFERRED_REPORTS):
+            transaction.delete(table, number, request_id)
+    return len(found)
+
+
+def before(at_ms: int) -> bytes:
+    """The bound for what arrived up to this moment."""
+    return first_id(at_ms + 1)
+
+
+def remove_organization(transaction: Transaction, number: int, now_ms: int) -> bool:
+    """Mark an organization as removed and end its webhooks; whether it was not removed before."""
+    found = organization(transaction, number)
+    if found.removed_at_ms is not None:
+        return False
+    transaction.put(ORGANIZATIONS, (number,), msgspec.structs.replace(found, removed_at_ms=now_ms))
+    for registered in list(endpoints_of(transaction, number)):
+        remove_endpoint(transaction, number, registered.endpoint.id)
+    return True
+
+
+def go_on_removing(transaction: Transaction, number: int) -> int:
+    """Delete some more rows of a removed organization; how many, 0 when nothing is left."""
+    for table in ERASED:
+        keys = _first(transaction, table, number, DOCUMENTS_A_STEP if table is DOCUMENTS else ROWS_A_STEP)
+        for key in keys:
+            if table is ORGANIZATION_KEYS:
+                digest = transaction.get(ORGANIZATION_KEYS, *key)
+                transaction.delete(KEYS, digest)
+                transaction.delete(KEY_IDS, key[2])
+            transaction.delete(table, *key)
+        if keys:
+            return len(keys)
+    return 0
+
+
+def unfinished_removals(snapshot: Snapshot) -> list[int]:
+    """Organizations that are removed and not yet erased."""
+    removed = [number for (number,), found in snapshot.scan(ORGANIZATIONS) if found.removed_at_ms is not None]
+    return [number for number in removed if any(_first(snapshot, table, number, 1) for table in ERASED)]
+
+
+def _first(snapshot: Snapshot, table: Table[Any], number: int, count: int) -> list[tuple[Any, ...]]:
+    return list(islice(snapshot.keys_down(table, (number,), (number + 1,)), count))

@@ -163,7 +163,7 @@ async def _record(
         for message in batch
     ]
     try:
-        outcomes = await store.write(jobs)
+        outcomes = await store.write(jobs, urgent=True)
     except StoreFull as error:
         log.warning("nothing can be stored", reason=str(error), refused=len(batch))
         for message in batch:

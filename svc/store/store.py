@@ -34,6 +34,7 @@ from svc.store.pages import Reach, check_pages
 from svc.store.room import NO_ROOM, Room, may_grow
 from svc.store.snapshot import RecordedTransaction, Snapshot, Transaction
 from svc.store.tables import META, TABLES
+from svc.store.turn import WriteTurn
 from svc.world import RunSync, wall_clock_ms
 
 T = TypeVar("T")
@@ -107,7 +108,7 @@ class Store:
         self._tables = tables
         self._run_sync = run_sync
         self._now_ms = now_ms
-        self._writing = trio.Lock()
+        self._writing = WriteTurn()
         self._commits = 0
         self._jobs = 0
         self._full = False
@@ -169,15 +170,16 @@ class Store:
         return Reading(self._environment, self._tables)
 
     async def write(
-        self, jobs: Sequence[Callable[[Transaction], T]], *, into_reserve: bool = False
+        self, jobs: Sequence[Callable[[Transaction], T]], *, into_reserve: bool = False, urgent: bool = False
     ) -> list[T | Exception]:
         """Commit the jobs together; one outcome each, in order: what the job returned, or the exception it raised.
 
         `into_reserve`: these jobs delete more than they add, or are an operator's, and may use the room that is kept
-        for such. Raises `StoreFull` when nothing could be stored; any other failure of the commit is a broken machine.
+        for such. `urgent`: before others that wait to write. Raises `StoreFull` when nothing could be stored; any other
+        failure of the commit is a broken machine.
         """
         handed_over_at = trio.current_time()
-        async with self._writing:
+        async with self._writing.held(urgent=urgent):
             began_at = trio.current_time()
             self._waits_s.observe(began_at - handed_over_at)
             self._groups.observe(len(jobs))

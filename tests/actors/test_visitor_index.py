@@ -158,7 +158,7 @@ async def test_the_least_visited_class_makes_room_for_a_new_one_also_in_the_stor
 
 
 async def test_statistics_that_find_no_room_are_kept_in_memory(found: Opened, monkeypatch: pytest.MonkeyPatch):
-    async def full(_: Any) -> Any:
+    async def full(_: Any, **how: Any) -> Any:
         raise StoreFull("no room")
 
     frequencies = Frequencies(found.store, most=0)
@@ -228,7 +228,7 @@ async def test_what_is_recorded_is_counted_and_teaches_and_is_kept_at_the_end(fo
 async def test_without_room_everybody_is_told_to_come_again_and_nothing_is_learned(
     found: Opened, monkeypatch: pytest.MonkeyPatch
 ):
-    async def full(_: Any) -> Any:
+    async def full(_: Any, **how: Any) -> Any:
         raise StoreFull("no room")
 
     monkeypatch.setattr(found.store, "write", full)

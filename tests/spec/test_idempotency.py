@@ -11,6 +11,7 @@ import pytest
 import trio
 import trio.testing
 
+from svc.store.transactions import accounts
 from tests.spec.answers import (
     BROWSER,
     IDENTIFY,
@@ -48,6 +49,7 @@ async def test_the_second_answer_is_the_request_id_of_the_first_and_nothing_else
 async def test_a_duplicate_costs_nothing_and_changes_nothing(live: Live):
     """Interface 8, decisions 3.2; it still carries the headers of 2.2. The key's last use is not renewed either."""
     _, secret = live.issue(environment="production")
+    live.found.store.write_now([partial(accounts.set_rate_limit, number=live.organization.number, per_s=5)])
     await visit(live, secret, headers=KEYED)
     live.clock.advance(hours=1)
     with nothing_stored(live):

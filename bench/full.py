@@ -95,7 +95,7 @@ class Full:
         self._somebody = somebody
         self._settings = {"SVC_METRICS_BIND": ""}
         if map_bytes is not None:
-            self._settings["SVC_MAP_GIB"] = str(map_bytes / GIB)
+            self._settings |= {"SVC_MAP_GIB": str(map_bytes / GIB), "SVC_STORE_SHARE": "1"}
         self._answers: Counter[str] = Counter()
         self._wrong: list[str] = []
         self._told: dict[str, str] = {}

@@ -74,4 +74,4 @@ async def test_rows_are_encoded_in_parts_with_others_in_between():
         rows = await encoded(range(5 * ROWS_AT_ONCE), lambda part: [{"number": number} for number in part])  # pyright: ignore[reportArgumentType]  any JSON will do
         nursery.cancel_scope.cancel()
     assert b"".join(map(bytes, rows)) == b"".join(b'{"number":%d}' % number for number in range(5 * ROWS_AT_ONCE))
-    assert others >= 3
+    assert others >= 2

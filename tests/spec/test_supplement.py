@@ -23,6 +23,7 @@ from svc.store.events import index_keys
 from svc.store.snapshot import Transaction
 from svc.store.store import StoreFull
 from svc.store.tables import DEFERRED_REPORTS, DOCUMENTS, EVENTS, HOLDINGS, STATISTICS
+from svc.store.transactions.holdings import counted, keep
 from tests.spec.answers import (
     BROWSER,
     assert_error,
@@ -353,7 +354,7 @@ async def test_an_erased_event_takes_no_deferred_report(live: Live):
             *index_keys(number, raw_id, event),
         ):
             assert transaction.delete(table, *place)
-        transaction.delete(HOLDINGS, number)
+        keep(transaction, number, counted(transaction, number))
 
     assert live.found.store.write_now([erase]) == [None]
     with nothing_stored(live):

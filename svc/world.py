@@ -53,11 +53,6 @@ class RequestIds:
         )
 
 
-def pause(seconds: float) -> None:
-    """Block this thread, for programs that have no loop: between the steps of a long job."""
-    time.sleep(seconds)
-
-
 def elapsed_s() -> float:
     """Seconds by a clock that nobody sets, for programs that have no loop."""
     return time.monotonic()
@@ -126,7 +121,7 @@ _ANY_PORT = 9
 
 
 def pause(seconds: float) -> None:
-    """Block the calling thread: for commands, and for a start that waits for another process."""
+    """Block the calling thread: for commands, between the steps of a long job or until another process ends."""
     time.sleep(seconds)
 
 

@@ -74,6 +74,9 @@ class ClientHints(msgspec.Struct, frozen=True):
     emptied: bool = False
     """The page has hints, but neither brands nor a platform in them: a driver's command that overrides the user agent
     without hints to go with it leaves them like that."""
+    overridden: bool = False
+    """The page was asked for the processor's architecture and width and knows neither: so it is on phones, and on
+    desktops whose browser was started with another user agent."""
     mobile: bool | None = None
     platform: str | None = None
     platform_version: str | None = None
@@ -104,6 +107,14 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
     touch_points: int | None = None
     gpu_vendor: str | None = None
     gpu_renderer: str | None = None
+    colour_depth: float | None = None
+    """Bits of a pixel."""
+    webgl: bool | None = None
+    """`False` = asked for and not to be had."""
+    pointer: bool | None = None
+    """Whether there is anything to point with, by the media queries: mouse, pen or finger."""
+    focused: bool | None = None
+    """Whether the page had the keyboard's focus when it was looked at."""
     plugin_count: int | None = None
     point_size_limit: float | None = None
     """The largest point that WebGL draws, in pixels: it tells drivers apart that call themselves by another's name."""

@@ -106,6 +106,7 @@ HEADLESS_FIREFOX = Claims(
     outer_window=(1366, 768),
     inner_window=(1366, 683),
     plugin_count=5,
+    webgl=False,
 )
 
 
@@ -257,7 +258,6 @@ def test_a_browser_that_calls_itself_headless_is(header: str) -> None:
     "claims",
     [
         Claims(plugin_count=0, vendor_flavors=()),
-        Claims(plugin_count=0, gpu_renderer=SWIFTSHADER),
         Claims(outer_window=(0, 0), gpu_renderer=SWIFTSHADER),
         Claims(outer_window=(0, 0), plugin_count=0),
         Claims(screen=(800, 600), outer_window=(780, 580), inner_window=(780, 437), gpu_renderer=SWIFTSHADER),
@@ -274,7 +274,7 @@ def test_two_traits_of_a_missing_window_are_a_heuristic_and_one_is_none(claims: 
 
 def test_firefox_without_a_display_is_recognised_by_the_screen_it_invents() -> None:
     headless = look(HEADLESS_FIREFOX, header=LINUX_FIREFOX)["headless"]
-    assert headless.evidence == ("headless_default_screen", "no_graphics_hardware")
+    assert headless.evidence == ("window_fills_screen", "no_graphics")
     assert "headless" not in look(HEADLESS_FIREFOX, header=LINUX_FIREFOX, masked=frozenset((Attribute.CANVAS,)))
 
 

@@ -105,6 +105,18 @@ def test_an_ipad_that_asks_for_desktop_pages_says_so_in_the_page_alone():
     assert look(page, SAFARI) == {}
 
 
+@pytest.mark.parametrize(("page", "there", "differs"), [(4, 2, False), (8, 12, False), (4, 12, True), (8, 2, True)])
+def test_the_cores_of_firefox_are_compared_as_it_shows_them_in_private_windows(page: int, there: int, differs: bool):
+    claims = Claims(user_agent=FIREFOX, cores=page, contexts={"worker": {"cores": there}})
+    assert ("browser_tampering" in look(claims, FIREFOX)) is differs
+
+
+def test_webkit_disguises_its_graphics_everywhere_and_chromium_nowhere():
+    webkit = SAFARI.replace("Macintosh; Intel Mac OS X 10_15_7", "X11; Linux x86_64")
+    assert look(Claims(gpu_renderer="Apple GPU"), webkit) == {}
+    assert set(look(Claims(gpu_renderer="Apple GPU"), LINUX)) == {"gpu_mismatch"}
+
+
 def test_a_browser_that_garbles_its_hardware_may_do_so_differently_in_a_worker():
     page = msgspec.structs.replace(PAGE, contexts={"worker": {"cores": 2}})
     assert set(look(page, masked=frozenset((Attribute.HARDWARE,)))) == {"privacy_settings"}
@@ -186,6 +198,26 @@ def test_a_replaced_list_of_plugins_is_tampering():
     assert set(look(Claims(plugins_patched=True), masked=frozenset((Attribute.PLUGINS,)))) == {"privacy_settings"}
 
 
+OVERRIDDEN = ClientHints(brands=(("Chromium", "140"),), platform="Linux", overridden=True)
+
+
+def test_a_desktop_that_was_started_with_another_user_agent_knows_no_processor():
+    seen = look(Claims(hints=OVERRIDDEN), LINUX)
+    assert {name: one.evidence for name, one in seen.items()} == {"browser_tampering": ("user_agent_overridden",)}
+    brave = msgspec.structs.replace(OVERRIDDEN, brands=(("Brave", "140"), ("Chromium", "140")))
+    assert look(Claims(hints=brave), LINUX) == {}
+    phone = Claims(hints=OVERRIDDEN, platform="Linux aarch64")
+    assert look(phone, LINUX) == {}
+    assert look(Claims(hints=msgspec.structs.replace(OVERRIDDEN, platform="Android")), ANDROID) == {}
+
+
+def test_an_overridden_user_agent_supports_a_missing_window():
+    claims = Claims(hints=OVERRIDDEN, screen=(800, 600), outer_window=(1280, 720), inner_window=(1280, 577))
+    assert look(claims, LINUX)["headless"].evidence == (
+        "headless_default_screen", "window_larger_than_screen", "user_agent_overridden",
+    )  # fmt: skip
+
+
 # Windows and screens --------------------------------------------------------------------------------------------------
 
 
@@ -224,9 +256,100 @@ def test_a_browser_inside_another_program_has_neither_plugins_nor_a_chrome_objec
 
 
 def test_headless_firefox_is_recognised_in_a_larger_window_too():
-    claims = Claims(screen=(1366, 768), outer_window=(1920, 1080), inner_window=(1920, 995))
-    assert look(claims, FIREFOX)["headless"].evidence == ("headless_default_screen", "no_graphics_hardware")
+    claims = Claims(screen=(1366, 768), outer_window=(1920, 1080), inner_window=(1920, 995), gpu_renderer="llvmpipe")
+    assert look(claims, FIREFOX)["headless"].evidence == ("window_larger_than_screen", "software_renderer")
     assert look(msgspec.structs.replace(claims, gpu_renderer="NVIDIA GeForce GTX 980, or similar"), FIREFOX) == {}
+
+
+FIRST_WINDOW = Claims(screen=(1920, 1080), outer_window=(1280, 972), inner_window=(1280, 826), webgl=False)
+
+
+def test_headless_firefox_is_recognised_on_a_common_screen():
+    seen = look(FIRST_WINDOW, FIREFOX)["headless"]
+    assert seen == Observation("headless", "low", ("first_window_without_desktop", "no_graphics"))
+    maximised = Claims(screen=(720, 1280), outer_window=(1280, 720), inner_window=(1280, 574), webgl=False)
+    assert look(maximised, FIREFOX)["headless"].evidence == ("window_fills_screen", "no_graphics")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"webgl": None},
+        {"outer_window": (1282, 999), "inner_window": (1280, 830)},
+        {"outer_window": (1280, 947), "inner_window": (1280, 862)},
+        {"outer_window": (1280, 1040), "inner_window": (1280, 955), "screen": (2560, 1440)},
+        {"outer_window": (1920, 1080), "inner_window": (1920, 1080)},
+        {"outer_window": (1920, 1080), "inner_window": (1920, 995), "webgl": None, "gpu_renderer": "llvmpipe"},
+    ],
+    ids=["graphics", "frame", "panel", "large screen", "full screen", "virtual machine"],
+)
+def test_people_who_switch_graphics_off_or_have_no_desktop_are_no_headless_firefox(changes: dict[str, Any]):
+    assert "headless" not in look(msgspec.structs.replace(FIRST_WINDOW, **changes), FIREFOX)
+
+
+@pytest.mark.parametrize("user_agent", [FIREFOX, LINUX])
+def test_nothing_to_point_with_is_a_trait_and_no_more(user_agent: str):
+    bare = Claims(pointer=False, screen=(1920, 1080), outer_window=(1920, 1080), inner_window=(1920, 934))
+    assert look(bare, LINUX) == {}
+    missing = msgspec.structs.replace(bare, outer_window=(0, 0)) if user_agent == LINUX else bare
+    assert "nothing_to_point_with" in look(missing, user_agent)["headless"].evidence
+    assert look(msgspec.structs.replace(missing, pointer=True), user_agent) == {}
+
+
+def test_webkit_on_the_screen_it_invents_has_no_window():
+    size = (800, 600)
+    webkit = SAFARI.replace("Macintosh; Intel Mac OS X 10_15_7", "X11; Linux x86_64")
+    claims = Claims(screen=size, outer_window=size, inner_window=size, plugin_count=0, gpu_renderer="Apple GPU")
+    assert {name: one.evidence for name, one in look(claims, webkit).items()} == {
+        "headless": ("headless_default_screen", "no_plugins")
+    }
+    for changes in ({"plugin_count": 5}, {"screen": (800, 480)}, {"inner_window": (800, 562)}):
+        assert look(msgspec.structs.replace(claims, **changes), webkit) == {}
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        Claims(plugin_count=0),
+        Claims(plugin_count=0, gpu_renderer=SWIFTSHADER),
+        Claims(plugin_count=0, screen=(800, 600), outer_window=(780, 580), inner_window=(780, 437)),
+        Claims(plugin_count=0, screen=(1920, 1080), outer_window=(0, 0), focused=False),
+    ],
+    ids=["ordinary", "virtual machine", "small screen", "background tab"],
+)
+def test_people_who_download_documents_instead_of_viewing_them_have_a_window(claims: Claims):
+    assert set(look(claims, LINUX)) <= {"virtual_machine"}
+
+
+# Desktops that say they are phones ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "evidence"),
+    [
+        ({}, ("hinted_desktop_vs_android", "desktop_processor_vs_android", "android_without_touch")),
+        ({"hints": ClientHints()}, ("desktop_processor_vs_android", "android_without_touch")),
+        ({"platform": "Linux armv81", "touch_points": 5}, ("hinted_desktop_vs_android",)),
+    ],
+    ids=["Chromium", "Firefox", "hints alone"],
+)
+def test_a_desktop_under_the_name_of_a_phone_contradicts_itself(changes: dict[str, Any], evidence: tuple[str, ...]):
+    desktop = Claims(hints=ClientHints(mobile=False, platform="Linux"), platform="Linux x86_64", touch_points=0)
+    assert look(msgspec.structs.replace(desktop, **changes), ANDROID)["os_mismatch"].evidence == evidence
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        Claims(platform="Linux x86_64", touch_points=10, hints=ClientHints(mobile=True, platform="Android")),
+        Claims(platform="Linux armv8l", touch_points=0),
+        Claims(platform="Linux armv81", touch_points=5, hints=ClientHints(mobile=False, platform="Android")),
+    ],
+    ids=["emulator", "television", "tablet"],
+)
+def test_android_devices_that_are_no_phones_are_silent(claims: Claims):
+    assert look(claims, ANDROID) == {}
+    assert look(claims, ANDROID.replace(" Mobile", "")) == {}
 
 
 # Engines --------------------------------------------------------------------------------------------------------------

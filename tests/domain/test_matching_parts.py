@@ -13,7 +13,7 @@ from svc.domain.matching.features import networks, sketch
 from svc.domain.matching.parameters import ATTRIBUTE_COUNT
 from svc.domain.matching.statistics import CLASSES, COMMON_VALUES, releases_between
 from svc.domain.matching.visitor import EXACT_HASHES, FORMER_VALUES, NETWORKS, TOKENS, first_record
-from svc.domain.model import Attribute, Report, RequestFacts
+from svc.domain.model import Agent, Attribute, Claims, Report, RequestFacts
 from tests.domain.matching_world import (
     CHROME,
     DESKTOP_VALUES,
@@ -87,6 +87,19 @@ def test_the_exact_hash_follows_every_attribute_and_version_but_neither_token_no
     upgraded = msgspec.structs.replace(CHROME, browser_version=1410)
     assert features_of(agent=upgraded).exact != base.exact
     assert features_of(token="t" * 20, ip="1.2.3.4").exact == base.exact
+
+
+@pytest.mark.parametrize(("system", "family"), [("linux", "safari"), ("linux", "qt_web_engine")])
+def test_browsers_that_name_their_engine_alone_are_told_apart_by_what_they_add(system: str, family: str) -> None:
+    nameless = Agent(browser_family=family, browser_version=605, os_family=system)
+    flavors: tuple[tuple[str, ...] | None, ...] = (None, (), ("webkit",))
+    reports = [Report(claims=Claims(vendor_flavors=flavor, plugin_count=5)) for flavor in flavors]
+    reports.append(Report(claims=Claims(plugin_count=0)))
+    classes = [extract(report, nameless, RequestFacts(ip="")).family for report in reports]
+    assert classes[0] == classes[1]
+    assert len(set(classes)) == 3
+    for named in (CHROME, msgspec.structs.replace(nameless, os_family="mac")):
+        assert len({extract(report, named, RequestFacts(ip="")).family for report in reports}) == 1
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,8 @@ def test_components_say_what_the_page_sees_and_give_nothing_to_compare():
     claims = report.claims
     assert (claims.outer_window, claims.inner_window) == ((0, 0), (1920, 1080))
     assert (claims.webdriver, claims.plugin_count, claims.product_sub) == (True, 0, "20030107")
-    assert (claims.languages, claims.gpu_renderer) == (("en-US", "en"), "WebKit WebGL")
+    # The masked name is that of the engine, not of a graphics card.
+    assert (claims.languages, claims.gpu_renderer, claims.webgl) == (("en-US", "en"), None, None)
     assert claims.user_agent == "Mozilla/5.0 HeadlessChrome/109.0"
     assert report.attributes == {}
 
@@ -51,6 +52,14 @@ def test_the_collector_that_gives_the_attributes_comes_first_and_is_believed_fir
     assert report.collectors == ("plain", "botd")
     assert report.claims.user_agent == "Mozilla/5.0 Chrome/137.0"
     assert report.claims.plugin_count == 0
+
+
+def test_graphics_that_are_not_to_be_had_and_a_renderer_that_is_told_are_claims():
+    without = read_report({"botd": {**COMPONENTS, "webGL": {"state": -4}}}, FACTS).claims
+    assert (without.webgl, without.gpu_renderer) == (False, None)
+    named = {"state": 0, "value": {"vendor": "Mozilla", "renderer": "llvmpipe, or similar"}}
+    firefox = read_report({"botd": {**COMPONENTS, "webGL": named}}, FACTS).claims
+    assert (firefox.gpu_vendor, firefox.gpu_renderer) == (None, "llvmpipe, or similar")
 
 
 def test_one_collector_that_sees_a_webdriver_is_enough():

@@ -200,6 +200,27 @@ def test_a_driver_is_seen_wherever_its_flag_shows(change: dict[str, Any], driven
     assert (report.claims.webdriver is True) is driven
 
 
+def test_writing_to_a_webdriver_that_does_not_exist_shows_nothing():
+    replaced = sections(automation={"webdriver": False, "webdriverWritable": True})
+    assert "webdriver_writable" in (read_report(replaced, FACTS).claims.driver_marks or ())
+    del replaced["automation"]["webdriver"]
+    assert "webdriver_writable" not in (read_report(replaced, FACTS).claims.driver_marks or ())
+
+
+@pytest.mark.parametrize(
+    ("queries", "pointer"),
+    [
+        ({"anyPointer": "none", "anyHover": False}, False),
+        ({"anyPointer": "coarse", "anyHover": False}, True),
+        ({"anyPointer": "none", "anyHover": True}, True),
+        ({}, None),
+    ],
+)
+def test_the_media_queries_say_whether_there_is_anything_to_point_with(queries: dict[str, Any], pointer: bool | None):
+    device = {**sections()["device"], "mediaQueries": queries}
+    assert read_report(sections(device=device), FACTS).claims.pointer is pointer
+
+
 def test_a_person_with_open_developer_tools_is_no_suspect():
     """`cdp` is true for them: it is kept, and alone it is no proof."""
     seen = detect(read_report(sections(), FACTS), FACTS, Agent(), NOWHERE, "web")

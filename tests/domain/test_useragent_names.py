@@ -169,3 +169,51 @@ def test_a_program_is_named_and_sorted_by_the_policy(text: str, name: str, kind:
 
 def test_a_phone_whose_model_ends_in_ai_is_a_persons():
     assert read(chrome_on("Linux; Android 9; Walton-AI Search", "Mobile ")).program is None
+
+
+WEBKIT = "AppleWebKit/605.1.15 (KHTML, like Gecko)"
+QT = "AppleWebKit/537.36 (KHTML, like Gecko)"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "family"),
+    [
+        (f"{QT} Falkon/22.12.1 QtWebEngine/5.15.13 Chrome/87.0.4280.144 Safari/537.36", "Falkon", "falkon"),
+        (f"{QT} QtWebEngine/5.15.13 Chrome/87.0.4280.144 Safari/537.36", "Qt Web Engine", "qt_web_engine"),
+        (f"{QT} Konqueror/22.12.3 Safari/537.36", "Konqueror", "konqueror"),
+        (f"{QT} qutebrowser/2.5.3 Chrome/87.0.4280.144 Safari/537.36", "qutebrowser", "qutebrowser"),
+        (f"{QT} Dooble/2023.11 Chrome/108.0.5359.220 Safari/537.36", "Dooble", "dooble"),
+        (f"{WEBKIT} Version/60.5 Safari/605.1.15 Surf/2.1", "Surf", "surf"),
+        (f"{WEBKIT} Version/60.5 Safari/605.1.15 Epiphany/605.1.15", "Epiphany", "epiphany"),
+        (f"{WEBKIT} Version/60.5 Safari/605.1.15 MiniBrowser/2.50", "MiniBrowser", "minibrowser"),
+        (f"{WEBKIT} Version/60.5 Safari/605.1.15", "Safari", "safari"),
+    ],
+)
+def test_browsers_on_one_engine_are_of_different_classes(text: str, name: str, family: str):
+    found = read(f"Mozilla/5.0 (X11; Linux x86_64) {text}")
+    assert (found.agent, found.browser_family) == (name, family)
+
+
+@pytest.mark.parametrize(
+    "system", ["X11; Linux x86_64", "Windows NT 10.0; Win64; x64", "Macintosh; Intel Mac OS X 10_15_7"]
+)
+def test_a_product_that_nobody_knows_makes_a_class_of_its_own_on_a_desktop(system: str):
+    found = read(chrome_on(system, "Unheard/3.1 "))
+    assert (found.agent, found.browser_family, found.browser_version) == ("Chrome", "unheard", 1370)
+    assert read(chrome_on(system, "Unheard/4.0 ")).browser_family == "unheard"
+    assert read(chrome_on(system)).browser_family == "chrome"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        chrome_on("Linux; Android 10; K", "Unheard/3.1 "),
+        chrome_on("X11; Linux armv7l", "HbbTV/1.5.1 (Sony; KD-55) Unheard/3.1 "),
+        chrome_on("X11; Linux x86_64", "(Unheard/3.1) "),
+        chrome_on("X11; Linux x86_64", "Ubuntu/22.04 "),
+        chrome_on("X11; Linux x86_64", "V1/3.1 "),
+    ],
+    ids=["phone", "television", "in brackets", "distribution", "number"],
+)
+def test_other_names_beside_an_engine_do_not_split_its_class(text: str):
+    assert read(text).browser_family == "chrome"

@@ -7,7 +7,7 @@ What may live here: checks that fire `automation` and `headless` from a report's
 
 from __future__ import annotations
 
-from svc.domain.detection.claimed import Claimed
+from svc.domain.detection.claimed import Claimed, is_overridden, may_be_a_phone
 from svc.domain.detection.findings import Findings
 from svc.domain.detection.graphics import is_software_renderer
 from svc.domain.model import Attribute, Claims, Report, RequestFacts
@@ -17,8 +17,17 @@ Size = tuple[float, float]
 FIREFOX_HEADLESS_SCREEN = (1366.0, 768.0)
 """The screen that Firefox invents without a display, unless told another (its HeadlessScreenHelper)."""
 
-CHROMIUM_HEADLESS_SCREEN = (800.0, 600.0)
-"""The screen that Chromium invents without a display."""
+FIREFOX_FIRST_WINDOW = (1280.0, 1040.0)
+"""The window of a new profile, cut to nine tenths of what the screen leaves. It is maximised where both are cut."""
+
+HEADLESS_SCREEN = (800.0, 600.0)
+"""The screen that Chromium and WebKit invent without a display."""
+
+HEADLESS_COLOUR_DEPTH = 24
+"""Bits of a pixel that Firefox invents without a display."""
+
+TALLEST_BARS = 200
+"""Pixels of a window above its page, with every bar shown."""
 
 LEAST_HEIGHT_WITHOUT_TASK_BAR = 575
 """No task bar fits beside a window this high on that screen; without a display the window is 780 by 580."""
@@ -47,6 +56,12 @@ def find(report: Report, facts: RequestFacts, claimed: Claimed, findings: Findin
         traits = _headless_chromium(report, claimed)
     elif claimed.desktop and claimed.engine == "gecko":
         traits = _headless_firefox(report)
+    elif claimed.ported_webkit:
+        traits = _headless_webkit(report.claims)
+    if claimed.desktop and report.claims.pointer is False and not report.claims.touch_points:
+        traits.append("nothing_to_point_with")
+    if claimed.engine == "gecko" and len(traits) < 2:
+        traits = []
     if claimed.desktop and _is_screen_invented(report):
         findings.add("automation", "emulated_screen")
     if len(traits) >= 2:
@@ -81,18 +96,23 @@ def _find_headless_name(report: Report, facts: RequestFacts, claimed: Claimed, f
 def _headless_chromium(report: Report, claimed: Claimed) -> list[str]:
     """Traits of a browser without a window. Each has an innocent owner, but two rarely the same one.
 
-    No plugins: people who download documents instead of viewing them. No outer window: a tab that was opened in the
-    background. A window beyond its screen: two monitors. These three lead; what is common in virtual machines
-    (software rendering) and in browsers inside other programs (no `chrome` object) only supports them.
+    No outer window: a tab that was opened in the background. A window beyond its screen: two monitors. Neither plugins
+    nor the `chrome` object: browsers inside other programs. These lead; what is common in virtual machines (software
+    rendering) only supports them, and so does a missing list of plugins, which people are without who download
+    documents instead of viewing them, and browsers that are built on QtWebEngine.
     """
     claims = report.claims
     traits = _window_traits(claims)
-    if claims.plugin_count == 0 and Attribute.PLUGINS not in report.masked and not _may_be_a_phone(report):
+    bare = claims.vendor_flavors == () and claimed.pure_chrome
+    no_plugins = claims.plugin_count == 0 and Attribute.PLUGINS not in report.masked and not may_be_a_phone(claims)
+    if no_plugins and (bare or "no_outer_window" in traits):
         traits.insert(0, "no_plugins")
     if not traits:
         return []
-    if claims.vendor_flavors == () and claimed.pure_chrome:
+    if bare:
         traits.append("no_chrome_object")
+    if is_overridden(claims):
+        traits.append("user_agent_overridden")
     if is_software_renderer(claims.gpu_renderer):
         traits.append("software_renderer")
     if claims.languages and claims.languages[0].endswith("@posix"):
@@ -104,12 +124,12 @@ def _window_traits(claims: Claims) -> list[str]:
     """What the window shows: that it is none, or none of the screen it says."""
     outer, screen = _long_side_first(claims.outer_window), _long_side_first(claims.screen)
     if outer == (0, 0):
-        return ["no_outer_window"]
+        return [] if claims.focused is False else ["no_outer_window"]
     traits: list[str] = []
     if outer is not None and screen is not None and screen[1] > 0:
         full_screen = claims.inner_window == claims.outer_window
         beyond = outer[0] > 1.5 * screen[0] or outer[1] > 1.5 * screen[1]
-        if screen == CHROMIUM_HEADLESS_SCREEN and outer[1] >= LEAST_HEIGHT_WITHOUT_TASK_BAR and not full_screen:
+        if screen == HEADLESS_SCREEN and outer[1] >= LEAST_HEIGHT_WITHOUT_TASK_BAR and not full_screen:
             traits.append("headless_default_screen")
         if beyond:
             traits.append("window_larger_than_screen")
@@ -145,32 +165,47 @@ def _long_side_first(sides: Size | None) -> Size | None:
     return sides if sides[0] >= sides[1] else (sides[1], sides[0])
 
 
-def _may_be_a_phone(report: Report) -> bool:
-    """Phones that ask for desktop pages drop their name from the user agent, but keep their fingers and their chip."""
-    platform = report.claims.platform or ""
-    return platform.startswith(("Linux arm", "Linux aarch", "Android")) or (
-        platform.startswith("Linux") and bool(report.claims.touch_points)
-    )
-
-
 def _headless_firefox(report: Report) -> list[str]:
-    """A window that fills exactly the invented screen, or is larger, with its own bars there, and no graphics hardware.
+    """Traits of Firefox without a display: a window alone on its screen, and nothing to draw with.
 
-    A person comes close with a bare window manager on an old laptop, but draws with its graphics chip.
+    Each has an innocent owner: bare window managers leave a window the whole screen, and careful people switch WebGL
+    off; few do both. Displays of few colours have no WebGL either. That the processor draws shows nothing where the
+    window fits: virtual machines do the same.
     """
     claims = report.claims
-    outer, inner = claims.outer_window, claims.inner_window
-    if outer is None or inner is None or report.masked:
+    outer, inner, screen = claims.outer_window, claims.inner_window, _long_side_first(claims.screen)
+    if outer is None or inner is None or screen is None or report.masked:
         return []
-    if _long_side_first(claims.screen) != FIREFOX_HEADLESS_SCREEN:
-        return []
-    fills = outer[0] >= FIREFOX_HEADLESS_SCREEN[0] and outer[1] >= FIREFOX_HEADLESS_SCREEN[1]
-    if not fills or not outer[1] - 200 <= inner[1] < outer[1]:
-        return []
-    traits = ["headless_default_screen"]
-    if claims.gpu_renderer is None or is_software_renderer(claims.gpu_renderer):
-        traits.append("no_graphics_hardware")
+    traits: list[str] = []
+    if inner[0] <= outer[0] and outer[1] - TALLEST_BARS <= inner[1] < outer[1]:
+        if outer == screen:
+            traits.append("window_fills_screen")
+        elif screen == FIREFOX_HEADLESS_SCREEN and outer[0] >= screen[0] and outer[1] >= screen[1]:
+            traits.append("window_larger_than_screen")
+        elif inner[0] == outer[0] and outer == _first_firefox_window(screen):
+            traits.append("first_window_without_desktop")
+    if claims.webgl is False and claims.colour_depth in (None, HEADLESS_COLOUR_DEPTH):
+        traits.append("no_graphics")
+    elif "window_larger_than_screen" in traits and is_software_renderer(claims.gpu_renderer):
+        traits.append("software_renderer")
     return traits
+
+
+def _first_firefox_window(screen: Size) -> Size | None:
+    """The size of the first window of a new profile, where the height shows that the screen holds nothing else."""
+    width, height = 0.9 * screen[0], 0.9 * screen[1]
+    if height >= FIREFOX_FIRST_WINDOW[1]:
+        return None
+    return (float(min(int(width), FIREFOX_FIRST_WINDOW[0])), float(int(height)))
+
+
+def _headless_webkit(claims: Claims) -> list[str]:
+    """WebKit for embedded devices, on the screen that it invents without one. Devices have other screens, and desktops
+    have plugins.
+    """
+    if claims.screen == claims.outer_window == claims.inner_window == HEADLESS_SCREEN and claims.plugin_count == 0:
+        return ["headless_default_screen", "no_plugins"]
+    return []
 
 
 def _find_stealth(traits: list[str], findings: Findings) -> None:

@@ -37,6 +37,8 @@ def find(components: Components, findings: Findings) -> None:
     """Turn the detectors that fire into findings."""
     for name, kind in rerun(components).items():
         rule = _RULES[name]
+        if rule is None:
+            continue
         signal = rule.signal
         if rule.subject == "user_agent" and kind != _HEADLESS:
             signal = "automation"
@@ -201,7 +203,7 @@ class _Rule(msgspec.Struct, frozen=True):
     subject: str | None = None
 
 
-_RULES: dict[str, _Rule] = {
+_RULES: dict[str, _Rule | None] = {
     "detectAppVersion": _Rule("headless", "botd_app_version", "definitive", "user_agent"),
     "detectDocumentAttributes": _Rule("automation", "botd_document_attributes", "definitive"),
     "detectErrorTrace": _Rule("automation", "botd_error_trace", "definitive"),
@@ -211,8 +213,8 @@ _RULES: dict[str, _Rule] = {
     "detectLanguagesLengthInconsistency": _Rule("headless", "botd_languages_length", "proof"),
     "detectNotificationPermissions": _Rule("headless", "botd_notification_permissions", "proof"),
     "detectPluginsArray": _Rule("automation", "botd_plugins_array", "proof"),
-    # People who let Chromium download documents instead of showing them have no plugins: a rule of thumb.
-    "detectPluginsLengthInconsistency": _Rule("headless", "botd_plugins_length", "hint"),
+    # People who let Chromium download documents instead of showing them have no plugins: what else is missing decides.
+    "detectPluginsLengthInconsistency": None,
     "detectProcess": _Rule("automation", "botd_process", "definitive"),
     "detectUserAgent": _Rule("headless", "botd_user_agent", "definitive", "user_agent"),
     "detectWebDriver": _Rule("automation", "botd_webdriver", "definitive"),

@@ -13,6 +13,8 @@ from typing import Literal
 
 import msgspec
 
+from svc.domain.model import Claims
+
 System = Literal["windows", "apple", "unix"]
 """`apple` is macOS, iOS and iPadOS; `unix` is Linux, Android and ChromeOS."""
 Engine = Literal["chromium", "gecko", "webkit"]
@@ -32,11 +34,15 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True):
     """Major version of Chromium."""
     ios: bool = False
     android: bool = False
+    mobile: bool = False
+    """An Android device that says it is a phone; tablets and televisions don't."""
     headless: bool = False
     pure_chrome: bool = False
     """Chrome, or a Chromium that names no product of its own, as the browsers that are embedded in programs do."""
     adds_noise: bool = False
     """A browser on Chromium that adds noise to images by itself."""
+    ported_webkit: bool = False
+    """WebKit on a system that is not Apple's, such as WebKitGTK: it shares Apple's disguises, not its constants."""
 
     @property
     def desktop(self) -> bool:
@@ -60,9 +66,11 @@ def _read(text: str) -> Claimed:
         version=int(found[1]) if found else 0,
         ios=ios,
         android=android,
+        mobile=android and ("Mobile" in text),
         headless="headless" in text.lower(),
         pure_chrome=_PURE_CHROME.search(text) is not None,
         adds_noise=any(name in text for name in _ADDS_NOISE),
+        ported_webkit="AppleWebKit/" in text and found is None and system != "apple",
     )
 
 
@@ -117,6 +125,22 @@ def system_of_platform(platform: str | None) -> System | None:
 def system_of_hint(platform: str | None) -> System | None:
     """The system behind the platform of client hints."""
     return _HINTED_SYSTEMS.get(platform) if platform else None
+
+
+def may_be_a_phone(claims: Claims) -> bool:
+    """Phones that ask for desktop pages drop their name from the user agent, but keep their fingers and their chip."""
+    platform = claims.platform or ""
+    return platform.startswith(("Linux arm", "Linux aarch", "Android")) or (
+        platform.startswith("Linux") and bool(claims.touch_points)
+    )
+
+
+def is_overridden(claims: Claims) -> bool:
+    """Whether a desktop browser on Chromium was started with another user agent: it knows its processor no more. Brave
+    never tells it.
+    """
+    hints = claims.hints
+    return hints.overridden and not may_be_a_phone(claims) and all(brand != "Brave" for brand, _ in hints.brands)
 
 
 _SILENT = Claimed()

@@ -12,7 +12,6 @@ from svc.domain.detection.claimed import Claimed, read_claimed, system_of_platfo
 from svc.domain.detection.findings import Findings
 from svc.domain.model import Attribute, Claims, Report
 
-_QUANTITIES = ("cores", "memory_gb")
 _GRAPHICS = ("gpu_vendor", "gpu_renderer")
 
 
@@ -22,7 +21,7 @@ def find(report: Report, claimed: Claimed, findings: Findings) -> None:
         if answers.get("webdriver") is True:
             findings.add("automation", f"webdriver_in_{name}", "definitive", "webdriver")
         _compare_agents(name, report.claims, answers, claimed, findings)
-        _compare_values(name, report, answers, findings)
+        _compare_values(name, report, answers, claimed, findings)
 
 
 def _compare_agents(name: str, claims: Claims, answers: dict[str, Any], claimed: Claimed, findings: Findings) -> None:
@@ -43,10 +42,10 @@ def _compare_agents(name: str, claims: Claims, answers: dict[str, Any], claimed:
         findings.contradict(name, "browser_tampering", f"user_agent_version_in_{name}")
 
 
-def _compare_values(name: str, report: Report, answers: dict[str, Any], findings: Findings) -> None:
+def _compare_values(name: str, report: Report, answers: dict[str, Any], claimed: Claimed, findings: Findings) -> None:
     """What a browser garbles on purpose it may garble differently here and there."""
     claims = report.claims
-    if Attribute.HARDWARE not in report.masked and _differs(claims, answers, _QUANTITIES):
+    if Attribute.HARDWARE not in report.masked and _is_other_hardware(claims, answers, claimed):
         findings.contradict(name, "browser_tampering", f"hardware_in_{name}")
     if report.masked.isdisjoint((Attribute.GPU, Attribute.WEBGL)) and _differs(claims, answers, _GRAPHICS):
         findings.contradict(name, "browser_tampering", f"renderer_in_{name}")
@@ -54,6 +53,20 @@ def _compare_values(name: str, report: Report, answers: dict[str, Any], findings
     language = answers.get("language")
     if page is not None and language is not None and page[:2].lower() != language[:2].lower():
         findings.contradict(name, None, f"language_in_{name}")
+
+
+def _is_other_hardware(claims: Claims, answers: dict[str, Any], claimed: Claimed) -> bool:
+    page, there = claims.cores, answers.get("cores")
+    if page is not None and there is not None:
+        rounded = claimed.engine == "gecko"
+        if _level(page) != _level(there) if rounded else page != there:
+            return True
+    return _differs(claims, answers, ("memory_gb",))
+
+
+def _level(cores: float) -> int:
+    """Collectors report Firefox's cores as it shows them in private windows, 4 or 8; another context says how many."""
+    return 8 if cores >= 8 else 4
 
 
 def _differs(claims: Claims, answers: dict[str, Any], questions: tuple[str, ...]) -> bool:

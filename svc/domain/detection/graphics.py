@@ -67,6 +67,9 @@ def _is_foreign(renderer: str, claimed: Claimed) -> bool:
         return any(name in renderer for name in (*_FOREIGN["apple"], *_NOT_IN_A_PHONE))
     if claimed.system is None:
         return False
+    # WebKit gives this name everywhere, for privacy.
+    if claimed.ported_webkit and renderer == "apple gpu":
+        return False
     # Windows on ARM draws with an Adreno too, but through Direct3D.
     if claimed.system == "windows" and "adreno" in renderer and "direct3d" not in renderer:
         return True

@@ -7,7 +7,7 @@ contradiction, so that many contradictions in one place count as one, and three 
 from __future__ import annotations
 
 from svc.domain.detection import contexts, engine, hints
-from svc.domain.detection.claimed import Claimed, read_claimed, system_of_platform
+from svc.domain.detection.claimed import Claimed, is_overridden, read_claimed, system_of_platform
 from svc.domain.detection.findings import TOO_MANY_PLACES, Findings
 from svc.domain.model import Attribute, Claims, Platform, Report, RequestFacts
 
@@ -19,11 +19,13 @@ def find(report: Report, facts: RequestFacts, claimed: Claimed, findings: Findin
     resisting = claimed.engine == "gecko" and bool(report.masked)
     if not resisting:
         _compare_systems(report, claimed, findings)
+        _compare_phone(report.claims, facts, claimed, findings)
         _compare_headers(report.claims, facts, findings)
         contexts.find(report, claimed, findings)
     engine.find(report.claims, facts.hints, report.botd or {}, claimed, findings)
     hints.find(report.claims.hints, claimed, findings)
     hints.find(facts.hints, claimed, findings)
+    _look_for_override(report.claims, claimed, findings)
     _look_at_natives(report, claimed, findings)
     _look_at_canvas(report, claimed, findings)
 
@@ -66,6 +68,29 @@ def _compare_systems(report: Report, claimed: Claimed, findings: Findings) -> No
         findings.contradict("fonts", "os_mismatch", "no_apple_font", "hint")
 
 
+def _compare_phone(claims: Claims, facts: RequestFacts, claimed: Claimed, findings: Findings) -> None:
+    """A desktop under the name of an Android device: both are "unix" to the other checks.
+
+    Hints of another system settle it. A processor of desktops is found in some Android devices, too, and televisions
+    have nothing to touch, but hardly both, nor one of them beside hints of a desktop.
+    """
+    if not claimed.android:
+        return
+    said = (claims.hints, facts.hints)
+    elsewhere = any(hint.platform in _DESKTOPS for hint in said)
+    unlike = claimed.mobile and any(hint.mobile is False for hint in said)
+    processor = (claims.platform or "").startswith(("Linux x86", "Linux i686", "Linux i586"))
+    touchless = claims.touch_points == 0
+    if elsewhere or (unlike and (processor or touchless)):
+        findings.contradict("hints", "os_mismatch", "hinted_desktop_vs_android")
+    if (elsewhere or unlike) + processor + touchless >= 2:
+        if processor:
+            findings.contradict("platform", "os_mismatch", "desktop_processor_vs_android")
+        if touchless:
+            findings.contradict("touch", "os_mismatch", "android_without_touch")
+
+
+_DESKTOPS = frozenset({"Linux", "Chrome OS", "ChromeOS", "Chromium OS", "Windows", "macOS"})
 _STOCK_FONTS = {
     "windows": frozenset(("Calibri", "Franklin Gothic", "MS UI Gothic", "Marlett", "Segoe UI Light")),
     "apple": frozenset(("Arial Unicode MS", "Gill Sans", "Helvetica Neue", "Menlo")),
@@ -94,6 +119,12 @@ def _compare_headers(claims: Claims, facts: RequestFacts, findings: Findings) ->
 
 def _accepts(accepted: str, language: str) -> bool:
     return any(part.lstrip()[:2] == language for part in accepted.split(","))
+
+
+def _look_for_override(claims: Claims, claimed: Claimed, findings: Findings) -> None:
+    recent = claimed.engine == "chromium" and claimed.version >= hints.FIRST_WITH_HINTS
+    if claimed.desktop and recent and is_overridden(claims):
+        findings.contradict("hints", "browser_tampering", "user_agent_overridden")
 
 
 def _look_at_natives(report: Report, claimed: Claimed, findings: Findings) -> None:

@@ -43,6 +43,8 @@ _CACHED_LENGTH = 256
 _FORGETFUL_BROWSERS = ("safari", "chrome_ios", "firefox_ios")
 _DISGUISED = {"brave": "chrome"}
 """Browsers whose user agent is another one's: only hints tell them apart, and hints are not always sent."""
+_NAMELESS = frozenset({("linux", "qt_web_engine"), ("linux", "safari")})
+"""System and class of browsers whose user agent is that of their engine: Safari itself runs on Apple's systems only."""
 _FROZEN_RELEASES = {"windows": 1000, "mac": 1015, "android": 1000}
 """What user agents say of the system whatever its release (User-Agent reduction, 2022): as good as unknown."""
 _EXACT = struct.Struct(f"<IIHH{ATTRIBUTE_COUNT}I")
@@ -127,7 +129,7 @@ def extract(report: Report, agent: Agent, facts: RequestFacts, network: Network 
                 bits += gained
                 informative += 1
     browser = _DISGUISED.get(agent.browser_family, agent.browser_family)
-    family = hash32(f"{agent.os_family}|{browser}|{agent.mobile:d}".encode())
+    family = hash32(f"{agent.os_family}|{browser}|{agent.mobile:d}{_embedding(report, agent)}".encode())
     collector = hash32(report.collectors[0].encode()) if report.collectors else 0
     browser_version = agent.browser_version & 0xFFFF
     native = "native" in report.collectors
@@ -158,6 +160,16 @@ def extract(report: Report, agent: Agent, facts: RequestFacts, network: Network 
         information_bits=bits,
         identifiable=informative >= IDENTIFIABLE_ATTRIBUTES and bits >= IDENTIFIABLE_BITS,
     )
+
+
+def _embedding(report: Report, agent: Agent) -> str:
+    """What tells browsers apart that give the name of their engine alone, as many on QtWebEngine and WebKitGTK do: the
+    objects that the program adds to the page, and whether it shows documents. Nothing for browsers with a name.
+    """
+    if (agent.os_family, agent.browser_family) not in _NAMELESS:
+        return ""
+    flavors, plugins = report.claims.vendor_flavors, report.claims.plugin_count
+    return f"|{','.join(sorted(flavors or ()))}|{plugins == 0:d}"
 
 
 def sketch(members: Iterable[str]) -> int:

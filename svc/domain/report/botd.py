@@ -16,11 +16,15 @@ from svc.domain.report.values import MAX_LIST, entries_of, flag, is_unicode, mem
 NAME = "botd"
 
 SUCCESS = 0
+NULL = -4
+"""The browser answered, that there is none."""
 MAX_COMPONENTS = 64
 MAX_DEPTH = 4
 MAX_VALUES = 4_000
 """In all components together; those of a browser have some hundreds. A body may have five times as many."""
 LONGEST_TEXT = 2_048
+MASKED_RENDERER = "WebKit WebGL"
+"""BotD asks for the masked names. The vendor's is a constant of the engine, as is this; Firefox tells its renderer."""
 
 
 class _Budget:
@@ -54,20 +58,23 @@ def read(signals: dict[str, Any]) -> Reading | None:
                 readable[name] = value
     if not recognised:
         return None
-    return Reading(collector=NAME, attributes={}, claims=_claims(readable), rest=[], botd=readable)
+    claims = _claims(readable)
+    if members(components.get("webGL")).get("state") == NULL:
+        claims["webgl"] = False
+    return Reading(collector=NAME, attributes={}, claims=claims, rest=[], botd=readable)
 
 
 def _claims(readable: dict[str, Any]) -> dict[str, Any]:
     window = members(readable.get("windowSize"))
-    graphics = members(readable.get("webGL"))
+    renderer = text(members(readable.get("webGL")).get("renderer"), 256)
     return {
         "user_agent": text(readable.get("userAgent"), 1_024),
         "product_sub": text(readable.get("productSub"), 32),
         "languages": listed_languages(readable.get("languages")),
         "outer_window": size(window.get("outerWidth"), window.get("outerHeight")),
         "inner_window": size(window.get("innerWidth"), window.get("innerHeight")),
-        "gpu_vendor": text(graphics.get("vendor"), 256),
-        "gpu_renderer": text(graphics.get("renderer"), 256),
+        "gpu_renderer": None if renderer == MASKED_RENDERER else renderer,
+        "focused": flag(readable.get("documentFocus")),
         "plugin_count": whole(readable.get("pluginsLength")),
         "webdriver": flag(readable.get("webDriver")),
         "eval_length": whole(readable.get("evalLength")),

@@ -152,6 +152,7 @@ def read_user_agent_data(value: dict[str, Any]) -> ClientHints:
         brands=brand_list(value.get("fullVersionList")) or brand_list(value.get("brands")),
         grease=invented_brand(value.get("brands")),
         emptied=value.get("brands") == [] and value.get("platform") == "",
+        overridden=value.get("architecture") == "" and value.get("bitness") == "",
         mobile=flag(value.get("mobile")),
         platform=text(value.get("platform"), 64),
         platform_version=text(value.get("platformVersion"), 64),

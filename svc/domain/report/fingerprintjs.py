@@ -71,6 +71,8 @@ UNSTEADY_MATHS = frozenset({"powPI", "atanhPf"})
 """Their last digit changed between Chromium 127 and 138, and 148 and 156, on the same machine."""
 LONGEST_LIMITS = 32_768
 """Characters of one list of graphics parameters; the longest honest one has 12,000."""
+NO_GRAPHICS = -1
+"""Stands for WebGL where there is none."""
 FONT_PREFERENCES = ("default", "apple", "serif", "sans", "mono", "min", "system")
 _READ_ELSEWHERE = KNOWN - {"domBlockers", "dateTimeLocale", "privateClickMeasurement", "audioBaseLatency"}
 
@@ -131,6 +133,8 @@ def _read_device(values: dict[str, Any], reading: Reading) -> None:
         attributes[Attribute.MODEL] = compact(hints.model)
 
     graphics = members(values.get("webGlBasics"))
+    if values.get("webGlBasics") == NO_GRAPHICS:
+        claims["webgl"] = False
     put_processors(
         reading,
         vendor=graphics.get("vendorUnmasked"),
@@ -154,6 +158,7 @@ def _read_device(values: dict[str, Any], reading: Reading) -> None:
     if ratio is not None and ratio > 0:
         attributes[Attribute.PIXEL_RATIO] = shown(round(ratio, 3))
     _read_frame(values.get("screenFrame"), reading)
+    claims["colour_depth"] = number(values.get("colorDepth"))
     colours = [scalar_text(values.get(name)) for name in ("colorDepth", "colorGamut", "hdr")]
     if colours[0] is not None:
         attributes[Attribute.COLOUR] = compact("/".join(colour or "" for colour in colours))

@@ -108,7 +108,7 @@ def _read_screen(device: dict[str, Any], reading: Reading) -> None:
         attributes[Attribute.FRAME] = f"{reading.frame[0]},{reading.frame[1]}"
     claims["inner_window"] = size(screen.get("innerWidth"), screen.get("innerHeight"))
 
-    depth = number(screen.get("colorDepth"))
+    claims["colour_depth"] = depth = number(screen.get("colorDepth"))
     if depth is not None:
         gamut, bits = scalar_text(queries.get("colorGamut")), scalar_text(queries.get("colorDepth"))
         attributes[Attribute.COLOUR] = compact(f"{shown(depth)}/{gamut or ''}/{bits or ''}")
@@ -116,6 +116,9 @@ def _read_screen(device: dict[str, Any], reading: Reading) -> None:
         attributes[Attribute.ACCESSIBILITY] = preferences_text(
             {name: queries.get(query) for query, name in PREFERENCES.items()}
         )
+    pointer, hover = text(queries.get("anyPointer"), 16), flag(queries.get("anyHover"))
+    if pointer is not None and hover is not None:
+        claims["pointer"] = pointer != "none" or hover
     reading.rest += _leaves((f"mediaQueries.{query}", queries.get(query)) for query in POINTERS)
 
 
@@ -194,7 +197,11 @@ def _read_automation(automation: dict[str, Any], contexts: dict[str, Any], readi
         driven = True
     claims["webdriver"] = driven
     if any(flag(automation.get(name)) is not None for name in DRIVERS):
-        claims["driver_marks"] = tuple([mark for name, mark in DRIVERS.items() if automation.get(name) is True])
+        marks = [mark for name, mark in DRIVERS.items() if automation.get(name) is True]
+        # Where `navigator.webdriver` does not exist, as in Chromium before version 89, writing to it creates it.
+        if flag(automation.get("webdriver")) is None and "webdriver_writable" in marks:
+            marks.remove("webdriver_writable")
+        claims["driver_marks"] = tuple(marks)
 
 
 def _answers(context: dict[str, Any]) -> dict[str, Any]:

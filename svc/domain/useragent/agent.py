@@ -15,7 +15,7 @@ from ua_parser import Domain, UserAgent
 from ua_parser.regex import Resolver
 
 from svc.domain.model import Agent, Claims, ClientHints, DeviceKind, Report, RequestFacts
-from svc.domain.useragent.browsers import BRANDS, MOBILE_NAMES, browser_class, browser_matchers, own_name
+from svc.domain.useragent.browsers import BRANDS, MOBILE_NAMES, browser_class, browser_matchers, own_name, product_class
 from svc.domain.useragent.crawlers import find_program
 from svc.domain.useragent.devices import device_mark
 from svc.domain.useragent.hints import joined
@@ -143,8 +143,8 @@ def _browser(
 ) -> tuple[str | None, str | None, str, int]:
     """Name, version, class of matching, and the version as a number that grows with releases.
 
-    The class is that of what a browser is built on where only its own name beside that tells it apart: such names are
-    written and left out as updates please.
+    On phones and televisions the class is that of what a browser is built on where only its own name beside that tells
+    it apart: such names are written and left out as updates please.
     """
     name = found.family if found is not None else None
     version = _version(found)
@@ -160,6 +160,8 @@ def _browser(
             family = browser_class(hinted, in_app=in_app)
         version = hinted_version or version
     number = _number(text, version, family)
+    if not in_app and device_mark(text) is None:
+        family = product_class(text, family)
     own = own_name(text, name)
     return (name, version, family, number) if own is None else (*own, family, number)
 

@@ -131,6 +131,10 @@ _FIRST = (
     (r"^(Safari)\d[\d.]* CFNetwork/", "Safari"),
     (r"(Browser/Appl[el]+Web[Kk]it)/?53[0-4]", "Android"),
     (r"; (Maxthon) \((\d+)\.(\d+)", "Maxthon"),
+    (r"\b(Falkon)/(\d+)\.(\d+)", "Falkon"),
+    (r"\b(Dooble)/(\d+)(?:\.(\d+))?", "Dooble"),
+    (r"\b(Surf)/(\d+)\.(\d+)", "Surf"),
+    (r"\b(MiniBrowser)/(\d+)\.(\d+)", "MiniBrowser"),
     # Televisions
     (r"(Tizen)[ /][\d.]+;.* Version/(\d+)\.(\d+)(?:\.\d+)* (?:Mobile )?Safari", "Tizen Browser"),
     (r"(LG Browser)/(\d+)\.(\d+)", "LG Browser"),
@@ -197,6 +201,29 @@ def own_name(text: str, name: str | None) -> tuple[str, str] | None:
     if found is None:
         return None
     return found[1].replace("%20", " ").strip(), found[2] + (f".{found[3]}" if found[3] else "")
+
+
+_NAMED_BY_ENGINE = frozenset({"chrome", "qt_web_engine", "safari"})
+_DESKTOP = re.compile(r"Mozilla/5\.0 \((?:X11|Wayland|Windows NT [\d.]{1,8}|Macintosh)[;)]")
+_IN_BRACKETS = re.compile(r"\([^()]*\)")
+_PRODUCT = re.compile(r"(?<![\w./-])([A-Za-z][A-Za-z-]{2,30})/\d")
+_OF_ENGINES = frozenset(
+    {"applewebkit", "chrome", "chromium", "crkey", "gecko", "hbbtv", "headlesschrome", "khtml", "mobile", "mozilla"}
+    | {"qtwebengine", "safari", "ubuntu", "version"}
+)
+"""Products that stand in user agents of many browsers."""
+
+
+def product_class(text: str, family: str) -> str:
+    """The class of a desktop browser that is known by its engine alone: a product of its own sets it apart, if unknown.
+
+    `Mozilla/5.0 (X11; ...) AppleWebKit/537.36 (KHTML, like Gecko) Unheard/1.0 Chrome/120.0.0.0 Safari/537.36` is of
+    another class than Chrome. On phones such names are those of apps, which come and go.
+    """
+    if family not in _NAMED_BY_ENGINE or _DESKTOP.match(text) is None:
+        return family
+    products = (found[1].lower() for found in _PRODUCT.finditer(_IN_BRACKETS.sub(" ", text)))
+    return next((product for product in products if product not in _OF_ENGINES), family)
 
 
 _NOT_IN_A_CLASS = re.compile(r"[^a-z0-9]+")

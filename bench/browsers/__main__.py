@@ -1,0 +1,113 @@
+"""Open real browsers, undriven, and keep what they report.
+
+    python -m bench.browsers capture --out DIR [--only TEXT] [--limit N]
+
+DIR keeps what npm installed, `tuning.jsonl` and `held-out.jsonl`. Browsers that are captured already are not opened
+again, so the command may be stopped and run again. It needs the browsers of Debian 12 (README.md), Xvfb and npm.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.browsers.build import build
+from bench.browsers.launch import display, environment_of, start, stop
+from bench.browsers.server import Collector
+from bench.browsers.settings import Setting, settings
+
+SECONDS = 25.0
+"""How long a browser may take to report."""
+DRIVE = Path(__file__).parent / "drive.mjs"
+
+
+def capture(setting: Setting, collector: Collector, modules: Path, logs: Path) -> list[dict[str, Any]]:
+    """One visit or more with one profile. A visit that did not report is left out."""
+    home = Path(tempfile.mkdtemp(prefix="browser-"))
+    profile = home / "profile"
+    profile.mkdir()
+    for path, text in setting.files.items():
+        (profile / path).parent.mkdir(parents=True, exist_ok=True)
+        (profile / path).write_text(text)
+    found: list[dict[str, Any]] = []
+    log = logs / (setting.tag.replace("/", "_") + ".log")
+    try:
+        for number in range(setting.visits):
+            visit = f"{setting.browser}.{setting.name}.{number}"
+            more = {**setting.environment, "MODULES": str(modules), "GSETTINGS_BACKEND": "memory"}
+            if setting.windowed:
+                with display(setting.screen, setting.dpi, setting.manager) as shown:
+                    report = _visit(setting, collector, visit, environment_of(home, {**more, **shown}), log)
+            else:
+                report = _visit(setting, collector, visit, environment_of(home, more), log)
+            if report is not None:
+                row = {"tag": setting.tag, "browser": setting.browser, "kind": setting.kind, "visit": number}
+                found.append({**row, "true": sorted(setting.true), "at": time.time(), **report})
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+    return found
+
+
+def _visit(
+    setting: Setting, collector: Collector, visit: str, environment: dict[str, str], log: Path
+) -> dict[str, Any] | None:
+    filling = {
+        "profile": str(Path(environment["HOME"]) / "profile"),
+        "url": collector.address(visit),
+        "drive": str(DRIVE),
+    }
+    command = [_filled(part, filling) for part in setting.command]
+    process = start(command, environment, log)
+    try:
+        return collector.wait(visit, SECONDS)
+    finally:
+        stop(process)
+
+
+def _filled(part: str, filling: dict[str, str]) -> str:
+    for name, value in filling.items():
+        part = part.replace("{" + name + "}", value)
+    return part
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.browsers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("command", choices=("capture",))
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--only", default="", metavar="TEXT", help="settings whose tag holds this")
+    parser.add_argument("--limit", type=int, default=10_000, help="at most so many settings")
+    options = parser.parse_args(arguments)
+    out: Path = options.out
+    site = build(out / "build")
+    logs = out / "logs"
+    logs.mkdir(exist_ok=True)
+    done = out / "done.txt"
+    seen = set(done.read_text().split("\n")) if done.exists() else set[str]()
+    todo = [row for row in settings() if options.only in row.tag and row.tag not in seen][: options.limit]
+    collector = Collector(site)
+    try:
+        for setting in todo:
+            began = time.monotonic()
+            found = capture(setting, collector, out / "build", logs)
+            file = out / ("held-out.jsonl" if setting.held_out else "tuning.jsonl")
+            with file.open("a") as lines:
+                lines.writelines(json.dumps(row) + "\n" for row in found)
+            with done.open("a") as lines:
+                lines.write(setting.tag + "\n")
+            print(f"{setting.tag}: {len(found)} of {setting.visits}, {time.monotonic() - began:.1f} s", flush=True)
+    finally:
+        collector.close()
+
+
+if __name__ == "__main__":
+    os.umask(0o077)
+    main()

@@ -1,0 +1,73 @@
+// Opens the page with a driver: node drive.mjs DRIVER BROWSER MODE URL
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { mkdtempSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+
+const [driver, browser, mode, url] = process.argv.slice(2);
+const require = createRequire(join(process.env.MODULES, "x.js"));
+const paths = {
+  chromium: "/usr/lib/chromium/chromium",
+  firefox: "/usr/bin/firefox-esr",
+  minibrowser: "/usr/lib/x86_64-linux-gnu/webkit2gtk-4.1/MiniBrowser",
+};
+const plain = ["--no-sandbox", "--disable-dev-shm-usage", "--no-first-run"];
+const executablePath = mode === "shell" ? "/usr/bin/chromium-headless-shell" : paths[browser];
+const headless = mode !== "window";
+
+const runs = {
+  async puppeteer(options = {}) {
+    const puppeteer = require("puppeteer-core");
+    const args = browser === "chromium" ? plain : [];
+    const shown = mode === "shell" ? "shell" : headless;
+    const running = await puppeteer.launch({ browser: browser === "firefox" ? "firefox" : "chrome", executablePath,
+      headless: shown, args, ...options });
+    await (await running.newPage()).goto(url);
+  },
+  "puppeteer-flagless": () =>
+    runs.puppeteer({ ignoreDefaultArgs: ["--enable-automation"], args: [...plain, "--disable-blink-features=AutomationControlled"] }),
+  async "puppeteer-attached"() {
+    const puppeteer = require("puppeteer-core");
+    const profile = mkdtempSync(join(tmpdir(), "attached-"));
+    const child = spawn(executablePath, [...plain, `--user-data-dir=${profile}`, "--remote-debugging-port=0", "about:blank"]);
+    const endpoint = await new Promise((resolve) => {
+      child.stderr.on("data", (data) => {
+        const found = /DevTools listening on (\S+)/.exec(String(data));
+        if (found) resolve(found[1]);
+      });
+    });
+    const running = await puppeteer.connect({ browserWSEndpoint: endpoint });
+    await (await running.newPage()).goto(url);
+  },
+  async playwright() {
+    const { chromium } = require("playwright-core");
+    const running = await chromium.launch({ executablePath, headless, args: plain });
+    await (await running.newPage()).goto(url);
+  },
+  async selenium() {
+    const { Builder } = require("selenium-webdriver");
+    if (browser === "minibrowser") {
+      const { Capabilities } = require("selenium-webdriver");
+      const http = require("selenium-webdriver/http");
+      const child = spawn("/usr/bin/WebKitWebDriver", ["--port=34567"], { stdio: "inherit" });
+      await new Promise((resolve) => setTimeout(resolve, 1000));
+      const capabilities = new Capabilities({ browserName: "MiniBrowser",
+        "webkitgtk:browserOptions": { binary: paths.minibrowser, args: ["--automation"] } });
+      const { WebDriver } = require("selenium-webdriver");
+      const executor = new http.Executor(new http.HttpClient("http://127.0.0.1:34567"));
+      const running = await WebDriver.createSession(executor, capabilities);
+      await running.get(url);
+      return child;
+    }
+    const chrome = require("selenium-webdriver/chrome");
+    const options = new chrome.Options().setChromeBinaryPath(executablePath).addArguments(...plain);
+    if (headless) options.addArguments("--headless");
+    const service = new chrome.ServiceBuilder("/usr/bin/chromedriver");
+    const running = await new Builder().forBrowser("chrome").setChromeOptions(options).setChromeService(service).build();
+    await running.get(url);
+  },
+};
+
+runs[driver]().catch((problem) => { console.error(problem); process.exit(1); });
+setTimeout(() => {}, 60_000);

@@ -1,0 +1,180 @@
+"""What the service finds in captures of browsers, as tables: false signals, missed programs, mistaken visitors.
+
+What may live here: the shapes in which a capture is sent, what counts as right, and the counting.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from bench.linkage.tables import Table
+from svc.domain.detection import detect
+from svc.domain.detection.graphics import is_software_renderer
+from svc.domain.model import Network, Observation, RequestFacts
+from svc.domain.report import read_report
+from svc.domain.useragent import read_agent
+from svc.domain.useragent.hints import read_hints
+
+Shape = Literal["libraries", "probes"]
+SHAPES: tuple[Shape, ...] = ("libraries", "probes")
+"""FingerprintJS and BotD as they document it; and the same with what an SDK asks beside them."""
+
+ADDRESS = "203.0.113.7"
+PROGRAMS = frozenset({"automation", "headless"})
+CONTRADICTIONS = frozenset(
+    {"os_mismatch", "engine_mismatch", "gpu_mismatch", "browser_tampering", "anti_detect_browser", "automation"}
+)
+
+
+@dataclass(frozen=True)
+class Capture:
+    """One visit of a browser."""
+
+    tag: str
+    browser: str
+    kind: str
+    visit: int
+    true: frozenset[str]
+    """Signals that are true of this visit."""
+    headers: dict[str, str]
+    report: dict[str, Any]
+
+    def signals(self, shape: Shape) -> dict[str, Any]:
+        names = ("components", "botd") if shape == "libraries" else ("components", "botd", "fpscanner", "incognito")
+        return {name: self.report[name] for name in names if self.report.get(name) is not None}
+
+    def facts(self) -> RequestFacts:
+        return RequestFacts(
+            ip=ADDRESS,
+            user_agent=self.headers.get("user-agent"),
+            accept_language=self.headers.get("accept-language"),
+            hints=read_hints(self.headers),
+        )
+
+    def observe(self, shape: Shape) -> tuple[Observation, ...]:
+        facts = self.facts()
+        report = read_report(self.signals(shape), facts)
+        return detect(report, facts, read_agent(facts, report), Network(state="enriched"), "web")
+
+
+def read_captures(file: Path) -> list[Capture]:
+    """Captures in the order in which they were taken."""
+    text = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+    rows = [json.loads(line) for line in text.splitlines()]
+    return [
+        Capture(
+            tag=row["tag"],
+            browser=row["browser"],
+            kind=row["kind"],
+            visit=row["visit"],
+            true=frozenset(row["true"]) | _of_machine(row["report"]),
+            headers=row["headers"],
+            report=row["report"],
+        )
+        for row in rows
+    ]
+
+
+def _of_machine(report: dict[str, Any]) -> frozenset[str]:
+    """A processor that draws is true of the machine, whoever visits."""
+    graphics = (report.get("components") or {}).get("webGlBasics", {}).get("value")
+    names = [graphics.get("rendererUnmasked"), graphics.get("renderer")] if isinstance(graphics, dict) else []
+    names += [answers.get("renderer") for answers in report["fpscanner"]["contexts"].values()]
+    return frozenset({"virtual_machine"}) if any(map(is_software_renderer, names)) else frozenset()
+
+
+def false_signals(capture: Capture, seen: Iterable[Observation]) -> set[str]:
+    """Signals of a person's visit that are not true of it."""
+    return {observation.signal for observation in seen} - capture.true
+
+
+def is_found(capture: Capture, seen: Iterable[Observation]) -> bool:
+    """Whether what was done to the browser shows: that it has no window or a driver, or another's name."""
+    fired = {observation.signal for observation in seen}
+    return bool(fired & (CONTRADICTIONS if capture.kind == "spoofed" else PROGRAMS))
+
+
+def detection_table(captures: Sequence[Capture], name: str) -> Table:
+    """Shares of visits, for both shapes."""
+    table = Table(f"What the service says of {name}", ("measure", *SHAPES))
+    rows: dict[str, list[str]] = defaultdict(list)
+    for shape in SHAPES:
+        seen = [(capture, capture.observe(shape)) for capture in captures]
+        people = [(capture, found) for capture, found in seen if capture.kind == "normal"]
+        wrong = sum(bool(false_signals(*pair)) for pair in people)
+        accused = sum(any(one.signal == "automation" for one in found) for _, found in people)
+        rows["normal visits with a false signal"].append(_share(wrong, len(people)))
+        rows["normal visits called automation"].append(_share(accused, len(people)))
+        for kind in ("headless", "driven", "spoofed"):
+            those = [pair for pair in seen if pair[0].kind == kind]
+            rows[f"{kind} visits found"].append(_share(sum(is_found(*pair) for pair in those), len(those)))
+    table.rows.extend((measure, *values) for measure, values in rows.items())
+    return table
+
+
+def mistakes(captures: Sequence[Capture], shape: Shape) -> Iterator[str]:
+    """One line for each visit that is judged wrongly."""
+    for capture in captures:
+        seen = capture.observe(shape)
+        evidence = {one.signal: ",".join(one.evidence) for one in seen}
+        if capture.kind == "normal":
+            wrong = false_signals(capture, seen)
+            if wrong:
+                yield f"{shape} {capture.tag}: { ({name: evidence[name] for name in sorted(wrong)}) }"
+        elif not is_found(capture, seen):
+            yield f"{shape} {capture.tag}: not found, {evidence}"
+
+
+def visitors_table(captures: Sequence[Capture], name: str) -> Table:
+    """Which visitor each normal visit is taken for, all from one address and a minute apart, without a token."""
+    table = Table(f"Visitors among {name}", ("measure", *SHAPES))
+    people = [capture for capture in captures if capture.kind == "normal"]
+    rows: dict[str, list[str]] = defaultdict(list)
+    for shape in SHAPES:
+        owners: dict[str, str] = {}
+        confused: Counter[tuple[str, str]] = Counter()
+        for capture, answer in zip(people, replayed(people, shape), strict=True):
+            owner = owners.setdefault(answer["visitor_id"], capture.browser)
+            if owner != capture.browser:
+                confused[owner, capture.browser] += 1
+        rows["visits with the id of another browser"].append(_share(confused.total(), len(people)))
+        rows["which"].append(", ".join(f"{a} > {b}: {count}" for (a, b), count in confused.most_common()) or "-")
+    table.rows.extend((measure, *values) for measure, values in rows.items())
+    return table
+
+
+def replayed(captures: Sequence[Capture], shape: Shape) -> list[dict[str, Any]]:
+    """The answers of `svc replay`."""
+    with tempfile.TemporaryDirectory(prefix="svc-browsers-") as folder:
+        file, answers = Path(folder, "reports.jsonl"), Path(folder, "answers.jsonl")
+        with file.open("w") as lines:
+            for number, capture in enumerate(captures):
+                at = datetime.fromtimestamp(1_767_607_200 + 60 * number, UTC).isoformat()
+                line = {"at": at, "ip": ADDRESS, "user_agent": capture.headers.get("user-agent")}
+                lines.write(json.dumps({**line, "signals": capture.signals(shape)}) + "\n")
+        command = (
+            sys.executable,
+            "-c",
+            "import svc.cli; svc.cli.main()",
+            "replay",
+            str(file),
+            "--output",
+            str(answers),
+        )
+        subprocess.run(command, check=True, capture_output=True)
+        with answers.open() as lines:
+            return [json.loads(line) for line in lines]
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part} of {whole}, {part / whole:.1%}" if whole else "-"

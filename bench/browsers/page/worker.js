@@ -1,0 +1,3 @@
+import { answers } from "./questions.js";
+
+self.postMessage(answers(self));

@@ -1,9 +1,12 @@
-"""Open real browsers, undriven, and keep what they report.
+"""Open real browsers, undriven, keep what they report, and measure what the service finds in it.
 
     python -m bench.browsers capture --out DIR [--only TEXT] [--limit N]
+    python -m bench.browsers measure FILE... [--mistakes]
+    python -m bench.browsers pack FILE... --out FILE.jsonl.gz
 
-DIR keeps what npm installed, `tuning.jsonl` and `held-out.jsonl`. Browsers that are captured already are not opened
-again, so the command may be stopped and run again. It needs the browsers of Debian 12 (README.md), Xvfb and npm.
+`capture` writes DIR/tuning.jsonl and DIR/held-out.jsonl, and keeps there what npm installed. Browsers that are captured
+already are not opened again, so it may be stopped and run again. It needs the browsers of Debian 12 (README.md), Xvfb
+and npm. `pack` leaves out what no report holds, for the tests.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ from typing import Any
 
 from bench.browsers.build import build
 from bench.browsers.launch import display, environment_of, start, stop
+from bench.browsers.measure import SHAPES, detection_table, list_mistakes, read_captures, visitors_table
+from bench.browsers.pack import pack
 from bench.browsers.server import Collector
 from bench.browsers.settings import Setting, settings
 
@@ -77,22 +82,14 @@ def _filled(part: str, filling: dict[str, str]) -> str:
     return part
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.browsers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("command", choices=("capture",))
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--only", default="", metavar="TEXT", help="settings whose tag holds this")
-    parser.add_argument("--limit", type=int, default=10_000, help="at most so many settings")
-    options = parser.parse_args(arguments)
-    out: Path = options.out
+def capture_all(out: Path, only: str, limit: int) -> None:
+    """Open what is not captured yet, one browser after the other."""
     site = build(out / "build")
     logs = out / "logs"
     logs.mkdir(exist_ok=True)
     done = out / "done.txt"
     seen = set(done.read_text().split("\n")) if done.exists() else set[str]()
-    todo = [row for row in settings() if options.only in row.tag and row.tag not in seen][: options.limit]
+    todo = [row for row in settings() if only in row.tag and row.tag not in seen][:limit]
     collector = Collector(site)
     try:
         for setting in todo:
@@ -106,6 +103,40 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(f"{setting.tag}: {len(found)} of {setting.visits}, {time.monotonic() - began:.1f} s", flush=True)
     finally:
         collector.close()
+
+
+def measure(files: Sequence[Path], *, mistakes: bool) -> None:
+    for file in files:
+        captures = read_captures(file)
+        print(f"{detection_table(captures, file.stem).text()}\n")
+        print(f"{visitors_table(captures, file.stem).text()}\n", flush=True)
+        if mistakes:
+            for shape in SHAPES:
+                print("\n".join(list_mistakes(captures, shape)))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.browsers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    opening = commands.add_parser("capture", help="open browsers")
+    opening.add_argument("--out", type=Path, required=True, metavar="DIR")
+    opening.add_argument("--only", default="", metavar="TEXT", help="settings whose tag holds this")
+    opening.add_argument("--limit", type=int, default=10_000, help="at most so many settings")
+    measuring = commands.add_parser("measure", help="print tables")
+    measuring.add_argument("files", type=Path, nargs="+", metavar="FILE")
+    measuring.add_argument("--mistakes", action="store_true", help="list every visit that is judged wrongly")
+    packing = commands.add_parser("pack", help="write captures for the tests")
+    packing.add_argument("files", type=Path, nargs="+", metavar="FILE")
+    packing.add_argument("--out", type=Path, required=True, metavar="FILE")
+    options = parser.parse_args(arguments)
+    if options.command == "capture":
+        capture_all(options.out, options.only, options.limit)
+    elif options.command == "measure":
+        measure(options.files, mistakes=options.mistakes)
+    else:
+        pack(options.files, options.out)
 
 
 if __name__ == "__main__":

@@ -122,7 +122,7 @@ def detection_table(captures: Sequence[Capture], name: str) -> Table:
     return table
 
 
-def mistakes(captures: Sequence[Capture], shape: Shape) -> Iterator[str]:
+def list_mistakes(captures: Sequence[Capture], shape: Shape) -> Iterator[str]:
     """One line for each visit that is judged wrongly."""
     for capture in captures:
         seen = capture.observe(shape)

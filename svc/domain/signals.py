@@ -78,11 +78,14 @@ _SIGNALS: tuple[Signal, ...] = (
         {"web": 30},
         "The browser runs without a window: it says so, or its surroundings show it.",
         fires_on=(
-            "The user agent or a brand says so; or two of: no plugins on a desktop Chromium, no outer window, the"
-            " screen that a browser invents without a display, a window far larger than its screen, a page larger"
-            " than its window; software rendering, a missing `chrome` object or a missing locale count as the "
-            "second. Firefox: its invented screen filled by its window, without graphics hardware. BotD: "
-            "inconsistent notification permissions."
+            "The user agent or a brand says so; or two traits of a missing window, never one alone. Chromium: no outer "
+            "window, the screen that it invents without a display, a window far larger than its screen, a page larger "
+            "than its window, or neither plugins nor a `chrome` object; software rendering, a missing locale or a "
+            "user agent that was overridden at the start count as the second. Firefox: a window that fills its screen "
+            "or has the size of a first window on a screen without a desktop, or less than the screen that it "
+            "invents, together with no WebGL; a window larger than that screen, together with no graphics hardware. "
+            "WebKit outside Apple's systems: its invented screen, and no plugins. Any of them: nothing to point with, "
+            "by the media queries, as one of the two. BotD: inconsistent notification permissions."
         ),
     ),
     _signal(
@@ -137,7 +140,8 @@ _SIGNALS: tuple[Signal, ...] = (
             "`Function.prototype.bind` or the list of plugins is not the browser's own; noise in canvas images, "
             "unless the browser adds it itself; an iframe or a worker sees other hardware, graphics or another "
             "version than the page; client hints of another version than the user agent, or such as no release "
-            "sends; the limits of a software renderer behind a card's name."
+            "sends; a desktop Chromium that was started with another user agent; the limits of a software renderer "
+            "behind a card's name. Firefox's cores are compared as it shows them in private windows: 4 or 8."
         ),
     ),
     _signal(
@@ -147,8 +151,9 @@ _SIGNALS: tuple[Signal, ...] = (
         "User agent, platform, client hints or fonts speak of different operating systems.",
         fires_on=(
             "Systems that differ, by user agent, `navigator.platform`, `navigator.oscpu`, client hints, page and "
-            "header, page and worker; Windows or macOS without any of their fonts; iOS without a touch screen; a "
-            "native report from another system than its request says."
+            "header, page and worker; Windows or macOS without any of their fonts; iOS without a touch screen; Android "
+            "with client hints of a desktop, or with a desktop's processor and no touch screen; a native report from "
+            "another system than its request says."
         ),
     ),
     _signal(
@@ -169,7 +174,8 @@ _SIGNALS: tuple[Signal, ...] = (
         "The graphics renderer cannot exist on that operating system.",
         fires_on=(
             "Direct3D outside Windows, Metal or Apple's chips outside Apple's systems, a phone's graphics in a "
-            "desktop and the like; Chromium with the renderer that stealth tools put in by default."
+            "desktop and the like; Chromium with the renderer that stealth tools put in by default. WebKit calls its "
+            "graphics Apple's on every system."
         ),
     ),
     _signal(

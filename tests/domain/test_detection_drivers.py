@@ -269,6 +269,8 @@ def test_headless_firefox_is_recognised_on_a_common_screen():
     assert seen == Observation("headless", "low", ("first_window_without_desktop", "no_graphics"))
     maximised = Claims(screen=(720, 1280), outer_window=(1280, 720), inner_window=(1280, 574), webgl=False)
     assert look(maximised, FIREFOX)["headless"].evidence == ("window_fills_screen", "no_graphics")
+    smaller = Claims(screen=(768, 1366), outer_window=(1280, 720), inner_window=(1280, 574), webgl=False)
+    assert look(smaller, FIREFOX)["headless"].evidence == ("headless_default_screen", "no_graphics")
 
 
 @pytest.mark.parametrize(
@@ -279,9 +281,10 @@ def test_headless_firefox_is_recognised_on_a_common_screen():
         {"outer_window": (1280, 947), "inner_window": (1280, 862)},
         {"outer_window": (1280, 1040), "inner_window": (1280, 955), "screen": (2560, 1440)},
         {"outer_window": (1920, 1080), "inner_window": (1920, 1080)},
+        {"outer_window": (1366, 741), "inner_window": (1366, 656), "screen": (1366, 768)},
         {"outer_window": (1920, 1080), "inner_window": (1920, 995), "webgl": None, "gpu_renderer": "llvmpipe"},
     ],
-    ids=["graphics", "frame", "panel", "large screen", "full screen", "virtual machine"],
+    ids=["graphics", "frame", "panel", "large screen", "full screen", "old laptop", "virtual machine"],
 )
 def test_people_who_switch_graphics_off_or_have_no_desktop_are_no_headless_firefox(changes: dict[str, Any]):
     assert "headless" not in look(msgspec.structs.replace(FIRST_WINDOW, **changes), FIREFOX)

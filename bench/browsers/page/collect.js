@@ -25,6 +25,15 @@ async function components() {
   return withoutImages(Object.fromEntries(found.filter(([, value]) => value !== undefined)));
 }
 
+/** What a probe answers, or nothing when the browser forbids the question. */
+function answered(probe) {
+  try {
+    return probe();
+  } catch {
+    return undefined;
+  }
+}
+
 async function run() {
   const [frame, thread, hinted, hidden, read, bot] = await Promise.all([
     settled(probes.iframe()), settled(probes.worker()), settled(probes.hints()), settled(probes.incognito()),
@@ -34,13 +43,13 @@ async function run() {
     components: read,
     botd: bot,
     fpscanner: {
-      automation: probes.marks(),
-      graphics: { canvas: { hasModifiedCanvas: probes.canvasNoise() } },
+      automation: answered(probes.marks) ?? {},
+      graphics: { canvas: { hasModifiedCanvas: answered(probes.canvasNoise) } },
       contexts: { iframe: frame ?? {}, webWorker: thread ?? {} },
-      browser: { userAgent: navigator.userAgent, highEntropyValues: hinted, plugins: probes.plugins() },
+      browser: { userAgent: navigator.userAgent, highEntropyValues: hinted, plugins: answered(probes.plugins) },
     },
     incognito: hidden,
-    surroundings: probes.surroundings(),
+    surroundings: answered(probes.surroundings),
   };
   const visit = new URLSearchParams(location.search).get("visit");
   await fetch(`report?visit=${visit}`, { method: "POST", body: JSON.stringify(report) });

@@ -168,9 +168,10 @@ def _long_side_first(sides: Size | None) -> Size | None:
 def _headless_firefox(report: Report) -> list[str]:
     """Traits of Firefox without a display: a window alone on its screen, and nothing to draw with.
 
-    Each has an innocent owner: bare window managers leave a window the whole screen, and careful people switch WebGL
-    off; few do both. Displays of few colours have no WebGL either. That the processor draws shows nothing where the
-    window fits: virtual machines do the same.
+    Each has an innocent owner: bare window managers leave a window the whole screen, small screens are found in old
+    laptops (but few windows that leave a part of them free), and careful people switch WebGL off. Displays of few
+    colours have no WebGL either. That the processor draws shows nothing where the window fits: virtual machines do the
+    same.
     """
     claims = report.claims
     outer, inner, screen = claims.outer_window, claims.inner_window, _long_side_first(claims.screen)
@@ -184,6 +185,8 @@ def _headless_firefox(report: Report) -> list[str]:
             traits.append("window_larger_than_screen")
         elif inner[0] == outer[0] and outer == _first_firefox_window(screen):
             traits.append("first_window_without_desktop")
+        elif inner[0] == outer[0] and screen == FIREFOX_HEADLESS_SCREEN and outer[0] < screen[0]:
+            traits.append("headless_default_screen")
     if claims.webgl is False and claims.colour_depth in (None, HEADLESS_COLOUR_DEPTH):
         traits.append("no_graphics")
     elif "window_larger_than_screen" in traits and is_software_renderer(claims.gpu_renderer):

@@ -47,6 +47,9 @@ STANDARD_PLUGINS = (
 )
 """The list that the HTML standard prescribes. Brave's shields change it, so this very list shows them down."""
 
+NAMELESS_RENDERER = "Mozilla"
+"""What Firefox calls its graphics where it resists fingerprinting."""
+
 _LEVELLED_CORES = (2, 4, 8)
 _LETTERBOX = (200, 100)
 """Firefox rounds the window down to multiples of 200 by 100 pixels, of 100 by 100 when it is small."""
@@ -68,9 +71,18 @@ def deliberate_noise(
 
 
 def _is_levelled(claims: Claims, readings: Iterable[Reading]) -> bool:
-    """UTC, a usual number of cores, and a screen without a desktop whose size is a letterbox step: all three."""
+    """UTC, a usual number of cores, and a screen that is no larger than the page, of a letterbox step: all three.
+
+    Where nothing is known of the page, a screen without a desktop must do. Releases that round no more have a renderer
+    without a name and a window no larger than the page.
+    """
     if claims.timezone not in ("UTC", "Atlantic/Reykjavik"):
         return False
+    page, screen = claims.inner_window, claims.screen
+    if page is not None and screen is not None and sorted(page) != sorted(screen):
+        return False
+    if page is not None and page == claims.outer_window and claims.gpu_renderer == NAMELESS_RENDERER:
+        return True
     if claims.cores is not None and claims.cores not in _LEVELLED_CORES:
         return False
     frame = next((reading.frame for reading in readings if reading.frame is not None), None)

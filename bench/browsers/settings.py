@@ -137,7 +137,7 @@ def _chromium() -> Iterator[Setting]:
     yield _with(row, "full-screen-pdf-download", "--start-fullscreen", files=downloads)
     yield _with(row, "kiosk", "--kiosk")
     yield _with(row, "kiosk-no-manager", "--kiosk", manager=None, screen="1280x720x24")
-    for level in (-1.0, 1.22, 2.22):
+    for level in (-1.0, -2.5):
         zoom = _preferences(partition={"default_zoom_level": {"x": level}})
         yield replace(row, name=f"zoom{level:+}", files=zoom)
         yield replace(row, name=f"zoom{level:+}-pdf-download", files={**_merged(zoom, downloads)})

@@ -180,6 +180,7 @@ QT = "AppleWebKit/537.36 (KHTML, like Gecko)"
     [
         (f"{QT} Falkon/22.12.1 QtWebEngine/5.15.13 Chrome/87.0.4280.144 Safari/537.36", "Falkon", "falkon"),
         (f"{QT} QtWebEngine/5.15.13 Chrome/87.0.4280.144 Safari/537.36", "Qt Web Engine", "qt_web_engine"),
+        (f"{QT} QtWebEngine/5.15.13 Chrome/87.0.4280.144 Desktop Safari/537.36", "Qt Web Engine", "desktop"),
         (f"{QT} Konqueror/22.12.3 Safari/537.36", "Konqueror", "konqueror"),
         (f"{QT} qutebrowser/2.5.3 Chrome/87.0.4280.144 Safari/537.36", "qutebrowser", "qutebrowser"),
         (f"{QT} Dooble/2023.11 Chrome/108.0.5359.220 Safari/537.36", "Dooble", "dooble"),
@@ -201,6 +202,7 @@ def test_a_product_that_nobody_knows_makes_a_class_of_its_own_on_a_desktop(syste
     found = read(chrome_on(system, "Unheard/3.1 "))
     assert (found.agent, found.browser_family, found.browser_version) == ("Chrome", "unheard", 1370)
     assert read(chrome_on(system, "Unheard/4.0 ")).browser_family == "unheard"
+    assert read(chrome_on(system, "Unheard ")).browser_family == "chrome"
     assert read(chrome_on(system)).browser_family == "chrome"
 
 

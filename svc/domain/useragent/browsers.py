@@ -206,7 +206,8 @@ def own_name(text: str, name: str | None) -> tuple[str, str] | None:
 _NAMED_BY_ENGINE = frozenset({"chrome", "qt_web_engine", "safari"})
 _DESKTOP = re.compile(r"Mozilla/5\.0 \((?:X11|Wayland|Windows NT [\d.]{1,8}|Macintosh)[;)]")
 _IN_BRACKETS = re.compile(r"\([^()]*\)")
-_PRODUCT = re.compile(r"(?<![\w./-])([A-Za-z][A-Za-z-]{2,30})/\d")
+_PRODUCT = re.compile(r"(?<!\S)([A-Za-z][A-Za-z-]{2,30})/\d")
+_PRODUCT_OR_WORD = re.compile(r"(?<!\S)([A-Za-z][A-Za-z-]{2,30})(?:/\d\S*)?(?!\S)")
 _OF_ENGINES = frozenset(
     {"applewebkit", "chrome", "chromium", "crkey", "gecko", "hbbtv", "headlesschrome", "khtml", "mobile", "mozilla"}
     | {"qtwebengine", "safari", "ubuntu", "version"}
@@ -218,11 +219,14 @@ def product_class(text: str, family: str) -> str:
     """The class of a desktop browser that is known by its engine alone: a product of its own sets it apart, if unknown.
 
     `Mozilla/5.0 (X11; ...) AppleWebKit/537.36 (KHTML, like Gecko) Unheard/1.0 Chrome/120.0.0.0 Safari/537.36` is of
-    another class than Chrome. On phones such names are those of apps, which come and go.
+    another class than Chrome. Beside QtWebEngine, which is never a browser itself, a bare `Unheard` is enough. On
+    phones such names are those of apps, which come and go.
     """
     if family not in _NAMED_BY_ENGINE or _DESKTOP.match(text) is None:
         return family
-    products = (found[1].lower() for found in _PRODUCT.finditer(_IN_BRACKETS.sub(" ", text)))
+    bare = _IN_BRACKETS.sub(" ", _IN_BRACKETS.sub(" ", text))
+    named = _PRODUCT_OR_WORD if family == "qt_web_engine" else _PRODUCT
+    products = (found[1].lower() for found in named.finditer(bare))
     return next((product for product in products if product not in _OF_ENGINES), family)
 
 

@@ -280,8 +280,25 @@ def test_firefox_that_resists_fingerprinting_is_masked_where_that_is_evident():
         {"timezone": "Europe/Paris"},
         {"hardwareConcurrency": 12},
         {"screen": {"width": 1920, "height": 1080, "availWidth": 1920, "availHeight": 1040}},
+        {"innerWidth": 1280, "innerHeight": 654},
     ):
         assert read_report(plain(**resisting | ordinary), FACTS).masked == frozenset()
+    assert read_report(plain(**resisting, innerWidth=1400, innerHeight=900), FACTS).masked == report.masked
+
+
+def test_firefox_that_resists_fingerprinting_without_rounding_is_known_by_its_nameless_renderer():
+    size = {"outerWidth": 1400, "outerHeight": 843, "innerWidth": 1400, "innerHeight": 843}
+    resisting: dict[str, Any] = {
+        "userAgent": FIREFOX,
+        "uaData": None,
+        "timezone": "Atlantic/Reykjavik",
+        "screen": {"width": 1400, "height": 843, "availWidth": 1400, "availHeight": 843},
+        "webgl": {"vendor": "Mozilla", "renderer": "Mozilla"},
+        **size,
+    }
+    assert Attribute.CANVAS in read_report(plain(**resisting), FACTS).masked
+    for ordinary in ({"timezone": "Europe/Paris"}, {"innerHeight": 758}, {"webgl": None}):
+        assert Attribute.CANVAS not in read_report(plain(**resisting | ordinary), FACTS).masked
 
 
 def test_safari_is_masked_in_private_windows_only():

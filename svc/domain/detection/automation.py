@@ -56,7 +56,7 @@ def find(report: Report, facts: RequestFacts, claimed: Claimed, findings: Findin
         traits = _headless_chromium(report, claimed)
     elif claimed.desktop and claimed.engine == "gecko":
         traits = _headless_firefox(report)
-    elif claimed.ported_webkit:
+    elif claimed.desktop and claimed.ported_webkit:
         traits = _headless_webkit(report.claims)
     if claimed.desktop and report.claims.pointer is False and not report.claims.touch_points:
         traits.append("nothing_to_point_with")

@@ -66,7 +66,7 @@ def _read(text: str) -> Claimed:
         version=int(found[1]) if found else 0,
         ios=ios,
         android=android,
-        mobile=android and ("Mobile" in text),
+        mobile=android and "Mobile" in text,
         headless="headless" in text.lower(),
         pure_chrome=_PURE_CHROME.search(text) is not None,
         adds_noise=any(name in text for name in _ADDS_NOISE),
@@ -136,8 +136,8 @@ def may_be_a_phone(claims: Claims) -> bool:
 
 
 def is_overridden(claims: Claims) -> bool:
-    """Whether a desktop browser on Chromium was started with another user agent: it knows its processor no more. Brave
-    never tells it.
+    """Whether a desktop browser on Chromium was started with another user agent: its hints lack the processor then.
+    Those of Brave always do.
     """
     hints = claims.hints
     return hints.overridden and not may_be_a_phone(claims) and all(brand != "Brave" for brand, _ in hints.brands)

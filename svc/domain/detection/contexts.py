@@ -65,7 +65,7 @@ def _is_other_hardware(claims: Claims, answers: dict[str, Any], claimed: Claimed
 
 
 def _level(cores: float) -> int:
-    """Collectors report Firefox's cores as it shows them in private windows, 4 or 8; another context says how many."""
+    """Collectors round Firefox's cores to 4 or 8, as its private windows do; an iframe and a worker give the number."""
     return 8 if cores >= 8 else 4
 
 

@@ -17,14 +17,15 @@ NAME = "botd"
 
 SUCCESS = 0
 NULL = -4
-"""The browser answered, that there is none."""
+"""State of a component that the browser does not have."""
 MAX_COMPONENTS = 64
 MAX_DEPTH = 4
 MAX_VALUES = 4_000
 """In all components together; those of a browser have some hundreds. A body may have five times as many."""
 LONGEST_TEXT = 2_048
 MASKED_RENDERER = "WebKit WebGL"
-"""BotD asks for the masked names. The vendor's is a constant of the engine, as is this; Firefox tells its renderer."""
+"""BotD asks for the masked names. The vendor is a constant of the engine, and so is this; only Firefox names the real
+renderer."""
 
 
 class _Budget:

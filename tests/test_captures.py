@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from bench.browsers.measure import CONTRADICTIONS, PROGRAMS, SHAPES, Shape, read_captures
 from tests.support.jsonl import read_jsonl
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service
 
@@ -92,6 +93,33 @@ async def test_headless_browsers_are_found_even_where_they_change_their_name(tmp
                 answer = await post(live, key, hide_driver(renamed))
                 fired = {trigger["signal"] for trigger in answer["triggers"]}
                 assert fired & {"automation", "headless"}, capture["tag"]
+
+
+UNDRIVEN = Path(__file__).parent / "captures" / "undriven.jsonl.gz"
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+async def test_undriven_browsers_are_judged_over_http_as_they_are(tmp_path: Path, shape: Shape):
+    """One visit of each browser as it is installed, and each kind of disguise."""
+    shown = ("plain", "headless", "headless-1920x1080", "headless-shell-renamed", "as-android", "as-windows")
+    sent: set[str] = set()
+    async with live_service(tmp_path) as live:
+        _, key = live.issue(allowed_origins=(ORIGIN,))
+        for capture in read_captures(UNDRIVEN):
+            if capture.visit or capture.tag.partition("/")[2] not in shown:
+                continue
+            hints = {name: value for name, value in capture.headers.items() if name.startswith(("sec-ch-", "user-"))}
+            headers = {**hints, "x-forwarded-for": PUBLIC_ADDRESS}
+            response = await live.identify(key, capture.signals(shape), headers=headers)
+            assert response.status_code == 200, response.text
+            answer = response.json()
+            fired = {trigger["signal"] for trigger in answer.get("triggers", ())}
+            if capture.kind == "normal":
+                assert fired <= capture.true, capture.tag
+            else:
+                assert fired & (CONTRADICTIONS if capture.kind == "spoofed" else PROGRAMS), capture.tag
+            sent.add(capture.tag)
+    assert {"firefox/plain", "epiphany/plain", "firefox/headless-1920x1080", "chromium/as-android"} <= sent
 
 
 def is_persons(capture: dict[str, Any]) -> bool:

@@ -140,6 +140,7 @@ KEY_PARTS: dict[str, Parts] = {
     "key_ids": {"key_id": _TEXT},
     "organization_keys": {**_ORGANIZATION, "created_at": _MOMENT, "key_id": _TEXT},
     "balances": _ORGANIZATION,
+    "holdings": _ORGANIZATION,
     "ledger": _OWN_ID,
     "settlements": {**_ORGANIZATION, "day": _DAY},
     "billing_changes": _OWN_ID,

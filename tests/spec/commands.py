@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import structlog
 import trio
 
-from svc.cli import main
+from svc.cli import logs, main
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = (sys.executable, "-c", "from svc.cli import main; main()")
@@ -46,6 +49,18 @@ class Ran(NamedTuple):
 Run = Callable[..., Ran]
 
 
+@contextmanager
+def logging_as_before() -> Iterator[None]:
+    """A command sets logging up for its process, and here the process goes on: its standard error is a test's."""
+    structlog_was, last_resort, hook = structlog.get_config(), logging.lastResort, sys.excepthook
+    try:
+        yield
+    finally:
+        structlog.configure(**structlog_was)
+        logging.lastResort, sys.excepthook = last_resort, hook
+        logs._standard_error.cache_clear()
+
+
 def runner(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs the program inside this process: `run("org", "list")`."""
 
@@ -54,7 +69,8 @@ def runner(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) 
         capsys.readouterr()
         status: object = 0
         try:
-            main()
+            with logging_as_before():
+                main()
         except SystemExit as ended:
             status = ended.code or 0
         assert isinstance(status, int)

@@ -350,5 +350,5 @@ def test_apps_and_digests_are_lists_in_variables_and_a_digest_has_64_digits():
     given = {"SVC_ATTESTATION_PACKAGES": "com.example.shop, com.example.till", "SVC_ATTESTATION_DIGESTS": "5A" * 32}
     assert load(None, given).attestation_packages == ("com.example.shop", "com.example.till")
     assert read_trust(load(None, given)).signing_digests == {SIGNER}
-    with pytest.raises(ConfigError, match="attestation_digests"):
+    with pytest.raises(ConfigError, match="SVC_ATTESTATION_DIGESTS"):
         load(None, {"SVC_ATTESTATION_DIGESTS": "5A"})

@@ -34,6 +34,7 @@ READING = {
     "serve", "org list", "org show", "org statement", "key list", "audit", "data status", "data check",
     "data install free", "check", "signals", "openapi", "collection", "webhook listen", "webhook verify", "backup",
     "restore", "reference", "inspect tables", "inspect readers", "inspect rows", "inspect request", "inspect visitor",
+    "store compact",
 }  # fmt: skip
 """Commands that change nothing of an organization: they read, or are about files. `serve` itself changes nothing; what
 it is asked to change is tested apart."""
@@ -83,6 +84,8 @@ CASES: dict[str, Case] = {
     "org credit-limit": Case(lambda s: (s.org, "--usd", 3), lambda _: (NOBODY, "--usd", 3)),
     "org rate-limit": Case(lambda s: (s.org, 5), lambda _: (NOBODY, 5)),
     "org billing-status": Case(lambda s: (s.org, "active"), lambda s: (s.org, "past_due")),
+    "org drop-documents": Case(lambda s: (s.org, "--yes"), lambda _: (NOBODY, "--yes")),
+    "org remove": Case(lambda s: (s.org, "--yes"), lambda _: (NOBODY, "--yes")),
     "key issue": Case(lambda s: (s.org, *ISSUE), lambda s: (s.org, *ISSUE, "--origin", "*")),
     "key revoke": Case(lambda s: (s.key(),), lambda s: (s.revoked(),)),
     "pepper replace": Case(

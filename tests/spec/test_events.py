@@ -413,7 +413,7 @@ async def test_a_bad_window_filter_or_offset_is_an_invalid_window(
         ({"page": ""}, "page", "wrong_type"),
         ({"page": "1.5"}, "page", "wrong_type"),
         ({"page": 0}, "page", "out_of_range"),
-        ({"page": -1}, "page", "out_of_range"),
+        ({"page": -1}, "page", "wrong_type"),
         ({"limit": 0}, "limit", "out_of_range"),
         ({"limit": 201}, "limit", "out_of_range"),
         ({"limit": "all"}, "limit", "wrong_type"),

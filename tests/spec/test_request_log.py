@@ -44,11 +44,11 @@ async def test_an_identification_has_one_line_with_who_what_and_how_long(live: L
 
 
 async def test_the_reason_of_a_401_is_in_the_line_and_not_in_the_answer(live: Live, logged: list[Any]):
-    key, public = live.issue()
+    key, public = live.issue(environment="production")
     response = await live.identify(public, origin="https://other.example")
     (line,) = requests(logged)
     assert (line["status"], line["code"], line["key_id"]) == (401, "unauthorized", key.id)
-    assert line["reason"] == f"the origin is not in the key's list ({key.id})"
+    assert line["reason"] == "the origin is not in the key's list: 'https://other.example'"
     assert "organization" not in line
     assert line["reason"] not in response.text
     await live.client.post("/api/v1/identify", headers={"x-api-key": "svc_pk_nonsense"})

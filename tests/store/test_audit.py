@@ -214,6 +214,7 @@ def test_the_log_is_written_in_one_place_and_deleted_in_one():
     assert naming == {
         "svc/store/transactions/audit.py",
         "svc/store/transactions/retention.py",
+        "svc/store/transactions/removal.py",
         "svc/store/audit_views.py",
         "svc/store/invariants.py",
         "svc/store/inspection.py",

@@ -63,9 +63,9 @@ def test_the_bytes_of_a_record_are_pinned():
 HISTORY = [
     (
         VisitorHistory(((2_945_448, 3),), ((5, 1_767_268_800),), (("GB", 1_767_268_800),)),
-        "8381821a002cf1a8038182051a695661c081826247421a695661c0",
+        "8481821a002cf1a8038182051a695661c081826247421a695661c000",
     ),
-    (AddressHistory((7, 2**64 - 1), ("GB", "Asia/Tokyo")), "8282071bffffffffffffffff826247426a417369612f546f6b796f"),
+    (AddressHistory((7, 2**64 - 1), ("GB", "Asia/Tokyo")), "8382071bffffffffffffffff826247426a417369612f546f6b796f00"),
     (Sending(1_767_268_800, 2**64 - 1), "821a695661c01bffffffffffffffff"),
     (
         StoredWeights(

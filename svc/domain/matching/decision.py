@@ -113,14 +113,17 @@ def token_standing(features: Features, visitor: Visitor, now_s: int, statistics:
     place = _place(features, visitor)
     if features.collector != visitor.collector:
         return TokenStanding(place == _KNOWN, place != _KNOWN, ATTRIBUTE_COUNT)
-    differing, contradicted = _differences(features, visitor)
+    differing = _differences(features, visitor)
     changed = differing.bit_count() + (features.family != visitor.family)
     if not changed or features.exact in visitor.exact_hashes:
         return TokenStanding(believed=True, conflict=False, changed=changed)
-    if contradicted or (differing & _INDEPENDENT).bit_count() > parameters.CHANGES_BELIEVED:
+    hard = (differing & _HARD_BITS[features.mobile]).bit_count() + (features.family != visitor.family)
+    if hard >= parameters.CONTRADICTIONS:
+        return TokenStanding(believed=False, conflict=True, changed=changed)
+    if hard or (differing & _INDEPENDENT).bit_count() > parameters.CHANGES_BELIEVED:
         log_odds = parameters.TOKEN_LOG_ODDS[place] + _log_same_over_other(features, visitor, now_s, statistics)
         believed = log_odds >= 0.0
-        return TokenStanding(believed, not believed or (contradicted and place != _KNOWN), changed)
+        return TokenStanding(believed, not believed or (hard > 0 and place != _KNOWN), changed)
     return TokenStanding(believed=True, conflict=False, changed=changed)
 
 
@@ -135,14 +138,14 @@ def _place(features: Features, visitor: Visitor) -> int:
     return _WIDE_KNOWN if wide and any(known == wide for _, known in visitor.networks) else _ELSEWHERE
 
 
-def _differences(features: Features, visitor: Visitor) -> tuple[int, bool]:
-    """(mask of the attributes that changed, whether hardware or class contradict the visitor's)."""
+def _differences(features: Features, visitor: Visitor) -> int:
+    """Mask of the attributes that changed, or are no longer reported."""
     differing, attribute = 0, -1
     for new, old in zip(features.values, visitor.values, strict=True):
         attribute += 1
         if new != old and old and (attribute, new) not in visitor.former:
             differing |= BIT[attribute]
-    return differing, bool(differing & _HARD_BITS[features.mobile]) or features.family != visitor.family
+    return differing
 
 
 def _log_same_over_other(features: Features, visitor: Visitor, now_s: int, statistics: Statistics) -> float:

@@ -341,6 +341,8 @@ TOKEN_LOG_ODDS: Final = (15.0, 8.0, 2.3)
 the visitor used before, elsewhere in a wide network of its, and anywhere else. The last is where a copied token of
 another device of the same browser and system is believed in 3 % of cases, and an owner whose report has changed in 98 %
 (`bench/linkage/theft`)."""
+CONTRADICTIONS: Final = 3
+"""So much hardware that differs, the class counted with it, is another device wherever it is."""
 CHANGES_BELIEVED: Final = 2
 """Independent changes up to which a token is believed anywhere while no hardware and no class contradicts it: between
 devices that are so much alike, the odds say less than that copied tokens are rare."""

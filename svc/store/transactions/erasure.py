@@ -193,13 +193,13 @@ def _forget_report(transaction: Transaction, number: int, request_id: bytes, vis
             transaction.delete(SENDINGS, *key)
     key = (number, at_s // DAY_S, address_id(event.ip_address))
     history = transaction.get(ADDRESS_HISTORY, *key)
-    if history is None or not visitor_number or visitor_number not in history.visitors:
+    if history is None:
         return
-    left = _without(history, visitor_number)
-    if left.visitors:
-        transaction.put(ADDRESS_HISTORY, key, left)
-    else:
+    left = _without(history, visitor_number) if visitor_number in history.visitors else history
+    if not left.visitors:  # what is left would be a count under an address that may be this visitor's alone
         transaction.delete(ADDRESS_HISTORY, *key)
+    elif left is not history:
+        transaction.put(ADDRESS_HISTORY, key, left)
 
 
 def mark_of(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> bytes | None:

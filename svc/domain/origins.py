@@ -2,7 +2,7 @@
 
 An origin is `scheme://host[:port]`, lower-cased, the host IDNA-encoded, the default port dropped. A pattern is an
 origin, or `https://*.example.com`, which matches any depth below and not the apex. Which suffixes are public, such as
-`co.uk`, is not known here (docs/adr/0021).
+`co.uk`, is not known here (docs/adr/0020).
 """
 
 from __future__ import annotations

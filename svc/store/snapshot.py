@@ -85,7 +85,7 @@ class Snapshot:
                 yield from cursor
 
     def _find(self, table: Table[Any], packed: bytes) -> bytes | None:
-        """The bytes under a key. That there are none is believed without a look at the rows beside it (ADR 19)."""
+        """The bytes under a key. That there are none is believed without a look at the rows beside it (ADR 18)."""
         return self._handle.get(packed, db=self._tables[table.name])
 
     def _vouched_before(self, table: Table[Any], cursor: Any, key: bytes, *, found: bool) -> bytes:

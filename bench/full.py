@@ -93,7 +93,8 @@ class Full:
         self._data = data
         self._noise_bytes = min(size // VISITS_TO_FULL, 200_000)
         self._somebody = somebody
-        self._settings = {"SVC_METRICS_BIND": ""}
+        unlimited = dict.fromkeys(("SVC_CLIENT_RATE", "SVC_READ_RATE", "SVC_MANAGEMENT_RATE"), "0")
+        self._settings = {"SVC_METRICS_BIND": "", **unlimited}
         if map_bytes is not None:
             self._settings |= {"SVC_MAP_GIB": str(map_bytes / GIB), "SVC_STORE_SHARE": "1"}
         self._answers: Counter[str] = Counter()

@@ -145,7 +145,7 @@ class Run:
         url = f"http://127.0.0.1:{port}/api/v1"
         async with httpx.AsyncClient(base_url=url, timeout=30) as client:
             hook = {
-                "url": "https://127.0.0.1:9/hook",
+                "url": "https://127.0.0.1:65009/hook",
                 "description": "",
                 "events": ["identification.completed"],
                 "environment": "live",

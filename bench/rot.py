@@ -43,6 +43,7 @@ from svc.store.invariants import violations
 from svc.store.pages import Reach
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.tables import DOCUMENTS, EVENTS_BY_VISITOR, TABLES
+from svc.store.transactions.holdings import counted, keep
 from svc.store.transactions.webhook_endpoints import NewEndpoint, create_endpoint
 from svc.world import World
 
@@ -107,6 +108,7 @@ def _enlarge(transaction: Transaction, noise: Callable[[int], bytes]) -> None:
     """Documents of such a size that LMDB gives each pages of its own."""
     for key, document in list(islice(transaction.scan(DOCUMENTS), 12)):
         transaction.put(DOCUMENTS, key, msgspec.structs.replace(document, signals=deflate(noise(6_000))))
+    keep(transaction, 1, counted(transaction, 1))
 
 
 def turned(intact: bytes, chance: random.Random) -> bytes:

@@ -97,12 +97,14 @@ def test_serve_drains_on_sigterm_and_ends_with_0(tmp_path: Path):
 def test_serve_refuses_in_one_line_what_it_cannot_use(tmp_path: Path):
     assert "svc org create" in run("serve", "--data", str(tmp_path / "none"), status=2).stderr
     run_json("org", "create", "shop", "--data", str(tmp_path))
+    run_json("org", "create", "shop", "--data", str(tmp_path / "other"))
     unknown = run("serve", "--data", str(tmp_path), status=1, SVC_COLOUR="red").stderr
     assert unknown.count("\n") == 1
     assert "SVC_COLOUR" in unknown
     served = Served(tmp_path)
     try:
-        taken = run("serve", "--data", str(tmp_path), "--bind", f"127.0.0.1:{served.port}", status=1).stderr
+        bind = f"127.0.0.1:{served.port}"
+        taken = run("serve", "--data", str(tmp_path / "other"), "--bind", bind, status=1).stderr
         assert taken.count("\n") == 1
         assert str(served.port) in taken
     finally:

@@ -99,7 +99,7 @@ def keys_and_webhooks(tour: Tour, client: httpx.Client) -> None:
     tour.manage(client, "POST", "/sdk-keys", {"name": "b", "environment": "production", "kind": "secret"})
     tour.manage(client, "POST", "/proxy-credentials", {"name": "c", "environment": "production"})
     target = {
-        "url": "https://127.0.0.1:9/hook",
+        "url": "https://127.0.0.1:65009/hook",
         "environment": "live",
         "events": ["identification.completed"],
         "description": "",

@@ -88,9 +88,7 @@ class Service:
         self._progress = retention.Progress(world.now_ms())
         self._restarts: Counter[str] = Counter()
         self._loop_watch = LoopWatch()
-        built_in = BuiltInRanges() if config.network_builtin else None
-        self._network = NetworkWatch(config.network_files(directory), built_in)
-        self._network.read_now()
+        self._network = network_watch(config, directory)
         resolver = resolver or SystemResolver()
         self._receivers = webhook_transport(config, world, resolver)
         secrets = secrets_key(opened.pepper)
@@ -100,6 +98,7 @@ class Service:
             opened.store,
             lambda: self._network.ranges,
             read_trust(config),
+            now_ms=world.now_ms,
             admission_capacity=config.admission_capacity,
             stage_capacity=config.stage_capacity,
             batch_limit=config.batch_limit,
@@ -212,6 +211,13 @@ class Service:
         """`ok`, `missing` or `stale`, now."""
         today = datetime.fromtimestamp(self._world.now_ms() / 1000, UTC).date()
         return self._network.data.state(today, self._config.network_stale_days)
+
+
+def network_watch(config: Config, directory: Path | None) -> NetworkWatch:
+    """The network data as the settings name it, read once."""
+    watch = NetworkWatch(config.network_files(directory), BuiltInRanges() if config.network_builtin else None)
+    watch.read_now()
+    return watch
 
 
 def webhook_transport(config: Config, world: World, resolver: Resolver) -> WebhookTransport:

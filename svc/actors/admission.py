@@ -8,6 +8,8 @@ Never reads the store.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import trio
 
 from svc.actors.mailbox import Mailbox
@@ -15,8 +17,11 @@ from svc.actors.messages import Admission, Admitted, Answer, Identify, RateLimit
 from svc.domain.ratelimit import Limiter, Shares
 
 
-async def run(inbox: Mailbox[Identify], scorer: Mailbox[Admitted], shares: Shares) -> None:
-    """Until the inbox is closed and empty; then closes the scorer's."""
+async def run(inbox: Mailbox[Identify], scorer: Mailbox[Admitted], shares: Shares, now_ms: Callable[[], int]) -> None:
+    """Until the inbox is closed and empty; then closes the scorer's.
+
+    Tokens are counted by the time of now: a body may come long after its head, and would refill the past again.
+    """
     limiter = Limiter(shares)
     try:
         while True:
@@ -24,7 +29,7 @@ async def run(inbox: Mailbox[Identify], scorer: Mailbox[Admitted], shares: Share
             for submission, limit_per_s, address, reply in await inbox.batch(1):
                 is_production = submission.environment == "production"
                 taken = limiter.take(
-                    submission.organization, limit_per_s, submission.at_ms, production=is_production, address=address
+                    submission.organization, limit_per_s, now_ms(), production=is_production, address=address
                 )
                 admission = Admission(limit_per_s, taken.remaining)
                 if taken.admitted:

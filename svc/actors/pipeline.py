@@ -32,6 +32,7 @@ class Pipeline:
         ranges: Callable[[], Ranges | None],
         trust: Trust | None = None,
         *,
+        now_ms: Callable[[], int],
         admission_capacity: int,
         stage_capacity: int,
         batch_limit: int,
@@ -40,7 +41,7 @@ class Pipeline:
         nudge: visitor_index.Nudge = lambda _: None,
     ) -> None:
         """`ranges()` is the address look-up in force, `None` while there is none; `trust` is as of `assess`; `nudge` is
-        the outbox's; `shares` and `quotas` bound what one organization takes.
+        the outbox's; `shares` and `quotas` bound what one organization takes, by the clock `now_ms`.
         """
         self.admission = Mailbox[Identify](
             admission_capacity,
@@ -56,6 +57,7 @@ class Pipeline:
         self._trust = trust
         self._batch_limit = batch_limit
         self._shares = shares
+        self._now_ms = now_ms
         self._quotas = quotas
         self._nudge = nudge
         self.tally = Tally()
@@ -72,7 +74,7 @@ class Pipeline:
                 self._quotas,
             )
             nursery.start_soon(scorer.run, self._scorer, self._visitor_index, self._ranges, self._trust)
-            nursery.start_soon(admission.run, self.admission, self._scorer, self._shares)
+            nursery.start_soon(admission.run, self.admission, self._scorer, self._shares, self._now_ms)
 
     def statistics(self) -> dict[str, MailboxStatistics]:
         """Per mailbox, in the order in which a request passes them."""

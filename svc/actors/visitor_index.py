@@ -113,21 +113,24 @@ class Frequencies:
 
     async def write_behind(self, lessons: int) -> None:
         """Write the classes that are at least so many lessons ahead of the store, and make room for others."""
-        surplus = list(islice(self._held, max(len(self._held) - self._most, 0)))
+        # Many at once: else each batch would have a second commit.
+        crowded = len(self._held) > self._most + self._most // 4
+        surplus = list(islice(self._held, len(self._held) - self._most)) if crowded else []
         due = {key for key, ahead in self._ahead.items() if ahead >= lessons}
         due.update(key for key in surplus if key in self._ahead)
         if due:
             try:
-                (outcome,) = await self._store.write([partial(self._put, due)])
+                (outcome,) = await self._store.write([partial(self._put, due)], urgent=True)
             except StoreFull:
                 log.warning("statistics not written: the store is full", classes=len(due))
-                return
-            if outcome is not None:
-                raise outcome
-            for key in due:
-                del self._ahead[key]
-            stored = {key[:2] for key in due}
-            self._given_up = {key for key in self._given_up if key[:2] not in stored}
+                surplus = [key for key in surplus if key not in self._ahead]
+            else:
+                if outcome is not None:
+                    raise outcome
+                for key in due:
+                    del self._ahead[key]
+                stored = {key[:2] for key in due}
+                self._given_up = {key for key in self._given_up if key[:2] not in stored}
         for key in surplus:
             self._let_go(key)
 

@@ -311,17 +311,23 @@ class Connection:
         limits = self.shared.limits
         while data:
             if self.phase is Phase.IDLE:
-                self._waits_since = trio.current_time()
-                self._arrives_by = self._waits_since + limits.request_timeout_s
-                self._set_deadline()
                 self._owner = self.shared.keys.owner(data, self._crowd)
-                await self.shared.turnstile.enter(self._owner)
+                await self._begin()
             await self._protocol.receive(data)
             self._set_deadline()
             while self._protocol.read_ahead_bytes >= limits.read_ahead_bytes:
                 self._room = trio.Event()
                 await self._room.wait()
             data = await self._receive()
+
+    async def _begin(self) -> None:
+        """Wait for the turn of the next request. Until then it waits for us and not for its client."""
+        self.phase = Phase.HEAD
+        self._waits_since, self._watch.deadline = None, inf
+        await self.shared.turnstile.enter(self._owner)
+        self._waits_since = trio.current_time()
+        self._arrives_by = self._waits_since + self.shared.limits.request_timeout_s
+        self._set_deadline()
 
     async def _receive(self) -> bytes | bytearray:
         """What comes next; nothing when the client has closed its sending side or is gone."""
@@ -353,8 +359,7 @@ class Connection:
         self.phase = Phase.IDLE
         self.make_room()
         if self._protocol.read_ahead_bytes:
-            self._arrives_by = now + self.shared.limits.request_timeout_s
-            await self.shared.turnstile.enter(self._owner)
+            await self._begin()
             await self._protocol.resume()
             self._set_deadline()
         else:

@@ -24,6 +24,8 @@ class RequestLimits:
             "read": Limiter(_WHOLE),
             "management": Limiter(_WHOLE),
         }
+        self._servers = Limiter(_WHOLE)
+        """Of `client` requests that come with another key than a public one."""
 
     def refusal(self, use: Use, caller: Caller, at_ms: int) -> Refusal | None:
         """`429` where the caller's organization has used up what it may for now; else a token is taken."""
@@ -31,7 +33,8 @@ class RequestLimits:
         if use == "client" and limit:
             of_organization = caller.organization.rate_limit_per_s
             limit = max(limit, of_organization) if of_organization else 0
-        taken = self._limiters[use].take(
+        of_servers = use == "client" and caller.key.kind != "public"
+        taken = (self._servers if of_servers else self._limiters[use]).take(
             caller.organization.number,
             limit,
             at_ms,

@@ -59,6 +59,8 @@ def compact(store: Path, steps: Steps) -> Compacted:
                 _refuse_no_room(original, store)
                 original.copy(str(partial), compact=True)
                 copy.chmod(stat.S_IMODE(before.st_mode))
+                if (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
+                    os.chown(copy, before.st_uid, before.st_gid)  # of root's making, it is still the service's
                 files.sync(copy)
                 rows = _verify(original, partial, steps)
             after = copy.stat()

@@ -41,7 +41,10 @@ def _second_version(transaction: Transaction) -> None:
 def _split_statistics(transaction: Transaction) -> None:
     """Version 1 has one row of statistics for each organization: its classes become those of production."""
     statistics = Table("statistics", Key("I"), Opaque())
-    for (organization,), raw in list(transaction.scan(statistics)):
+    for (organization,) in list(transaction.keys_down(statistics, (0,), (0xFFFFFFFF,))):
+        raw = transaction.get(statistics, organization)
+        if raw is None:
+            continue
         transaction.delete(statistics, organization)
         try:
             rows = rows_of_format_2(raw)

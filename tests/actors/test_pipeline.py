@@ -12,13 +12,15 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from svc.actors.mailbox import Overloaded, Reply
-from svc.actors.messages import Answer, Failed, Identify
+from svc.actors import admission
+from svc.actors.mailbox import Mailbox, Overloaded, Reply
+from svc.actors.messages import Admitted, Answer, Failed, Identify
 from svc.actors.pipeline import Pipeline
 from svc.domain.addresses import Address
 from svc.domain.identification import Identified, Submission
 from svc.domain.model import RequestFacts
 from svc.domain.network import Range
+from svc.domain.ratelimit import Shares
 from svc.store.directory import Opened, open_directory
 from svc.store.tables import EVENTS
 from svc.world import World
@@ -43,7 +45,7 @@ def open_store(directory: Path, run_sync: Any) -> Opened:
 
 def pipeline_over(found: Opened, **capacities: int) -> Pipeline:
     given = {"admission_capacity": 256, "stage_capacity": 8, "batch_limit": 8, **capacities}
-    return Pipeline(found.store, Fragile, **given)
+    return Pipeline(found.store, Fragile, now_ms=World.real().now_ms, **given)
 
 
 def submission(device: int, ip: str = PUBLIC_ADDRESS) -> Submission:
@@ -103,7 +105,8 @@ async def test_other_tasks_run_between_two_reports_of_a_batch(ip: str, tmp_path:
             turns += 1
 
     found = open_store(tmp_path, HeldThreads())
-    pipeline = Pipeline(found.store, ranges, admission_capacity=64, stage_capacity=8, batch_limit=8)
+    now_ms = World.real().now_ms
+    pipeline = Pipeline(found.store, ranges, now_ms=now_ms, admission_capacity=64, stage_capacity=8, batch_limit=8)
     for number in range(8):
         offer(pipeline, submission(number, ip))
     pipeline.admission.close()
@@ -237,3 +240,15 @@ async def test_a_full_queue_of_one_organization_is_its_own_alone(tmp_path: Path)
     with pytest.raises(Overloaded):
         offer(pipeline, msgspec.structs.replace(submission(9), organization=5))
     found.store.close()
+
+
+async def test_a_request_whose_body_came_late_refills_no_bucket():
+    """Decisions 4: a limit of two a second, whatever moment the head of a request came at."""
+    inbox, scorer = Mailbox[Identify](8), Mailbox[Admitted](8)
+    now = submission(1)
+    for late_ms in (0, 0, 5_000, 0):
+        held = msgspec.structs.replace(now, at_ms=now.at_ms - late_ms)
+        inbox.offer(Identify(held, 2, None, Reply()))
+    inbox.close()
+    await admission.run(inbox, scorer, Shares(nonproduction=1, address=1), lambda: now.at_ms)
+    assert scorer.statistics().accepted == 2

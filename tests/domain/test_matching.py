@@ -201,6 +201,17 @@ def test_a_new_token_from_the_very_address_of_the_last_visit_needs_no_probation(
     assert (away.number, away.token_conflict) == (owner.number, False)
 
 
+def test_another_device_with_a_token_on_probation_is_a_conflict_and_leaves_it_with_its_owner() -> None:
+    organization = Organization()
+    owner = organization.visit(features_of(ip="81.2.69.161"))
+    organization.visit(features_of(ip="81.2.69.201", token=OWN_TOKEN, token_is_new=True), START_MS + MINUTE_MS)
+    thief = features_of(other_device("a thief"), ip=ELSEWHERE, token=OWN_TOKEN, fonts=("Ubuntu",))
+    seen = organization.visit(thief, START_MS + DAY_MS)
+    assert (seen.number == owner.number, seen.token_conflict) == (False, True)
+    back = organization.visit(features_of(ip="81.2.69.201", token=OWN_TOKEN), START_MS + 2 * DAY_MS)
+    assert (back.number, back.token_conflict) == (owner.number, False)
+
+
 def test_a_second_fresh_token_from_where_the_first_one_joined_is_on_probation_too() -> None:
     organization = Organization()
     victim = organization.visit(features_of(ip="81.2.69.161"))

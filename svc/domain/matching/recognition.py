@@ -91,9 +91,11 @@ def recognise(index: Index, statistics: Statistics, features: Features, now_ms: 
     token_conflict = False
     for number in index.block(token_key(features.token)).numbers[:1] if features.token else ():
         visitor = index.visitor(number)
-        if visitor is None or _is_on_probation(features, visitor):
+        if visitor is None:
             break
         standing = token_standing(features, visitor, now_ms // 1000, statistics)
+        if standing.believed and _is_on_probation(features, visitor):
+            break
         if standing.believed and not standing.conflict:
             return _proven(index, statistics, features, now_ms, number, visitor, standing.changed)
         if standing.believed:

@@ -17,6 +17,7 @@ that number, which leads nowhere, until the sweeper comes by.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any
@@ -33,6 +34,7 @@ from svc.domain.model import ENVIRONMENTS, Network, RequestFacts
 from svc.domain.records import Event
 from svc.domain.refusals import Refusal
 from svc.domain.report import read_report
+from svc.store.codec import Corrupted
 from svc.store.events import index_keys
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.tables import (
@@ -204,10 +206,13 @@ def _forget_report(transaction: Transaction, number: int, request_id: bytes, vis
 
 def mark_of(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> bytes | None:
     """By what the report of an event is known again in `sendings`; read from its archive where there is one."""
-    document = snapshot.get(DOCUMENTS, number, request_id)
-    if document is None:
+    try:
+        document = snapshot.get(DOCUMENTS, number, request_id)
+        if document is None:
+            return event.mark
+        mark = _trace(event, inflate(document.signals)).mark
+    except (Corrupted, zlib.error, msgspec.DecodeError):  # a damaged report must not keep others from being erased
         return event.mark
-    mark = _trace(event, inflate(document.signals)).mark
     return None if mark is None else mark.digest
 
 
@@ -218,4 +223,4 @@ def _trace(event: Event, signals_json: bytes) -> Trace:
 
 def _without(history: AddressHistory, visitor_number: int) -> AddressHistory:
     kept = [pair for pair in zip(history.visitors, history.homelands, strict=True) if pair[0] != visitor_number]
-    return AddressHistory(tuple(number for number, _ in kept), tuple(homeland for _, homeland in kept))
+    return AddressHistory(tuple(number for number, _ in kept), tuple(homeland for _, homeland in kept), history.lessons)

@@ -13,6 +13,7 @@ import hmac
 import os
 import stat
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -125,11 +126,7 @@ def _keep_names(*directories: Path) -> None:
 
 def _read_or_make(path: Path, entropy: Callable[[int], bytes], *, follow_links: bool) -> bytes:
     if not path.exists():
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(entropy(PEPPER_BYTES))
-            file.flush()
-            os.fsync(file.fileno())
+        _make_pepper(path, entropy(PEPPER_BYTES))
     try:
         descriptor = os.open(path, os.O_RDONLY | (0 if follow_links else os.O_NOFOLLOW))
     except OSError as error:
@@ -143,8 +140,26 @@ def _read_or_make(path: Path, entropy: Callable[[int], bytes], *, follow_links: 
             raise Unusable(_WRITABLE.format(path))
         pepper = file.read()
     if len(pepper) < PEPPER_BYTES:
-        raise Unusable(f"{path} is shorter than {PEPPER_BYTES} bytes: it is not a pepper of this service")
+        raise Unusable(
+            f"{path} is shorter than {PEPPER_BYTES} bytes: it is not a pepper of this service. Put the right one "
+            "there, or delete it if this data directory never had a store"
+        )
     return pepper
+
+
+def _make_pepper(path: Path, pepper: bytes) -> None:
+    """Under its name only when it is whole: a process that is killed half-way leaves no pepper, not a short one."""
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(pepper)
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileExistsError):  # another process was faster, and its pepper is the one
+            os.link(partial, path)
+    finally:
+        partial.unlink()
 
 
 def _refuse_writable_by_others(*directories: Path) -> None:

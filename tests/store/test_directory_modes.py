@@ -23,6 +23,19 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
+def test_a_pepper_has_its_name_only_when_it_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def killed(source: Path, target: Path) -> None:
+        raise KeyboardInterrupt(f"{source} has no second name {target} yet")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("os.link", killed)
+        with pytest.raises(KeyboardInterrupt):
+            opened(tmp_path / "data")
+    assert not list((tmp_path / "data").glob("pepper*"))
+    opened(tmp_path / "data").store.close()
+    assert [path.name for path in (tmp_path / "data").glob("pepper*")] == ["pepper"]
+
+
 @pytest.mark.parametrize("name", ["", "store", "pepper"])
 def test_what_everybody_can_write_is_refused_with_the_command_that_closes_it(data: Path, name: str):
     path = data / name

@@ -1,4 +1,4 @@
-"""What a copied client token is worth to whoever holds it, and what the defence costs the token's owner.
+"""What a copied client token is worth to a thief, and what the defence costs the token's owner.
 
     python -m bench.linkage.theft [--streams small small-hard] [--seeds 2]
 

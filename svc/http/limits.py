@@ -28,7 +28,7 @@ class RequestLimits:
         """Of `client` requests that come with another key than a public one."""
 
     def refusal(self, use: Use, caller: Caller, at_ms: int) -> Refusal | None:
-        """`429` where the caller's organization has used up what it may for now; else a token is taken."""
+        """`429` where the caller's organization has used up what it may at present; else a token is taken."""
         limit = getattr(self._allowances, use)
         if use == "client" and limit:
             of_organization = caller.organization.rate_limit_per_s

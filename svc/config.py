@@ -124,7 +124,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Requests that may wait to be admitted, a quarter of them of one organization; over it is 503 at once."""
     stage_capacity: Count = 64
     """Requests that may wait between two stages."""
-    batch_limit: Count = 8
+    batch_limit: Count = 32
     """Identifications in one commit, at most. More are a little cheaper each, and keep other organizations waiting."""
 
     nonproduction_rate_share: Share = 0.25

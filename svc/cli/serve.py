@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -22,9 +21,6 @@ from svc.store.directory import NotInitializedError, has_store
 from svc.store.region import claim_region
 from svc.world import World
 
-SWITCH_INTERVAL_S = 0.0002
-"""How long a thread keeps the interpreter from another that wants it; Python's own is 5 ms. The thread of a commit lets
-go at each call into the store, and got it back from a busy loop only after that time, some fifty times a commit."""
 RARELY = 100
 """Full searches for garbage are this many times rarer than those of the middle generation; Python's own is 10."""
 
@@ -105,14 +101,11 @@ def serve(
 
 
 def _spare_the_loop() -> None:
-    """Let no thread of this process hold up the loop, nor the loop the thread of a commit, for long.
-
-    And have garbage looked for where some may be, and seldom: each search holds up all requests.
+    """Have garbage looked for where some may be, and seldom: each search holds up all requests.
 
     What the program is made of is no garbage. Nor do requests and connections leave circles behind, so that a search
     through everything that lives (a thousand connections: 40 ms) is for the few that faults leave.
     """
-    sys.setswitchinterval(SWITCH_INTERVAL_S)
     gc.collect()
     gc.freeze()
     newest, newer, _ = gc.get_threshold()

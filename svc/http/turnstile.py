@@ -19,7 +19,7 @@ import trio
 
 from svc.domain.turns import Turns
 
-AT_ONCE = 2
+AT_ONCE = 8
 """Requests that begin in one pass."""
 KEYS_REMEMBERED = 4_096
 HEAD_BYTES = 16_384

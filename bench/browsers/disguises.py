@@ -1,4 +1,4 @@
-"""User agents that browsers are told to send instead of their own."""
+"""User agents that browsers are configured to send instead of their own."""
 
 from __future__ import annotations
 

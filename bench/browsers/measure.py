@@ -86,7 +86,7 @@ def read_captures(file: Path) -> list[Capture]:
 
 
 def _of_machine(report: dict[str, Any]) -> frozenset[str]:
-    """A processor that draws is true of the machine, whoever visits."""
+    """A software renderer is true of the machine, whatever the browser."""
     graphics = (report.get("components") or {}).get("webGlBasics", {}).get("value")
     names = [graphics.get("rendererUnmasked"), graphics.get("renderer")] if isinstance(graphics, dict) else []
     names += [answers.get("renderer") for answers in report["fpscanner"]["contexts"].values()]

@@ -133,7 +133,7 @@ class Months:
         outcomes = self.found.store.write_now(jobs)
         assert not any(isinstance(outcome, Exception) for outcome in outcomes), outcomes
 
-    async def _commit(self, function: Callable[[], Any], /) -> Any:
+    async def _commit(self, function: Callable[[], Any], /, *, until: Any = None) -> Any:  # noqa: ARG002  as of RunSync
         await trio.lowlevel.checkpoint()
         began = time.perf_counter()
         outcome = function()

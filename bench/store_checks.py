@@ -30,7 +30,7 @@ MAP_BYTES = 256 << 20
 ROWS = 60
 
 
-async def inline(function):
+async def inline(function, *, until=None):  # noqa: ARG001  as of RunSync
     return function()
 
 

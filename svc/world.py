@@ -11,18 +11,30 @@ import socket
 import time
 from collections.abc import Awaitable, Callable
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import Protocol, TypeVar
+from threading import Event
+from typing import TYPE_CHECKING, Protocol, TypeVar
 from uuid import UUID
 
 import trio
 
+if TYPE_CHECKING:
+    from outcome import Outcome  # trio's own
+
 T = TypeVar("T")
 
 
-class RunSync(Protocol):
-    """Run a blocking function away from the loop, start to end on one thread."""
+PAUSE_S = 0.01
+"""How long at most the loop stands still for a thread."""
 
-    def __call__(self, function: Callable[[], T], /) -> Awaitable[T]: ...
+
+class RunSync(Protocol):
+    """Run a blocking function away from the loop, start to end on one thread.
+
+    With `until`, the loop stands still until the function has set that event, for `PAUSE_S` at most: while it needs the
+    interpreter itself, and sets the event before it blocks.
+    """
+
+    def __call__(self, function: Callable[[], T], /, *, until: Event | None = None) -> Awaitable[T]: ...
 
 
 class RequestIds:
@@ -125,5 +137,14 @@ def pause(seconds: float) -> None:
     time.sleep(seconds)
 
 
-async def _on_a_thread(function: Callable[[], T], /) -> T:
-    return await trio.to_thread.run_sync(function)
+async def _on_a_thread(function: Callable[[], T], /, *, until: Event | None = None) -> T:
+    if until is None:
+        return await trio.to_thread.run_sync(function)
+    task, token = trio.lowlevel.current_task(), trio.lowlevel.current_trio_token()
+
+    def deliver(outcome: Outcome[T]) -> None:
+        token.run_sync_soon(trio.lowlevel.reschedule, task, outcome)
+
+    trio.lowlevel.start_thread_soon(function, deliver)
+    until.wait(PAUSE_S)
+    return await trio.lowlevel.wait_task_rescheduled(lambda _: trio.lowlevel.Abort.FAILED)

@@ -25,8 +25,8 @@ async def run(inbox: Mailbox[Identify], scorer: Mailbox[Admitted], shares: Share
     limiter = Limiter(shares)
     try:
         while True:
-            # Few at a time: what an actor has taken already can no longer be overtaken by another organization.
-            for submission, limit_per_s, address, reply in await inbox.batch(4):
+            # One at a time: what an actor has taken already can no longer be overtaken by another organization.
+            for submission, limit_per_s, address, reply in await inbox.batch(1):
                 is_production = submission.environment == "production"
                 taken = limiter.take(
                     submission.organization, limit_per_s, now_ms(), production=is_production, address=address

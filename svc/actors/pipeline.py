@@ -46,11 +46,13 @@ class Pipeline:
         self.admission = Mailbox[Identify](
             admission_capacity,
             lambda message: message.submission.organization,
-            max(1, admission_capacity // ADMISSION_PARTS),
+            owner_capacity=max(1, admission_capacity // ADMISSION_PARTS),
         )
-        self._scorer = Mailbox[Admitted](stage_capacity, lambda message: message.submission.organization)
+        self._scorer = Mailbox[Admitted](
+            stage_capacity, lambda message: message.submission.organization, source=self.admission
+        )
         self._visitor_index = Mailbox[Assessed](
-            stage_capacity, lambda message: message.assessment.submission.organization
+            stage_capacity, lambda message: message.assessment.submission.organization, source=self._scorer
         )
         self._store = store
         self._ranges = ranges

@@ -3,7 +3,7 @@
 Owns nothing but its mailbox; the network ranges are read-only, and asked for anew for each report, since they may be
 replaced in between. What attestations are measured against stays the same.
 Hears `Admitted`. Says `Assessed` to the visitor index, or the failure of one hostile report to its asker alone.
-Never reads the store or the clock. Other tasks have a turn after each report: one of the largest takes milliseconds.
+Never reads the store or the clock. Takes one at a time, so that others can overtake the rest.
 """
 
 from __future__ import annotations
@@ -31,13 +31,12 @@ async def run(
     """Until the inbox is closed and empty; then closes the visitor index's. `ranges()` are those in force now."""
     try:
         while True:
-            for admitted in await inbox.batch(1):  # one at a time, so that others have a turn of the loop in between
+            for admitted in await inbox.batch(1):
                 try:
                     assessment = assess(admitted.submission, ranges(), trust)
                 except Exception:  # a report that breaks an adapter must not be an off-switch
                     log.exception("assessment failed", request_id=str(admitted.submission.request_id))
                     admitted.answer(Failed("internal_error"))
-                    await trio.lowlevel.checkpoint()
                     continue
                 await visitor_index.put(Assessed(assessment, admitted))
     except trio.EndOfChannel:

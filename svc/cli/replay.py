@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from functools import partial
 from math import inf
 from pathlib import Path
+from threading import Event
 from typing import Any, BinaryIO, TypeVar
 
 import blake3
@@ -320,7 +321,7 @@ def _reproducible() -> Callable[[int], bytes]:
     return entropy
 
 
-async def _inline(function: Callable[[], T], /) -> T:
+async def _inline(function: Callable[[], T], /, *, until: Event | None = None) -> T:  # noqa: ARG001  runs at once
     """No thread: nothing else runs meanwhile, and the order is the file's."""
     return function()
 

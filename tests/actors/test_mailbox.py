@@ -1,8 +1,8 @@
 import pytest
 import trio
-from trio.testing import assert_checkpoints, wait_all_tasks_blocked
+from trio.testing import assert_checkpoints, assert_no_checkpoints, wait_all_tasks_blocked
 
-from svc.actors.mailbox import Mailbox, Overloaded, Reply
+from svc.actors.mailbox import GATHER_S, SLICE_S, Mailbox, Overloaded, Reply
 
 
 async def test_an_offer_to_a_full_mailbox_is_refused_at_once():
@@ -26,11 +26,61 @@ async def test_a_put_waits_for_room_so_that_pressure_travels_back():
     assert await box.batch(9) == [2]
 
 
-async def test_a_put_lets_other_tasks_run_also_where_there_is_room():
-    box = Mailbox[int](2)
+async def test_a_reader_runs_on_for_a_slice_and_then_gives_other_tasks_a_turn(mock_clock):
+    box = Mailbox[int](4)
+    with assert_no_checkpoints():
+        for number in range(4):
+            await box.put(number)
+        assert await box.batch(1) == [0]
+        assert await box.batch(1) == [1]
+    mock_clock.jump(SLICE_S)
     with assert_checkpoints():
-        await box.put(1)
-    assert await box.batch(2) == [1]
+        assert await box.batch(1) == [2]
+    with assert_no_checkpoints():
+        assert await box.batch(1) == [3]
+
+
+@pytest.mark.parametrize("capacity", [2, 8])
+async def test_a_batch_gathers_what_is_queued_in_the_stages_before(capacity: int, mock_clock):
+    first = Mailbox[int](8)
+    second = Mailbox[int](8, source=first)
+    third = Mailbox[int](capacity, source=second)
+
+    async def pass_on(inbox: Mailbox[int], following: Mailbox[int]) -> None:
+        for _ in range(5):
+            for number in await inbox.batch(1):
+                await following.put(number)
+            mock_clock.jump(SLICE_S)  # so that each message is a pass of its own
+        following.close()
+
+    for number in range(5):
+        first.offer(number)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(pass_on, first, second)
+        nursery.start_soon(pass_on, second, third)
+        taken = await third.batch(4)
+        assert taken == list(range(4))[:capacity], "a full box is not waited for"
+        rest = [number for _ in range(0, 5 - len(taken), 2) for number in await third.batch(2)]
+        assert taken + rest == [0, 1, 2, 3, 4]
+
+
+async def test_a_batch_waits_for_the_stages_before_for_a_limited_time(mock_clock):
+    stuck = Mailbox[int](8)
+    box = Mailbox[int](8, source=stuck)
+    stuck.offer(1)
+    box.offer(2)
+
+    async def pass_time() -> None:
+        while True:
+            await trio.lowlevel.checkpoint()
+            mock_clock.jump(GATHER_S / 8)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(pass_time)
+        began_at = trio.current_time()
+        assert await box.batch(8) == [2]
+        assert trio.current_time() - began_at == pytest.approx(GATHER_S, rel=0.3)
+        nursery.cancel_scope.cancel()
 
 
 async def test_a_batch_takes_what_waits_oldest_first_up_to_its_limit():

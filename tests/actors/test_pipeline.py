@@ -13,7 +13,7 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from svc.actors import admission
-from svc.actors.mailbox import Mailbox, Overloaded, Reply
+from svc.actors.mailbox import SLICE_S, Mailbox, Overloaded, Reply
 from svc.actors.messages import Admitted, Answer, Failed, Identify
 from svc.actors.pipeline import Pipeline
 from svc.domain.addresses import Address
@@ -90,12 +90,13 @@ async def test_a_report_that_breaks_an_adapter_fails_alone(tmp_path: Path):
 
 
 @pytest.mark.parametrize("ip", [PUBLIC_ADDRESS, HOSTILE])
-async def test_other_tasks_run_between_two_reports_of_a_batch(ip: str, tmp_path: Path):
+async def test_other_tasks_run_between_two_reports_that_take_long(ip: str, tmp_path: Path, mock_clock):
     turns = 0
     turns_at_report: list[int] = []
 
     def ranges() -> Fragile:
         turns_at_report.append(turns)
+        mock_clock.jump(SLICE_S)
         return Fragile()
 
     async def take_turns() -> None:
@@ -162,7 +163,7 @@ class BrokenDisk:
         self.code = code
         self.broken = True
 
-    async def __call__(self, function: Any, /) -> Any:
+    async def __call__(self, function: Any, /, *, until: Any = None) -> Any:
         if self.broken:
             error = lmdb.Error("mdb_txn_commit")
             error.code = self.code

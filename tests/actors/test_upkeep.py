@@ -19,7 +19,7 @@ from tests.support.backup import put
 FOLLOWING = Following(b"t" * 16, 0, "/backup", 1 << 30)
 
 
-async def inline(function):
+async def inline(function, *, until=None):
     return function()
 
 

@@ -23,7 +23,7 @@ PINNED = Batch(5, {"ab": {b"k": b"value"}, "c": {b"gone": None}})
 FOLLOWING = Following(b"t" * 16, 5, "/backup", 1 << 20)
 
 
-async def inline(function):
+async def inline(function, *, until=None):
     return function()
 
 

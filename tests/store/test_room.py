@@ -24,7 +24,7 @@ from svc.store.transactions.erasure import erase_visitor
 MIB = 1 << 20
 
 
-async def inline(function):
+async def inline(function, *, until=None):
     return function()
 
 

@@ -11,7 +11,7 @@ from svc.store.tables import BALANCES, META, STATISTICS
 from tests.support.worlds import HeldThreads
 
 
-async def inline(function):
+async def inline(function, *, until=None):
     return function()
 
 
@@ -148,7 +148,7 @@ def test_the_files_of_a_store_are_for_their_owner_only(tmp_path: Path):
 
 
 async def test_groups_their_waits_and_their_commits_are_counted(tmp_path: Path, autojump_clock):
-    async def slow(function):
+    async def slow(function, *, until=None):
         await trio.sleep(0.2)
         return function()
 

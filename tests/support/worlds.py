@@ -25,7 +25,7 @@ def sim_world(seed: int) -> World:
     """Virtual time, seeded ids, and a "thread" that takes a random while and then runs inline."""
     chance = random.Random(seed)
 
-    async def run_sync(function: Callable[[], T], /) -> T:
+    async def run_sync(function: Callable[[], T], /, *, until: Any = None) -> T:
         await trio.sleep(chance.uniform(0.0003, 0.02))
         return function()
 
@@ -65,7 +65,7 @@ class HeldThreads:
     def release(self) -> None:
         self.gate.set()
 
-    async def __call__(self, function: Callable[[], Any], /) -> Any:
+    async def __call__(self, function: Callable[[], Any], /, *, until: Any = None) -> Any:
         self.waiting += 1
         await self.gate.wait()
         self.waiting -= 1

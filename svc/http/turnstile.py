@@ -1,26 +1,31 @@
 """The turnstile: how many requests begin in one pass of the loop, and whose is next.
 
-A pass of the loop lasts as long as everything that is ready to run in it, and an identification takes some ten passes.
-If whoever sends begins at once, a flood of cheap requests makes every pass long. So few requests begin in a pass, of
-each organization in turn; those that nobody is known to have sent share the turns of their address.
+A pass of the loop lasts as long as everything that is ready to run in it, and an identification takes some eight
+passes. If whoever sends begins at once, a flood of cheap requests makes every pass long. So while several owners send,
+one request begins in a pass, of each owner in turn. While one owner sends alone, its requests begin at once: they are
+handled together and committed together.
 
-Owns the queue of requests that wait to begin, and which keys were valid lately. Knowing a key here gives it a turn and
+The owner of a request is the organization of its key, if the key was valid lately, and else its address. Organizations
+and addresses take alternate turns, so that many addresses together delay an organization as little as one.
+
+Owns the queues of requests that wait to begin, and which keys were valid lately. Knowing a key here gives it a turn and
 nothing else: every request is authenticated in its own right.
 """
 
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Hashable
 from hashlib import blake2b
+from math import inf
 
 import trio
 
 from svc.domain.turns import Turns
 
-AT_ONCE = 8
-"""Requests that begin in one pass."""
+CONTENDED_FOR_S = 1.0
+"""How long requests take turns after two owners sent within this time."""
 KEYS_REMEMBERED = 4_096
 HEAD_BYTES = 16_384
 _API_KEY = re.compile(rb"\r\nx-api-key:[ \t]*([!-~]{1,256})", re.IGNORECASE)
@@ -60,18 +65,25 @@ class Turnstile:
     """One for each edge. `run` must run as long as anybody may wait."""
 
     def __init__(self) -> None:
-        self._turns: Turns[Hashable, _Ticket] = Turns()
-        self._left = AT_ONCE
+        self._organizations: Turns[Hashable, _Ticket] = Turns()
+        self._addresses: Turns[Hashable, _Ticket] = Turns()
+        self._kinds = deque([self._organizations, self._addresses])
+        self._is_free = True
+        """Whether nobody has begun in this pass, as far as it counts."""
         self._used = trio.Event()
+        self._last_owner: Hashable = None
+        self._last_at = self._contended_until = -inf
 
     async def enter(self, owner: Hashable) -> None:
-        """Returns when the owner's next request may begin: at once, where nobody waits and this pass has room."""
-        if self._left and not self._turns:
-            self._left -= 1
+        """Returns when the owner's next request may begin."""
+        if not self._is_contended(owner):
+            return
+        if self._is_free and not self._anybody_waits():
+            self._is_free = False
             self._used.set()
             return
         ticket = _Ticket()
-        self._turns.add(owner, ticket)
+        (self._addresses if isinstance(owner, str) else self._organizations).add(owner, ticket)
         self._used.set()
         try:
             await ticket.called.wait()
@@ -80,18 +92,34 @@ class Turnstile:
             raise
 
     async def run(self) -> None:
-        """Until cancelled: let the next ones in, once in each pass."""
+        """Until cancelled: let the next one in, once in each pass."""
         while True:
-            if not self._turns and self._left == AT_ONCE:
+            if self._is_free and not self._anybody_waits():
                 self._used = trio.Event()
                 await self._used.wait()
             await trio.lowlevel.checkpoint()
-            self._left = AT_ONCE
-            while self._left and self._turns:
-                ticket = self._turns.take()
-                if not ticket.is_gone:
-                    ticket.called.set()
-                    self._left -= 1
+            self._is_free = not self._call_next()
+
+    def _is_contended(self, owner: Hashable) -> bool:
+        now = trio.current_time()
+        if owner != self._last_owner and now - self._last_at < CONTENDED_FOR_S:
+            self._contended_until = now + CONTENDED_FOR_S
+        self._last_owner, self._last_at = owner, now
+        return now < self._contended_until
+
+    def _anybody_waits(self) -> bool:
+        return bool(self._organizations or self._addresses)
+
+    def _call_next(self) -> bool:
+        """Whether there was one."""
+        while self._anybody_waits():
+            self._kinds.rotate()
+            turns = self._kinds[0] or self._kinds[1]
+            ticket = turns.take()
+            if not ticket.is_gone:
+                ticket.called.set()
+                return True
+        return False
 
 
 def _digest(api_key: bytes) -> bytes:

@@ -13,7 +13,7 @@ still queued there: requests that arrived together are committed together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -68,12 +68,19 @@ class Mailbox(Generic[M]):
         self._owner_capacity = capacity if owner_capacity is None else owner_capacity
         self._turns: Turns[Hashable, tuple[float, M]] = Turns()
         self._reader, self._writers = trio.lowlevel.ParkingLot(), trio.lowlevel.ParkingLot()
-        self._source = source
+        self.source = source
         self._is_closed = False
         self._running_since = 0.0
         """When the reader last began a slice."""
-        self._accepted = self._refused = self._batches = 0
+        self.accepted = 0
+        """Messages taken in since the start."""
+        self._refused = self._batches = 0
         self._waits_s = Histogram(WAIT_S)
+
+    @property
+    def taken(self) -> int:
+        """Messages taken out since the start."""
+        return self.accepted - len(self._turns)
 
     def offer(self, message: M) -> None:
         """Raises `Overloaded` when there is no room, or none for this owner, at once."""
@@ -104,9 +111,8 @@ class Mailbox(Generic[M]):
                 raise trio.EndOfChannel
             await self._reader.park()
             self._running_since = trio.current_time()
-        most, gather_until = min(limit, self._capacity), trio.current_time() + GATHER_S
-        while len(self._turns) < most and self._is_fed() and trio.current_time() < gather_until:
-            await self._give_a_turn()
+        if self.source is not None:
+            await self._gather(min(limit, self._capacity))
         taken = [self._turns.take() for _ in range(min(limit, len(self._turns)))]
         self._writers.unpark(count=len(taken))
         self._batches += 1
@@ -125,21 +131,34 @@ class Mailbox(Generic[M]):
         await trio.lowlevel.checkpoint()
         self._running_since = trio.current_time()
 
-    def _is_fed(self) -> bool:
-        """Whether messages are queued in any stage before this one."""
-        source = self._source
-        return source is not None and (len(source._turns) > 0 or source._is_fed())  # noqa: SLF001  of its own kind
+    async def _gather(self, most: int) -> None:
+        """Wait for what is queued in the stages before, and again if any of it came here."""
+        until = trio.current_time() + GATHER_S
+        here = 0
+        while here < len(self._turns) < most:
+            here = len(self._turns)
+            queued = [(box, box.accepted) for box in self._stages_before()]
+            while any(box.taken < accepted for box, accepted in queued):
+                if trio.current_time() >= until:
+                    return
+                await self._give_a_turn()
+
+    def _stages_before(self) -> Iterator[Mailbox[Any]]:
+        box = self.source
+        while box is not None:
+            yield box
+            box = box.source
 
     def _add(self, owner: Hashable, timed: tuple[float, M]) -> None:
         self._turns.add(owner, timed)
-        self._accepted += 1
+        self.accepted += 1
         self._reader.unpark()
 
     def statistics(self) -> MailboxStatistics:
         return MailboxStatistics(
             waiting=len(self._turns),
             capacity=self._capacity,
-            accepted=self._accepted,
+            accepted=self.accepted,
             refused=self._refused,
             batches=self._batches,
             waits_s=self._waits_s.statistics(),

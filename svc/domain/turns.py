@@ -2,7 +2,8 @@
 
 What may live here: the order, as a value that grows and shrinks. It waits for nobody and reads no clock. Each owner has
 a queue of its own, in which its items keep their order; owners with items are served one item each, round and round.
-An owner with one item therefore waits for at most one item of each other owner, whatever these have queued.
+An owner with one item therefore waits for at most one item of each other owner, whatever these have queued, and not for
+the owner that was served last.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ class Turns(Generic[K, T]):
     def __init__(self) -> None:
         self._queues: OrderedDict[K, deque[T]] = OrderedDict()
         self._items = 0
+        self._served: K | None = None
+        """Who was served last and has more; goes to the end at the next turn, behind owners that came meanwhile."""
 
     def __len__(self) -> int:
         return self._items
@@ -39,12 +42,13 @@ class Turns(Generic[K, T]):
         """The next item. Raises `LookupError` where there is none."""
         if not self._queues:
             raise LookupError("nothing is queued")
+        if self._served is not None:
+            self._queues.move_to_end(self._served)
         owner = next(iter(self._queues))
         queue = self._queues[owner]
         item = queue.popleft()
         self._items -= 1
-        if queue:
-            self._queues.move_to_end(owner)
-        else:
+        self._served = owner if queue else None
+        if not queue:
             del self._queues[owner]
         return item

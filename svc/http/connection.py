@@ -390,6 +390,9 @@ class Connection:
                     patience.deadline = self._waits_since + self.shared.limits.write_timeout_s
                     await self._stream.send_all(bytes(rest[:WRITE_BYTES]))
                     rest = rest[WRITE_BYTES:]
+                    self._waits_since, patience.deadline = None, inf
+                    if rest:
+                        await self.shared.turnstile.enter(self._owner)
             except (trio.BrokenResourceError, trio.ClosedResourceError, trio.BusyResourceError):
                 self._cut()
             except trio.Cancelled:

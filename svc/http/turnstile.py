@@ -2,8 +2,10 @@
 
 A pass of the loop lasts as long as everything that is ready to run in it, and an identification takes some eight
 passes. If whoever sends begins at once, a flood of cheap requests makes every pass long. So while several owners send,
-one request begins in a pass, of each owner in turn. While one owner sends alone, its requests begin at once: they are
-handled together and committed together.
+one request begins in every third pass, of each owner in turn. While one owner sends alone, its requests begin at once:
+they are handled together and committed together.
+
+A long response is written in pieces, each of which takes a turn as a request does.
 
 The owner of a request is the organization of its key, if the key was valid lately, and else its address. Organizations
 and addresses take alternate turns, so that many addresses together delay an organization as little as one.
@@ -24,6 +26,8 @@ import trio
 
 from svc.domain.turns import Turns
 
+PASSES = 3
+"""One request begins in so many passes."""
 CONTENDED_FOR_S = 1.0
 """How long requests take turns after two owners sent within this time."""
 KEYS_REMEMBERED = 4_096
@@ -92,12 +96,13 @@ class Turnstile:
             raise
 
     async def run(self) -> None:
-        """Until cancelled: let the next one in, once in each pass."""
+        """Until cancelled: let the next one in, once in `PASSES`."""
         while True:
             if self._is_free and not self._anybody_waits():
                 self._used = trio.Event()
                 await self._used.wait()
-            await trio.lowlevel.checkpoint()
+            for _ in range(PASSES):
+                await trio.lowlevel.checkpoint()
             self._is_free = not self._call_next()
 
     def _is_contended(self, owner: Hashable) -> bool:

@@ -38,6 +38,15 @@ def test_an_item_waits_for_at_most_one_of_each_other_owner_for_each_of_its_own(s
         assert [item for item in left if item[0] == name] == sorted(item for item in waiting if item[0] == name)
 
 
+def test_an_owner_that_comes_does_not_wait_for_the_one_that_was_served_last():
+    turns: Turns[str, int] = Turns()
+    for number in range(3):
+        turns.add("busy", number)
+    assert turns.take() == 0
+    turns.add("quiet", 9)
+    assert [turns.take() for _ in range(3)] == [9, 1, 2]
+
+
 def test_nothing_is_kept_of_an_owner_without_items():
     turns: Turns[str, int] = Turns()
     turns.add("a", 1)

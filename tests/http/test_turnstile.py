@@ -2,49 +2,78 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 import trio
-from trio.testing import wait_all_tasks_blocked
+from trio.testing import assert_no_checkpoints, wait_all_tasks_blocked
 
 from svc.http.rows import ROWS_AT_ONCE, encoded
-from svc.http.turnstile import AT_ONCE, KEYS_REMEMBERED, KnownKeys, Turnstile
+from svc.http.turnstile import CONTENDED_FOR_S, KEYS_REMEMBERED, PASSES, KnownKeys, Turnstile
 
 KEY = "svc_pk_us_production_" + "a" * 49
 HEAD = b"POST /api/v1/identify HTTP/1.1\r\nHost: a\r\nX-API-Key: %s\r\n\r\n"
 
 
-async def test_few_begin_in_a_pass_and_another_owner_is_next():
-    turnstile, began = Turnstile(), []
-
-    async def ask(owner: str, number: int) -> None:
-        await turnstile.enter(owner)
-        began.append((owner, number))
-
-    async with trio.open_nursery() as nursery:
-        for number in range(20):
-            nursery.start_soon(ask, "busy", number)
-        await wait_all_tasks_blocked()
-        assert len(began) == AT_ONCE, "nobody else begins before the next pass"
-        nursery.start_soon(ask, "quiet", 0)
-        await wait_all_tasks_blocked()
-        async with trio.open_nursery() as regulating:
-            regulating.start_soon(turnstile.run)
-            await wait_all_tasks_blocked()
-            regulating.cancel_scope.cancel()
-    assert began.index(("quiet", 0)) < 2 * AT_ONCE
-    assert len(began) == 21
-
-
-async def test_whoever_leaves_while_it_waits_takes_no_turn():
+async def test_an_owner_that_sends_alone_never_waits(mock_clock):
     turnstile = Turnstile()
-    for _ in range(AT_ONCE):
-        await turnstile.enter("a")
+    with assert_no_checkpoints():
+        for _ in range(100):
+            await turnstile.enter(7)
+        mock_clock.jump(CONTENDED_FOR_S)
+        await turnstile.enter("81.2.69.1")
+
+
+async def test_owners_that_send_together_begin_one_by_one_and_in_turn(mock_clock):
+    turnstile = Turnstile()
+    began: list[Hashable] = []
+    passes = 0
+
+    async def ask(owner: Hashable) -> None:
+        await turnstile.enter(owner)
+        began.append(owner)
+
+    await turnstile.enter(1)
+    await ask(2)
+    async with trio.open_nursery() as asking, trio.open_nursery() as regulating:
+        for _ in range(20):
+            asking.start_soon(ask, 1)
+        for number in range(20):
+            asking.start_soon(ask, f"81.2.69.{number}")
+        await wait_all_tasks_blocked()
+        assert began == [2], "the others wait"
+        asking.start_soon(ask, 2)
+        await wait_all_tasks_blocked()
+        regulating.start_soon(turnstile.run)
+        while len(began) < 42:
+            await trio.lowlevel.checkpoint()
+            passes += 1
+        regulating.cancel_scope.cancel()
+    assert 2 in began[1:6], "neither one organization nor many addresses keep another organization from its turn"
+    assert began.count(1) == began.count(2) + 18 == 20
+    assert passes >= 40 * PASSES
+
+
+async def test_turns_are_no_longer_taken_when_one_owner_is_left(mock_clock):
+    turnstile = Turnstile()
+    await turnstile.enter(1)
+    await turnstile.enter(2)
+    mock_clock.jump(CONTENDED_FOR_S)
+    with assert_no_checkpoints():
+        for _ in range(3):
+            await turnstile.enter(2)
+
+
+async def test_whoever_leaves_while_it_waits_takes_no_turn(mock_clock):
+    turnstile = Turnstile()
+    for owner in (1, 2):
+        await turnstile.enter(owner)
     with trio.move_on_after(0) as scope:
-        await turnstile.enter("a")
+        await turnstile.enter(1)
     assert scope.cancelled_caught
     async with trio.open_nursery() as regulating:
         regulating.start_soon(turnstile.run)
-        for _ in range(3 * AT_ONCE):
-            await turnstile.enter("b")
+        for _ in range(3):
+            await turnstile.enter(2)
         regulating.cancel_scope.cancel()
 
 

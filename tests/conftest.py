@@ -6,8 +6,13 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
+
+# How long an example takes depends on what else the machine does: no verdict may.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 # Shells start what runs in the background with SIGINT ignored, and every program that a test starts would inherit that
 # and not hear a Ctrl-C.

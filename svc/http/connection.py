@@ -29,7 +29,7 @@ from hypercorn.utils import parse_socket_addr  # pyright: ignore[reportUnknownVa
 
 from svc.domain.eviction import Waiting, crowd_of, who_gives_way
 from svc.http.edge_limits import EdgeLimits
-from svc.http.protocol import Address, GuardedProtocol, GuardedStream, Headers, Phase
+from svc.http.protocol import Address, GuardedProtocol, GuardedStream, Headers, Phase, Step, advance
 from svc.http.turnstile import KnownKeys, Turnstile
 
 LOGGER = logging.getLogger(__name__)
@@ -200,17 +200,21 @@ class Connection:
     def start_handler(self, stream: GuardedStream) -> None:
         self._nursery.start_soon(self._handle, stream)
 
+    def advance(self, step: Step) -> None:
+        """The one place where the phase changes."""
+        self.phase = advance(self.phase, step)
+
     def answer_begins(self) -> None:
         if self.phase is Phase.BODY:
-            self.phase = Phase.ANSWER
             self._watch.deadline = inf
+        self.advance(Step.RESPONSE_BEGUN)
         self._waits_since = None
 
     async def refuse(self, status: int) -> None:
         """Answer in the edge's own name, and close."""
         if self.phase is Phase.CLOSING:
             return
-        self.phase = Phase.CLOSING
+        self.advance(Step.CLOSE)
         if status in {400, 431}:
             self.shared.malformed += 1
         self._pending = [self.shared.refusal(status)]
@@ -219,7 +223,7 @@ class Connection:
 
     def close_soon(self, *, linger: bool) -> None:
         """Read no more, and close when the handler has ended. The handler is left to end by itself."""
-        self.phase = Phase.CLOSING
+        self.advance(Step.CLOSE)
         self._waits_since = None
         self._lingers = self._lingers or linger
         self._watch.deadline = trio.current_time() + self.shared.limits.write_timeout_s
@@ -322,7 +326,7 @@ class Connection:
 
     async def _begin(self) -> None:
         """Wait for the turn of the next request. Until then it waits for us and not for its client."""
-        self.phase = Phase.HEAD
+        self.advance(Step.INPUT)
         self._waits_since, self._watch.deadline = None, inf
         await self.shared.turnstile.enter(self._owner)
         self._waits_since = trio.current_time()
@@ -337,9 +341,7 @@ class Connection:
             return b""
 
     def _set_deadline(self) -> None:
-        if self.phase is Phase.IDLE:
-            self.phase = Phase.HEAD
-        if self.phase is Phase.ANSWER:
+        if self.phase is Phase.RESPONSE:
             deadline = inf
             self._waits_since = None
         elif self.phase is Phase.HEAD:
@@ -356,7 +358,7 @@ class Connection:
             self.close_soon(linger=False)
             return
         now = self._waits_since = trio.current_time()
-        self.phase = Phase.IDLE
+        self.advance(Step.RESPONSE_SENT)
         self.make_room()
         if self._protocol.read_ahead_bytes:
             await self._begin()
@@ -406,7 +408,7 @@ class Connection:
     def _cut(self) -> None:
         """Nothing more reaches this client: stop whatever is still working for it."""
         self._is_cut = True
-        self.phase = Phase.CLOSING
+        self.advance(Step.CLOSE)
         self._watch.cancel()
 
     async def _out_of_time(self) -> None:

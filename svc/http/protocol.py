@@ -66,16 +66,58 @@ class Phase(enum.Enum):
     """The first byte is there, the head is not complete."""
     BODY = enum.auto()
     """A handler runs and the body is not complete."""
-    ANSWER = enum.auto()
-    """All has been read, or an answer has begun. The handler's time is its own, each write has its limit."""
+    RESPONSE = enum.auto()
+    """All has been read, or a response has begun. The handler's time is its own, each write has its limit."""
     CLOSING = enum.auto()
+
+
+class Step(enum.Enum):
+    """What moves a connection from one phase to the next."""
+
+    INPUT = enum.auto()
+    """The first bytes of a request."""
+    HEAD_READ = enum.auto()
+    REQUEST_READ = enum.auto()
+    RESPONSE_BEGUN = enum.auto()
+    RESPONSE_SENT = enum.auto()
+    """The response is complete, and the connection is kept for another request."""
+    CLOSE = enum.auto()
+
+
+TRANSITIONS: dict[Phase, dict[Step, Phase]] = {
+    Phase.IDLE: {Step.INPUT: Phase.HEAD, Step.CLOSE: Phase.CLOSING},
+    Phase.HEAD: {Step.HEAD_READ: Phase.BODY, Step.CLOSE: Phase.CLOSING},
+    Phase.BODY: {
+        Step.REQUEST_READ: Phase.RESPONSE,
+        Step.RESPONSE_BEGUN: Phase.RESPONSE,
+        Step.CLOSE: Phase.CLOSING,
+    },
+    Phase.RESPONSE: {
+        Step.REQUEST_READ: Phase.RESPONSE,
+        Step.RESPONSE_BEGUN: Phase.RESPONSE,
+        Step.RESPONSE_SENT: Phase.IDLE,
+        Step.CLOSE: Phase.CLOSING,
+    },
+    # What is still under way when the connection closes takes its steps and changes nothing.
+    Phase.CLOSING: dict.fromkeys(Step, Phase.CLOSING),
+}
+"""Every step that can be taken, by the phase in which it is taken."""
+
+
+def advance(phase: Phase, step: Step) -> Phase:
+    """The phase after a step. Raises `RuntimeError` for a step that cannot be taken: a mistake of this program."""
+    following = TRANSITIONS[phase].get(step)
+    if following is None:
+        raise RuntimeError(f"no {step.name} in the phase {phase.name}")
+    return following
 
 
 class Link(Protocol):
     """What the protocol asks of the connection that it runs on."""
 
-    phase: Phase
-
+    @property
+    def phase(self) -> Phase: ...
+    def advance(self, step: Step) -> None: ...
     async def protocol_send(self, event: Event) -> None: ...
     async def flush(self) -> None: ...
     async def refuse(self, status: int) -> None: ...
@@ -359,7 +401,7 @@ class GuardedProtocol(H11Protocol):
         headers = list(request.headers)
         if not is_sound(request, headers):
             return False
-        self._link.phase = Phase.BODY
+        self._link.advance(Step.HEAD_READ)
         stream = GuardedStream(self)
         self.stream = stream  # pyright: ignore[reportIncompatibleVariableOverride]  as declared above
         stream.begin(request, headers)
@@ -367,7 +409,7 @@ class GuardedProtocol(H11Protocol):
         return True
 
     def _complete(self) -> None:
-        self._link.phase = Phase.ANSWER
+        self._link.advance(Step.REQUEST_READ)
         if self.stream is not None:
             self.stream.body_completed()
 

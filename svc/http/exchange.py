@@ -66,32 +66,21 @@ class Exchange:
         self._paths = Paths()
         self._keys = keys
 
-    def find(self, raw_path: bytes) -> Found | None:
-        """Where the path of a request line leads; `None` where the table has nothing."""
-        return self._paths.find(raw_path.decode("latin-1"))
-
-    async def answer(self, found: Found, scope: HTTPScope, receive: ASGIReceiveCallable) -> Answer:
-        """Every request for a known path gets exactly one answer, a fault of this program included."""
-        passing = self._begin()
+    async def answer(self, scope: HTTPScope, receive: ASGIReceiveCallable) -> Answer:
+        """Every request gets exactly one answer, a fault of this program included."""
+        at_ms = self._services.world.now_ms()
+        passing = self._traffic.began(self._services.world.request_id(at_ms), at_ms)
         answer: Answer | None = None
         try:
-            answer = await self._answer(found, scope, receive, passing)
+            answer = await self._answer(scope, receive, passing)
             return answer
         finally:
             self._traffic.ended(passing, None if answer is None else answer.status)
 
-    def refuse(self, code: str) -> Answer:
-        """The answer to a request for a path that the table does not know."""
-        passing = self._begin()
-        answer = _refused(passing, Refusal(code))
-        self._traffic.ended(passing, answer.status)
-        return answer
-
-    def _begin(self) -> Passing:
-        at_ms = self._services.world.now_ms()
-        return self._traffic.began(self._services.world.request_id(at_ms), at_ms)
-
-    async def _answer(self, found: Found, scope: HTTPScope, receive: ASGIReceiveCallable, passing: Passing) -> Answer:
+    async def _answer(self, scope: HTTPScope, receive: ASGIReceiveCallable, passing: Passing) -> Answer:
+        found = self._paths.find(scope["raw_path"].decode("latin-1"))
+        if found is None:
+            return _refused(passing, Refusal("not_found"))
         headers = _read_headers(scope)
         method, place = scope["method"], found.place
         route = place.routes.get("GET" if method == "HEAD" else method)

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from svc.domain.errors import OperatorError
 from svc.domain.quotas import Quotas
 from svc.domain.ratelimit import Allowances, Shares
 from svc.domain.webhooks.addresses import metadata_opened
@@ -51,7 +52,7 @@ LISTS = (
 """Settings that hold several values, with commas between them in the environment."""
 
 
-class ConfigError(Exception):
+class ConfigError(OperatorError):
     """A setting that cannot be used, in one line that says which and why."""
 
 

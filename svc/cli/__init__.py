@@ -10,11 +10,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, MutableMapping
 from importlib import import_module
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import click
 
 import svc
+from svc.domain.errors import OperatorError
 
 
 class Place(NamedTuple):
@@ -111,12 +112,15 @@ def main() -> None:
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
-    except Exception as error:
-        line = _in_one_line(error)
-        if line is None:
-            raise
-        click.echo(f"svc: {line}", err=True)
-        sys.exit(_status(error))
+    except click.ClickException as error:
+        _fail(error.message, error.exit_code)
+    except OperatorError as error:
+        _fail(error.line, error.exit_status)
+
+
+def _fail(line: str, status: int) -> NoReturn:
+    click.echo(f"svc: {line}", err=True)
+    sys.exit(status)
 
 
 def _log_to_standard_error() -> None:
@@ -124,35 +128,3 @@ def _log_to_standard_error() -> None:
     from svc.cli.logs import set_up_logging  # noqa: PLC0415  only for a command that runs
 
     set_up_logging()
-
-
-def _in_one_line(error: Exception) -> str | None:
-    """What to say of a trouble that is expected; `None` for a fault of the program."""
-    from svc.cli.output import Refused  # noqa: PLC0415  the store is loaded by now, or never needed
-    from svc.config import ConfigError  # noqa: PLC0415
-    from svc.store.codec import Corrupted  # noqa: PLC0415
-    from svc.store.directory import Unusable  # noqa: PLC0415
-    from svc.store.migrations import NewerStore, OlderStore  # noqa: PLC0415
-    from svc.store.region import WrongRegionError  # noqa: PLC0415
-    from svc.store.store import StoreFull  # noqa: PLC0415
-
-    if isinstance(error, Corrupted):
-        return f"damaged: {error}; keep it to find the cause, and restore a sound backup (svc restore --help)"
-    expected = (
-        Refused,
-        ConfigError,
-        Unusable,
-        NewerStore,
-        OlderStore,
-        StoreFull,
-        WrongRegionError,
-        click.ClickException,
-    )
-    return str(error) if isinstance(error, expected) else None
-
-
-def _status(error: Exception) -> int:
-    """1, and 2 where the command is wrong for this directory: a supervisor must not try that again for ever."""
-    from svc.store.directory import NotInitializedError  # noqa: PLC0415  it is loaded where it is raised
-
-    return 2 if isinstance(error, NotInitializedError) else 1

@@ -13,7 +13,7 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from svc.cli.output import Refused, json_option, settings, show, show_table
+from svc.cli.output import Refused, directory_option, json_option, settings, show, show_table
 from svc.cli.progress import progress
 from svc.config import Config
 from svc.domain.addresses import read_address
@@ -21,7 +21,7 @@ from svc.domain.network import Known, all_ranges, read_network
 from svc.network_data import free as free_databases
 from svc.network_data.builtin import BuiltInRanges
 from svc.network_data.folder import NOTHING, Entry, Reading, read_folder
-from svc.network_data.free import CREDITS_FILE, FREE, NotInstalled
+from svc.network_data.free import CREDITS_FILE, FREE
 from svc.network_data.lookup import NetworkData, is_stale
 from svc.store.backup import snapshots
 from svc.store.directory import find_pepper, pepper_mark
@@ -35,13 +35,8 @@ from svc.world import World
 SHOWN = 50
 """Violations printed; the rest is counted."""
 
-network_data_option = click.option(
-    "--data",
-    "directory",
-    type=click.Path(file_okay=False, path_type=Path),
-    envvar="SVC_DATA",
-    show_envvar=True,
-    help="The data directory, whose folder `network` holds the databases; need not be there.",
+network_data_option = directory_option(
+    "The data directory, whose folder `network` holds the databases; need not be there."
 )
 
 
@@ -152,10 +147,7 @@ def free(directory: Path | None, as_json: bool) -> None:
     if npm is None:
         names = " and ".join(f"{package.name}@{package.version}" for package in FREE)
         raise Refused(f"there is no npm on the PATH to fetch {names} with; install it, or see docs/network.md")
-    try:
-        installed = free_databases.install(folder, npm, FREE)
-    except NotInstalled as error:
-        raise Refused(str(error)) from error
+    installed = free_databases.install(folder, npm, FREE)
     rows = [
         {"file": one.package.file, "kind": one.database.kind, "built_at": one.database.built_at.isoformat()}
         | {"from": f"{one.package.name}@{one.package.version}", "credit": one.package.credit}

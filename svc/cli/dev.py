@@ -19,7 +19,7 @@ import svc
 from svc.cli.changes import go_on
 from svc.cli.dev_keys import FILE, DevelopmentKeys, development_keys
 from svc.cli.organizations import create_organization
-from svc.cli.output import Refused, settings
+from svc.cli.output import Refused, directory_option, settings
 from svc.cli.upgrade import opened_alone
 from svc.domain.billing import MICROS_PER_USD
 from svc.domain.records import Organization
@@ -45,16 +45,7 @@ CERTAIN = 100
     metavar="HOST:PORT",
     help="Where GET /metrics is answered, instead of SVC_METRICS_BIND; without both, at a loopback port that is free.",
 )
-@click.option(
-    "--data",
-    "directory",
-    type=click.Path(file_okay=False, path_type=Path),
-    envvar="SVC_DATA",
-    default=Path("data"),
-    show_default=True,
-    show_envvar=True,
-    help="The data directory; made when it is not there.",
-)
+@directory_option("The data directory; made when it is not there.", default=Path("data"), show_default=True)
 @click.option(
     "--origin",
     "origins",

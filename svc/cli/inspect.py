@@ -14,7 +14,7 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from svc.cli.output import Refused, json_option, readable, show, show_table
+from svc.cli.output import Refused, directory_option, json_option, readable, show, show_table
 from svc.domain.ids import is_visitor_id
 from svc.domain.timestamps import timestamp
 from svc.store.backup import snapshots
@@ -32,14 +32,7 @@ BY_NAME = {table.name: table for table in TABLES}
 def source_options(command: F) -> F:
     """`--data DIR` or `--snapshot PATH`; the command is given `source`, a context with the open store."""
 
-    @click.option(
-        "--data",
-        "directory",
-        type=click.Path(file_okay=False, path_type=Path),
-        envvar="SVC_DATA",
-        show_envvar=True,
-        help="The data directory, also while a service runs on it.",
-    )
+    @directory_option("The data directory, also while a service runs on it.")
     @click.option(
         "--snapshot", type=click.Path(path_type=Path), metavar="PATH", help="A snapshot of svc backup instead."
     )

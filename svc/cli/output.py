@@ -14,6 +14,7 @@ import click
 import msgspec
 
 from svc.config import Config, load
+from svc.domain.errors import OperatorError
 from svc.domain.listing import read_timestamp
 from svc.domain.timestamps import timestamp
 from svc.service import opened_directory
@@ -28,7 +29,7 @@ _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]
 """What moves a terminal's cursor or turns its text around: a customer chooses the names of its keys."""
 
 
-class Refused(Exception):  # noqa: N818  what the program says, not what went wrong in it
+class Refused(OperatorError):  # noqa: N818  what the program says, not what went wrong in it
     """An expected "no": one clear line, exit status 1."""
 
 
@@ -44,17 +45,20 @@ class Moment(click.ParamType[int]):
         return at_ms
 
 
-def data_option(command: F) -> F:
-    """`--data DIR`, or SVC_DATA."""
+def directory_option(about: str, *, envvar: str | None = "SVC_DATA", **attributes: Any) -> Callable[[F], F]:
+    """`--data DIR`, passed on as `directory`. `about` is its help, `attributes` are further ones of `click.option`."""
     return click.option(
         "--data",
         "directory",
         type=click.Path(file_okay=False, path_type=Path),
-        envvar="SVC_DATA",
-        required=True,
-        show_envvar=True,
-        help="The data directory.",
-    )(command)
+        envvar=envvar,
+        show_envvar=envvar is not None,
+        help=about,
+        **attributes,
+    )
+
+
+data_option = directory_option("The data directory.", required=True)
 
 
 def json_option(command: F) -> F:

@@ -26,7 +26,7 @@ import trio
 from msgspec import UNSET, UnsetType
 
 from svc.cli.organizations import create_organization
-from svc.cli.output import Refused, account, settings
+from svc.cli.output import Refused, account, directory_option, settings
 from svc.config import Config
 from svc.domain.addresses import parse_ip
 from svc.domain.credentials import Key
@@ -112,12 +112,7 @@ def _counted(counts: Counter[str]) -> str:
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Where to write; standard output else.")
-@click.option(
-    "--data",
-    "directory",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Replay into this data directory instead of a store of its own that is thrown away.",
-)
+@directory_option("Replay into this data directory instead of a store of its own that is thrown away.", envvar=None)
 @click.option("--organization", "organization_id", metavar="ORG", help="With --data: into this organization.")
 @click.option(
     "--network",

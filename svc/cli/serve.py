@@ -13,7 +13,7 @@ import trio
 from svc.cli.changes import go_on
 from svc.cli.initialize import initialize
 from svc.cli.logs import set_up_logging
-from svc.cli.output import settings
+from svc.cli.output import directory_option, settings
 from svc.cli.upgrade import opened_alone
 from svc.config import as_toml
 from svc.service import Service, read_tls, run_until_signalled
@@ -26,14 +26,7 @@ RARELY = 100
 
 
 @click.command()
-@click.option(
-    "--data",
-    "directory",
-    type=click.Path(file_okay=False, path_type=Path),
-    envvar="SVC_DATA",
-    show_envvar=True,
-    help="The data directory; made by --init or `svc org create`.",
-)
+@directory_option("The data directory; made by --init or `svc org create`.")
 @click.option("--bind", help="HOST:PORT to listen on, instead of the setting.")
 @click.option(
     "--certfile",

@@ -17,8 +17,10 @@ from typing import NamedTuple, NoReturn
 import trio
 from cryptography import x509
 
+from svc.domain.errors import OperatorError
 
-class CertificateError(Exception):
+
+class CertificateError(OperatorError):
     """The files cannot serve TLS; the message names the file and says what is wrong."""
 
 

@@ -19,6 +19,7 @@ from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
+from svc.domain.errors import OperatorError
 from svc.network_data.mmdb import MAX_BYTES, Database
 from svc.network_data.refused import Broken
 from svc.network_data.writer import Tree
@@ -32,7 +33,7 @@ _VERSION, _BUILT_ON = "2.3.2026061719", date(2026, 6, 17)
 """Of both packages: the version has the day in it."""
 
 
-class NotInstalled(Exception):  # noqa: N818  what the program says, not what went wrong in it
+class NotInstalled(OperatorError):  # noqa: N818  what the program says, not what went wrong in it
     """Nothing was installed; the message says why and what to do by hand."""
 
 

@@ -20,14 +20,20 @@ from typing import Any, Generic, Protocol, TypeVar
 import cbor2
 import msgspec
 
+from svc.domain.errors import OperatorError
+
 V = TypeVar("V")
 V_co = TypeVar("V_co", covariant=True)
 
 MAX_KEY_BYTES = 511
 
 
-class Corrupted(Exception):  # noqa: N818  a state of the disk rather than a mistake of the caller
+class Corrupted(OperatorError):  # noqa: N818  a state of the disk rather than a mistake of the caller
     """A row does not match its check value or its type. The answer is to restore from a backup."""
+
+    @property
+    def line(self) -> str:
+        return f"damaged: {self}; keep it to find the cause, and restore a sound backup (svc restore --help)"
 
 
 class Key:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import lmdb
 
+from svc.domain.errors import OperatorError
 from svc.store.snapshot import Transaction
 from svc.store.store import DEFAULT_MAP_BYTES, Store
 from svc.store.tables import META
@@ -30,12 +31,14 @@ _WRITABLE = "{0} can be written by everybody, who could put other data or anothe
 _PEPPER_MISSING = "the pepper {} is missing, so no key could be checked: put it back, or name it with SVC_PEPPER_FILE"
 
 
-class Unusable(Exception):  # noqa: N818  tells the state of a directory
+class Unusable(OperatorError):  # noqa: N818  tells the state of a directory
     """The directory cannot be used; the message says what to do."""
 
 
 class NotInitializedError(Unusable):
-    """The service was started on a directory without data: the same command fails again until somebody acts."""
+    """The service was started on a directory without data."""
+
+    exit_status = 2
 
     def __init__(self, directory: Path) -> None:
         super().__init__(

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from svc.domain.errors import OperatorError
 from svc.domain.matching.statistics import rows_of_format_2
 from svc.domain.quotas import Holding
 from svc.store.codec import Key, Opaque
@@ -59,11 +60,11 @@ def _split_statistics(transaction: Transaction) -> None:
 MIGRATIONS: tuple[Migration, ...] = (_first_version, _second_version)
 
 
-class NewerStore(Exception):  # noqa: N818  tells what the store is
+class NewerStore(OperatorError):  # noqa: N818  tells what the store is
     """The store was written by a later version of the service."""
 
 
-class OlderStore(Exception):  # noqa: N818  tells what the store is
+class OlderStore(OperatorError):  # noqa: N818  tells what the store is
     """The store was written by an earlier version of the service, and has to be upgraded first."""
 
 

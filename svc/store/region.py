@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+from svc.domain.errors import OperatorError
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.tables import KEYS, META
 
 _PREFIX = "region/"
 
 
-class WrongRegionError(Exception):
+class WrongRegionError(OperatorError):
     """The store is used by a server of another region."""
 
 

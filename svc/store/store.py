@@ -28,6 +28,7 @@ import lmdb
 import msgspec
 import trio
 
+from svc.domain.errors import OperatorError
 from svc.domain.histogram import GROUPS, WAIT_S, Histogram, HistogramStatistics
 from svc.domain.operations import Changes
 from svc.store import operations
@@ -49,7 +50,7 @@ _MAX_READERS = 126
 _FULL = "the store has reached map_gib, or its disk is full; raise the setting, or delete what is not needed"
 
 
-class StoreFull(Exception):  # noqa: N818  a state of the disk rather than a mistake of the caller
+class StoreFull(OperatorError):  # noqa: N818  a state of the disk rather than a mistake of the caller
     """The map or the disk is full, but for what is kept for deletes; nothing of the batch was stored."""
 
 

@@ -7,7 +7,7 @@ SHELL := /bin/bash
 PYTHON ?= python3.11
 BIN := .venv/bin
 
-.PHONY: run test venv check format bench bench-events sim fuzz accuracy detection mutation wheel lock clean
+.PHONY: run test venv check format bench bench-events sim fuzz accuracy detection mutation reference wheel lock clean
 
 run: venv
 	$(BIN)/svc dev
@@ -71,6 +71,12 @@ detection: venv
 # idempotency or matching; SAMPLE=n of them instead of all, SEED=k for others, JOBS=n processes.
 mutation: venv
 	$(BIN)/python -m bench.mutation $(or $(TARGET),outbox) --sample $(or $(SAMPLE),0) --seed $(or $(SEED),1) --jobs $(or $(JOBS),2)
+
+# What of the documentation is generated from the program. A test tells when it is out of date.
+reference: venv
+	$(BIN)/svc openapi > docs/openapi.json
+	set -e; for page in api commands configuration signals; do $(BIN)/python -m tools.reference $$page > docs/$$page.md; done
+	$(BIN)/python -m tools.reference settings > ops/svc.toml.example
 
 # dist/svc_visitor_id-VERSION-py3-none-any.whl, built with what is in .venv and without the network.
 wheel: venv

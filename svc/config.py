@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Meta
 
 from svc.domain.errors import OperatorError
+from svc.domain.fields import about
 from svc.domain.quotas import Quotas
 from svc.domain.ratelimit import Allowances, Shares
 from svc.domain.webhooks.addresses import metadata_opened
@@ -57,99 +58,183 @@ class ConfigError(OperatorError):
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of one server. Each field's default is what runs when nothing is set."""
+    """The settings of one server. Each field's default is what runs when nothing is set.
 
-    bind: str = "127.0.0.1:8080"
-    """HOST:PORT to listen on; [::1]:8080 for IPv6."""
-    tls_certfile: str | None = None
-    """PEM file of the certificate to answer with over TLS, its chain behind it; plain HTTP when not set."""
-    tls_keyfile: str | None = None
-    """PEM file of that certificate's key, without a passphrase. Both files are read again at SIGHUP."""
-    region: Annotated[str, Meta(pattern="^[a-z][a-z0-9]{0,15}$")] = "us"
-    """Region of this server; keys of another are refused."""
-    trusted_proxies: tuple[str, ...] = ()
-    """Networks (CIDR) whose X-Forwarded-For is believed."""
-    connection_os_header: Annotated[str, Meta(pattern="^[a-z0-9-]{1,64}$")] | None = None
-    """Header, in lower case, in which a trusted proxy says what operating system made the connection, as passive
-    fingerprinting of TCP sees it. Another one than the user agent's fires `vpn_os_mismatch`."""
-    pepper_file: str | None = None
-    """Where the pepper is kept; `pepper` in the data directory when not set."""
-    network_builtin: bool = True
-    """Look addresses up in the built-in ranges. Without these and without any file in `network_directory` every
-    identification is `unavailable`, and free."""
-    network_directory: str | None = None
-    """Folder of network databases and lists; `network` in the data directory when not set."""
-    network_interval_s: Seconds = 30
-    """Between two looks at that folder for files that were replaced, added or removed."""
-    network_stale_days: Count = 180
-    """Age at which the built-in ranges, or a file of that folder, are reported as stale."""
-    attestation_roots_file: str | None = None
-    """Root certificates of attestations, PEM or JSON as Android publishes them; the built-in ones when not set."""
-    attestation_status_file: str | None = None
-    """Android's published list of certificates that are revoked or suspended; none are known when not set."""
-    attestation_packages: tuple[str, ...] = ()
-    """Names of the Android apps that may attest; any when empty."""
-    attestation_digests: tuple[Digest, ...] = ()
-    """SHA-256, in hexadecimal, of the certificates that these apps are signed with; any when empty."""
-    webhook_allow_networks: tuple[str, ...] = ()
-    """Networks (CIDR) that webhooks may be sent to beside the public internet. One that holds the address on which a
-    cloud hands out its machines' credentials is refused."""
-    webhook_allow_ports: tuple[Port, ...] = ()
-    """Ports that webhooks may be sent to beside 443 and those above 1023."""
-    webhook_ca_file: str | None = None
-    """PEM file of authorities that are trusted for receivers, beside the usual ones."""
-    visitor_retention_days: Count = 365
-    """After which a visitor who has not come back is forgotten; not before its last event."""
-    log_format: LogFormat = "json"
-    """Lines of JSON for programs, or text for people; on standard error."""
-    log_requests: Literal["all", "refused", "none"] = "all"
-    """Which requests have a line in the log; `refused` are those that were not answered 2xx."""
-    metrics_bind: str = "127.0.0.1:9464"
-    """HOST:PORT at which `GET /metrics` is answered, to whoever reaches it, without a key; empty = nowhere."""
+    A setting without a default has an example, for the file that `tools.reference` writes.
+    """
 
-    map_gib: Annotated[float, Meta(gt=0)] = 64
-    """Largest size of the store in GiB. The file is sparse: it takes what is used."""
-    max_connections: Count = 1000
-    """Open client connections."""
-    request_timeout_s: Seconds = 10
-    """For a whole request to arrive."""
-    write_timeout_s: Seconds = 5
-    """For the client to take each part of an answer."""
-    keep_alive_timeout_s: Seconds = 60
-    """For the next request on a connection."""
-    drain_limit_s: Seconds = 8
-    """For running requests to finish after SIGTERM."""
-    takeover_wait_s: Annotated[float, Meta(ge=0)] = 15
-    """For the service that still holds the data directory to drain and end, before a start of `svc serve` gives up."""
-    admission_capacity: Count = 1024
-    """Requests that may wait to be admitted, a quarter of them of one organization; over it is 503 at once."""
-    stage_capacity: Count = 64
-    """Requests that may wait between two stages."""
-    batch_limit: Count = 32
-    """Identifications in one commit, at most. More are a little cheaper each, and keep other organizations waiting."""
+    bind: Annotated[str, about("HOST:PORT to listen on; [::1]:8080 for IPv6.")] = "127.0.0.1:8080"
+    tls_certfile: Annotated[
+        str | None,
+        about(
+            "PEM file of the certificate to answer with over TLS, its chain behind it; plain HTTP when not set.",
+            "/etc/svc/fullchain.pem",
+        ),
+    ] = None
+    tls_keyfile: Annotated[
+        str | None,
+        about(
+            "PEM file of that certificate's key, without a passphrase. Both files are read again at SIGHUP.",
+            "/etc/svc/privkey.pem",
+        ),
+    ] = None
+    region: Annotated[
+        str, Meta(pattern="^[a-z][a-z0-9]{0,15}$"), about("Region of this server; keys of another are refused.")
+    ] = "us"
+    trusted_proxies: Annotated[tuple[str, ...], about("Networks (CIDR) whose X-Forwarded-For is believed.")] = ()
+    connection_os_header: Annotated[
+        Annotated[str, Meta(pattern="^[a-z0-9-]{1,64}$")] | None,
+        about(
+            "Header, in lower case, in which a trusted proxy says what operating system made the connection, as "
+            "passive fingerprinting of TCP sees it. Another one than the user agent's fires `vpn_os_mismatch`.",
+            "x-connection-os",
+        ),
+    ] = None
+    pepper_file: Annotated[
+        str | None, about("Where the pepper is kept; `pepper` in the data directory when not set.", "/etc/svc/pepper")
+    ] = None
+    network_builtin: Annotated[
+        bool,
+        about(
+            "Look addresses up in the built-in ranges. Without these and without any file in `network_directory` "
+            "every identification is `unavailable`, and free."
+        ),
+    ] = True
+    network_directory: Annotated[
+        str | None,
+        about(
+            "Folder of network databases and lists; `network` in the data directory when not set.",
+            "/var/lib/svc-network",
+        ),
+    ] = None
+    network_interval_s: Annotated[
+        Seconds, about("Between two looks at that folder for files that were replaced, added or removed.")
+    ] = 30
+    network_stale_days: Annotated[
+        Count, about("Age at which the built-in ranges, or a file of that folder, are reported as stale.")
+    ] = 180
+    attestation_roots_file: Annotated[
+        str | None,
+        about(
+            "Root certificates of attestations, PEM or JSON as Android publishes them; the built-in ones when not set.",
+            "/etc/svc/attestation-roots.pem",
+        ),
+    ] = None
+    attestation_status_file: Annotated[
+        str | None,
+        about(
+            "Android's published list of certificates that are revoked or suspended; none are known when not set.",
+            "/etc/svc/attestation-status.json",
+        ),
+    ] = None
+    attestation_packages: Annotated[
+        tuple[str, ...], about("Names of the Android apps that may attest; any when empty.")
+    ] = ()
+    attestation_digests: Annotated[
+        tuple[Digest, ...],
+        about("SHA-256, in hexadecimal, of the certificates that these apps are signed with; any when empty."),
+    ] = ()
+    webhook_allow_networks: Annotated[
+        tuple[str, ...],
+        about(
+            "Networks (CIDR) that webhooks may be sent to beside the public internet. One that holds the address on "
+            "which a cloud hands out its machines' credentials is refused."
+        ),
+    ] = ()
+    webhook_allow_ports: Annotated[
+        tuple[Port, ...], about("Ports that webhooks may be sent to beside 443 and those above 1023.")
+    ] = ()
+    webhook_ca_file: Annotated[
+        str | None,
+        about(
+            "PEM file of authorities that are trusted for receivers, beside the usual ones.", "/etc/svc/authorities.pem"
+        ),
+    ] = None
+    visitor_retention_days: Annotated[
+        Count, about("After which a visitor who has not come back is forgotten; not before its last event.")
+    ] = 365
+    log_format: Annotated[LogFormat, about("Lines of JSON for programs, or text for people; on standard error.")] = (
+        "json"
+    )
+    log_requests: Annotated[
+        Literal["all", "refused", "none"],
+        about("Which requests have a line in the log; `refused` are those that were not answered 2xx."),
+    ] = "all"
+    metrics_bind: Annotated[
+        str,
+        about("HOST:PORT at which `GET /metrics` is answered, to whoever reaches it, without a key; empty = nowhere."),
+    ] = "127.0.0.1:9464"
 
-    nonproduction_rate_share: Share = 0.25
-    """Part of an organization's rate limit that its keys outside production may use."""
-    address_rate_share: Share = 0.25
-    """Part of an organization's rate limit that one address with a public key may use."""
-    address_rate_least: Count = 10
-    """Identifications a second that one address may make in any case, as far as the organization's limit goes."""
-    client_rate: Natural = 100
-    """Attestation challenges and deferred reports a second, for each organization; as many as its identifications where
-    it may make more of those. 0 = no limit, as for the two that follow."""
-    read_rate: Natural = 50
-    """Requests with secret keys a second, for each organization, beside identify."""
-    management_rate: Natural = 20
-    """Requests with management keys a second, for each organization."""
-    nonproduction_per_day: Natural = 100_000
-    """Identifications outside production in a UTC day, for each organization."""
-    archive_gib_per_day: Annotated[float, Meta(ge=0)] = 4
-    """Reports that are archived in a UTC day, for each organization. Beyond it events are stored without them."""
-    nonproduction_archive_gib_per_day: Annotated[float, Meta(ge=0)] = 0.25
-    """The same outside production."""
-    store_share: Share = 0.5
-    """Part of the store that one organization may hold; beyond it its identifications are 503. 1 where there is only
-    one organization."""
+    map_gib: Annotated[
+        float, Meta(gt=0), about("Largest size of the store in GiB. The file is sparse: it takes what is used.")
+    ] = 64
+    max_connections: Annotated[Count, about("Open client connections.")] = 1000
+    request_timeout_s: Annotated[Seconds, about("For a whole request to arrive.")] = 10
+    write_timeout_s: Annotated[Seconds, about("For the client to take each part of an answer.")] = 5
+    keep_alive_timeout_s: Annotated[Seconds, about("For the next request on a connection.")] = 60
+    drain_limit_s: Annotated[Seconds, about("For running requests to finish after SIGTERM.")] = 8
+    takeover_wait_s: Annotated[
+        float,
+        Meta(ge=0),
+        about(
+            "For the service that still holds the data directory to drain and end, before a start of `svc serve` "
+            "gives up."
+        ),
+    ] = 15
+    admission_capacity: Annotated[
+        Count,
+        about("Requests that may wait to be admitted, a quarter of them of one organization; over it is 503 at once."),
+    ] = 1024
+    stage_capacity: Annotated[Count, about("Requests that may wait between two stages.")] = 64
+    batch_limit: Annotated[
+        Count,
+        about(
+            "Identifications in one commit, at most. More are a little cheaper each, and keep other organizations "
+            "waiting."
+        ),
+    ] = 32
+
+    nonproduction_rate_share: Annotated[
+        Share, about("Part of an organization's rate limit that its keys outside production may use.")
+    ] = 0.25
+    address_rate_share: Annotated[
+        Share, about("Part of an organization's rate limit that one address with a public key may use.")
+    ] = 0.25
+    address_rate_least: Annotated[
+        Count,
+        about(
+            "Identifications a second that one address may make in any case, as far as the organization's limit goes."
+        ),
+    ] = 10
+    client_rate: Annotated[
+        Natural,
+        about(
+            "Attestation challenges and deferred reports a second, for each organization; as many as its "
+            "identifications where it may make more of those. 0 = no limit, as for the two that follow."
+        ),
+    ] = 100
+    read_rate: Annotated[
+        Natural, about("Requests with secret keys a second, for each organization, beside identify.")
+    ] = 50
+    management_rate: Annotated[Natural, about("Requests with management keys a second, for each organization.")] = 20
+    nonproduction_per_day: Annotated[
+        Natural, about("Identifications outside production in a UTC day, for each organization.")
+    ] = 100_000
+    archive_gib_per_day: Annotated[
+        float,
+        Meta(ge=0),
+        about(
+            "Reports that are archived in a UTC day, for each organization. Beyond it events are stored without them."
+        ),
+    ] = 4
+    nonproduction_archive_gib_per_day: Annotated[float, Meta(ge=0), about("The same outside production.")] = 0.25
+    store_share: Annotated[
+        Share,
+        about(
+            "Part of the store that one organization may hold; beyond it its identifications are 503. 1 where there "
+            "is only one organization."
+        ),
+    ] = 0.5
 
     def networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
         """`trusted_proxies`, read."""

@@ -121,6 +121,13 @@ def test_transactions_know_no_event_loop(path: Path):
     assert all(module.split(".")[0] != "trio" for module, _, _ in imports(path))
 
 
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_the_package_needs_nothing_that_is_not_in_the_wheel(path: Path):
+    for module, _, line in imports(path):
+        assert module.split(".")[0] not in ("tools", "tests", "bench"), f"{path}:{line}: {module} is not shipped"
+        assert module not in ("ast", "inspect"), f"{path}:{line}: sources may not be there to be read"
+
+
 def test_nothing_imports_the_composition_root_but_the_command_line():
     for path in MODULES:
         for module, _, line in imports(path):

@@ -39,7 +39,6 @@ COMMANDS: dict[str, Place] = {
     "openapi": Place("documents", "Print the OpenAPI document."),
     "org": Place("organizations", "Manage organizations, credit, billing and limits."),
     "pepper": Place("pepper", "Replace the pepper, which ends every key."),
-    "reference": Place("reference", "Print a page of the reference as Markdown."),
     "replay": Place("replay", "Run a file of reports through the pipeline."),
     "restore": Place("backup", "Make a data directory from a backup."),
     "serve": Place("serve", "Run the service."),

@@ -7,72 +7,127 @@ field of the verdict is added to `records.Event`, to `VerdictBody` and to `verdi
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, get_args
 from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from svc.domain.model import Level, State
+from svc.domain.fields import (
+    SUSPECT_SCORE,
+    Confidence,
+    RequestId,
+    SignalGroup,
+    Tag,
+    Timestamp,
+    VisitorId,
+    about,
+    open_to,
+)
+from svc.domain.model import AnonymityNetwork, DeviceKind, Level, State, VisitorKind
 from svc.domain.records import Event
+from svc.domain.signals import CATALOGUE
 from svc.domain.timestamps import timestamp
 
 
 class TriggerBody(msgspec.Struct, frozen=True):
     """A signal that fired."""
 
-    signal: str
-    group: str
-    weight: int
-    confidence: Level
+    signal: Annotated[str, about("The signal. Names are permanent.", "automation", form=open_to(*CATALOGUE))]
+    group: SignalGroup
+    weight: Annotated[int, about("What the signal added to the score.", 40)]
+    confidence: Confidence
 
 
 class EventTriggerBody(msgspec.Struct, frozen=True):
     """A group of signals, of which at least one fired."""
 
-    signal: str
-    weight: int
-    confidence: Level
+    signal: Annotated[SignalGroup, about("The group of signals that fired.")]
+    weight: Annotated[int, about("What the group added to the score.", 40)]
+    confidence: Confidence
 
 
 class VerdictBody(msgspec.Struct, frozen=True, kw_only=True):
     """The fields that the answer of identify (interface 2.2) and an event (2.3, decisions 7.1) have in common."""
 
-    request_id: str
-    visitor_id: str
-    visitor_is_new: bool
-    identifiable: bool
-    visitor_confidence: int
-    state: State
-    reason: str | UnsetType = UNSET
-    suspect_level: Level | UnsetType = UNSET
+    request_id: RequestId
+    visitor_id: VisitorId
+    visitor_is_new: Annotated[bool, about("Whether the organization sees this visitor for the first time.", False)]
+    identifiable: Annotated[
+        bool,
+        about("`false` when the report carried too little to identify anyone. The request is still scored.", True),
+    ]
+    visitor_confidence: Annotated[
+        int,
+        about(
+            "`100` seen before exactly; `85` to `99` recognised after the device changed; `0` a new visitor id.",
+            100,
+            form={"minimum": 0, "maximum": 100},
+        ),
+    ]
+    state: Annotated[State, about("`enriched`, or `unavailable` when the network look-up could not run.", "enriched")]
+    reason: Annotated[
+        str | UnsetType,
+        about(
+            "Why `state` is `unavailable`.",
+            "no_network_data",
+            form=open_to("no_network_data", "private_address", "lookup_failed"),
+        ),
+    ] = UNSET
+    suspect_level: Annotated[
+        Level | UnsetType,
+        about(
+            "From the threshold in force: `low` below it, `high` from twice of it. Left out when not scored.",
+            "medium",
+            form=open_to(*get_args(Level)),
+        ),
+    ] = UNSET
 
 
 class EventBody(VerdictBody, frozen=True, kw_only=True):
     """Interface 2.3 and decisions 7.1: a stored identification, `document` left to the single read."""
 
-    occurred_at: str
-    environment: str
-    platform: str
-    sdk_platform: str
-    sdk_version: str
-    origin: str | UnsetType = UNSET
-    tag: str | UnsetType = UNSET
-    ip_address: str
-    country_code: str | UnsetType = UNSET
-    country_name: str | UnsetType = UNSET
-    asn: str | UnsetType = UNSET
-    asn_name: str | UnsetType = UNSET
-    anonymity_network: str | UnsetType = UNSET
-    agent: str | UnsetType = UNSET
-    agent_version: str | UnsetType = UNSET
-    os: str | UnsetType = UNSET
-    device_kind: str | UnsetType = UNSET
-    visitor_kind: str | UnsetType = UNSET
-    suspect_score: int | None
-    triggers: tuple[EventTriggerBody, ...]
-    signals: tuple[TriggerBody, ...] | UnsetType = UNSET
-    has_document: bool
+    occurred_at: Annotated[Timestamp, about("When the request arrived.")]
+    environment: Annotated[str, about("Environment of the key.", "production")]
+    platform: Annotated[str, about("Scoring profile.", "web")]
+    sdk_platform: Annotated[str, about("Which SDK sent the report, such as `web`, `ios`, `flutter-android`.", "web")]
+    sdk_version: Annotated[str, about("Its version; `unknown` when it did not say.", "0.1.0")]
+    origin: Annotated[
+        str | UnsetType,
+        about("Site that the request came from; left out for native apps.", "https://shop.example"),
+    ] = UNSET
+    tag: Tag | UnsetType = UNSET
+    ip_address: Annotated[str, about("The visitor's address.", "81.2.69.160")]
+    country_code: Annotated[str | UnsetType, about("ISO 3166-1 alpha-2.", "GB")] = UNSET
+    country_name: Annotated[str | UnsetType, about("The country in English.", "United Kingdom")] = UNSET
+    asn: Annotated[str | UnsetType, about("Number of the autonomous system.", "20712")] = UNSET
+    asn_name: Annotated[str | UnsetType, about("Name of the network.", "Andrews & Arnold Ltd")] = UNSET
+    anonymity_network: Annotated[
+        str | UnsetType,
+        about(
+            "The strongest that applies; left out for an ordinary connection.",
+            "vpn",
+            form=open_to(*get_args(AnonymityNetwork)),
+        ),
+    ] = UNSET
+    agent: Annotated[str | UnsetType, about("Browser or app.", "Firefox")] = UNSET
+    agent_version: Annotated[str | UnsetType, about("Its version.", "128.0")] = UNSET
+    os: Annotated[str | UnsetType, about("Operating system.", "Linux")] = UNSET
+    device_kind: Annotated[
+        str | UnsetType, about("What kind of device it is.", "desktop", form=open_to(*get_args(DeviceKind)))
+    ] = UNSET
+    visitor_kind: Annotated[str | UnsetType, about("Who is at it.", "human", form=open_to(*get_args(VisitorKind)))] = (
+        UNSET
+    )
+    suspect_score: Annotated[int | None, SUSPECT_SCORE]
+    triggers: Annotated[tuple[EventTriggerBody, ...], about("What fired, heaviest first.")]
+    signals: Annotated[
+        tuple[TriggerBody, ...] | UnsetType,
+        about(
+            "Each signal that fired, heaviest first: the parts of `triggers`. Left out of events stored before 0.2.0."
+        ),
+    ] = UNSET
+    has_document: Annotated[bool, about("Whether the archived submission exists.", True)]
 
 
 def verdict(event: Event, request_id: UUID) -> dict[str, Any]:

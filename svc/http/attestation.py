@@ -9,6 +9,7 @@ from svc.domain.refusals import Refusal
 from svc.domain.timestamps import timestamp
 from svc.http.change import caller_of, change
 from svc.http.endpoint import Call, Outcome, Services
+from svc.http.route import KEYED, Route
 from svc.http.schema import ChallengeAnswer
 from svc.store.transactions.attestation import issue_challenge
 
@@ -28,3 +29,23 @@ async def issue(services: Services, call: Call) -> Outcome:
     if isinstance(issued, Refusal):
         return Outcome(issued)
     return Outcome(ChallengeAnswer(as_text(challenge), timestamp(issued.expires_at_ms)))
+
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        operation_id="issueAttestationChallenge",
+        method="POST",
+        path="/attestation/challenge",
+        tag="Client API",
+        summary="Issue an attestation challenge",
+        description=(
+            "For an app that proves its device: the challenge goes into the next report, within five minutes, once."
+        ),
+        request_headers=("x-svc-sdk-platform",),
+        endpoint=issue,
+        kinds=("public",),
+        answer=ChallengeAnswer,
+        from_browsers=True,
+        errors=KEYED,
+    ),
+)

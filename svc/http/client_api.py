@@ -18,6 +18,8 @@ from svc.http.authentication import Caller
 from svc.http.body import decode_object
 from svc.http.endpoint import Call, Outcome, Services
 from svc.http.limits import visitor_address
+from svc.http.parameters import ADMITTED, FORWARDED
+from svc.http.route import Route
 from svc.http.schema import DuplicateAnswer, IdentifyAnswer, IdentifyBody, identify_answer
 from svc.store import views
 from svc.store.transactions.keys import use_is_due
@@ -125,3 +127,37 @@ def _headers(admission: Admission, balance_micros: int) -> dict[str, str]:
 def _balance(services: Services, caller: Caller) -> int:
     with services.store.read() as snapshot:
         return views.balance(snapshot, caller.organization.number)
+
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        operation_id="identify",
+        method="POST",
+        path="/identify",
+        tag="Client API",
+        summary="Identify a visitor",
+        description=(
+            "Answered once everything that it changes is stored. Retry with the same `Idempotency-Key`: a request "
+            "that was answered is not identified or charged again. A body may be compressed (`Content-Encoding: "
+            "gzip`), up to 1 MiB after decompression. Proxy keys go into `x-api-key` as the others do."
+        ),
+        request_headers=("Idempotency-Key", *FORWARDED),
+        response_headers=ADMITTED,
+        endpoint=identify,
+        kinds=("public", "secret", "proxy"),
+        body=IdentifyBody,
+        answer=IdentifyAnswer,
+        other_answers=((200, DuplicateAnswer),),
+        from_browsers=True,
+        errors=(
+            "unauthorized",
+            "billing_blocked",
+            "no_credit",
+            "unsupported_media_type",
+            "idempotency_key_too_long",
+            "invalid_visitor_metadata",
+            "validation_error",
+            "rate_limited",
+        ),
+    ),
+)

@@ -11,7 +11,7 @@ import re
 import msgspec
 
 from svc.http import json_schema
-from svc.http.glossary import Json
+from svc.http.json_schema import Json
 from svc.http.openapi import JSON
 
 FORMAT = "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from svc.domain.refusals import Refusal
 from svc.http import collection, openapi
 from svc.http.endpoint import Call, Endpoint, File, Outcome, Services
-from svc.http.glossary import Json
+from svc.http.json_schema import Json
 from svc.http.route import Route
 
 _FOLDER = files("svc.http").joinpath("page")
@@ -51,16 +51,20 @@ ASSETS: dict[str, Asset] = {
 """By the last segment of their path. A file that is not here is not served."""
 
 
-def documents(routes: Sequence[Route]) -> tuple[Endpoint, Endpoint]:
-    """`GET /openapi.json` and `GET /collection.json` of these routes; each is made once, when it is first asked for."""
+def routes(described: Sequence[Route]) -> tuple[Route, ...]:
+    """The rows of the page and of the documents of these routes; each is made once, when it is first asked for."""
 
     @cache
-    def described() -> Json:
-        return openapi.emit(routes)
+    def document() -> Json:
+        return openapi.emit(described)
 
+    of_openapi = _fixed(lambda: File(openapi.encode(document()), openapi.JSON))
+    of_collection = _fixed(lambda: File(openapi.encode(collection.collection(document())), openapi.JSON))
     return (
-        _fixed(lambda: File(openapi.encode(described()), openapi.JSON)),
-        _fixed(lambda: File(openapi.encode(collection.collection(described())), openapi.JSON)),
+        Route(operation_id="getOpenApi", method="GET", path="/openapi.json", endpoint=of_openapi, answer=None),
+        Route(operation_id="getCollection", method="GET", path="/collection.json", endpoint=of_collection, answer=None),
+        Route(operation_id="getPage", method="GET", path="/docs", under=("",), endpoint=page, answer=None),
+        Route(operation_id="getAsset", method="GET", path="/docs/{asset}", under=("",), endpoint=asset, answer=None),
     )
 
 

@@ -26,9 +26,12 @@ from svc.http.authentication import Caller
 from svc.http.body import decode_object
 from svc.http.change import caller_of, change, noted
 from svc.http.endpoint import Call, Outcome, Services
+from svc.http.parameters import FORWARDED
+from svc.http.route import BODY, KEYED, Route
 from svc.http.rows import encoded
 from svc.http.schema import (
     DocumentBody,
+    EventDetailBody,
     EventsAnswer,
     ListEventsQuery,
     SupplementAnswer,
@@ -161,3 +164,70 @@ def _environment(caller: Caller) -> Environment:
 
 def _sent(value: str | UnsetType) -> str | None:
     return None if value is UNSET else value
+
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        operation_id="supplementEvent",
+        method="POST",
+        path="/events/{request_id}/supplement",
+        tag="Client API",
+        summary="Send the deferred report of an identification",
+        description=(
+            "What takes long to collect may follow within 24 hours, from the same key and origin. It is kept with the "
+            "event and changes nothing else. The same report again is answered as a duplicate. A secret or proxy key "
+            "that identified sends it with the same forwarded origin, and a proxy key with `x-svc-visitor-ip` again. "
+            "An app, which has no origin, names its platform again in `sdk.platform` or `x-svc-sdk-platform`."
+        ),
+        request_headers=FORWARDED,
+        endpoint=supplement_event,
+        kinds=("public", "secret", "proxy"),
+        body=SupplementBody,
+        answer=SupplementAnswer,
+        status=202,
+        from_browsers=True,
+        errors=(
+            *KEYED,
+            *BODY,
+            "supplement_conflict",
+            "invalid_supplement",
+            "invalid_request_id",
+            "invalid_visitor_metadata",
+        ),
+    ),
+    Route(
+        operation_id="listEvents",
+        method="GET",
+        path="/events",
+        tag="Server API",
+        summary="List events",
+        description=(
+            "Newest first, of the organization and environment of the key, at most 30 days back. Without `from` the "
+            "window begins 24 hours before its end, but not more than 30 days ago. Each row has the verdict of "
+            "identify, with the signals by name under `signals` and their groups under `triggers`. A page with fewer "
+            "rows than the answer's `page_size`, which is the `limit` of the request, is the last one."
+        ),
+        endpoint=list_events,
+        kinds=("secret",),
+        query=ListEventsQuery,
+        answer=EventsAnswer,
+        errors=(*KEYED, "invalid_window"),
+    ),
+    Route(
+        operation_id="getEvent",
+        method="GET",
+        path="/events/{request_id}",
+        tag="Server API",
+        summary="Read one event",
+        description=(
+            "With the archived submission under `document`, and the deferred report when one arrived. The document "
+            "also says why the verdict is what it is: `evidence` of each signal, `linkage` (how the visitor was found "
+            "and how sure that is) and `changes` since the visitor's last report. Its contents are not a public "
+            "contract."
+        ),
+        endpoint=get_event,
+        kinds=("secret",),
+        answer=EventDetailBody,
+        errors=(*KEYED, "event_not_found", "invalid_request_id"),
+    ),
+)

@@ -6,6 +6,7 @@ from typing import Literal, cast
 
 import svc
 from svc.http.endpoint import Call, Outcome, Services
+from svc.http.route import BASE, Route
 from svc.http.schema import HealthBody, ReadinessBody, ReadinessChecks
 
 
@@ -24,3 +25,28 @@ async def readyz(services: Services, _: Call) -> Outcome:
     if full:
         return Outcome(ReadinessBody("unavailable", checks), status=503)
     return Outcome(ReadinessBody("ready", checks))
+
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        operation_id="getHealth",
+        method="GET",
+        path="/healthz",
+        tag="Health",
+        summary="Is the process up?",
+        endpoint=healthz,
+        answer=HealthBody,
+        under=("", BASE),
+    ),
+    Route(
+        operation_id="getReadiness",
+        method="GET",
+        path="/readyz",
+        tag="Health",
+        summary="Can it serve?",
+        endpoint=readyz,
+        answer=ReadinessBody,
+        other_answers=((503, ReadinessBody),),
+        under=("", BASE),
+    ),
+)

@@ -1,29 +1,22 @@
 """The structs of bodies and queries as JSON Schema (draft 2020-12), with what each field means.
 
-What may live here: pure functions from struct types to schemas. The forms come from the structs, so that what is
-published is what is checked; the words come from the glossary and from the sentences under the fields.
+What may live here: pure functions from types to schemas. Forms and texts both come from the types, so that what is
+published is what is checked.
 """
 
 from __future__ import annotations
 
-import ast
-import inspect
 import re
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise
 from typing import Any
 
 import msgspec
-from msgspec import UNSET
 
-from svc.http.glossary import TERMS, Json, Term
+Json = dict[str, Any]
 
 COMPONENTS = "#/components/schemas/"
 
 _REFERENCE = re.compile(COMPONENTS + r"(\w+)")
-_OF_THE_SPECIFICATION = re.compile(r"\s*\((?:interface|decisions|signals\.md)\b[^)]*\)")
-"""Says where a rule comes from, which readers of the document do not have before them."""
 
 
 def components(bodies: Iterable[type[msgspec.Struct]], answers: Iterable[type[msgspec.Struct]]) -> dict[str, Json]:
@@ -73,36 +66,42 @@ def example(schemas: Mapping[str, Json], schema: Json) -> Any:
     return {name: example(schemas, part) for name, part in schema["properties"].items()}
 
 
+def of(annotated: Any) -> Json:
+    """The schema of an annotated type that is no struct."""
+    return _arranged(msgspec.json.schema(annotated))
+
+
 def _described(kind: type[msgspec.Struct], schema: Json, *, is_open: bool) -> Json:
-    sentences = _sentences(kind)
-    fields = dict(zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True))
     described: Json = msgspec.json.decode(msgspec.json.encode(schema))  # defaults that are tuples become arrays
     for for_developers in ("title", "description"):
         described.pop(for_developers, None)
-    described["properties"] = {
-        name: _property(part, _term(kind, name, sentences.get(fields[name])), is_open=is_open)
-        for name, part in described["properties"].items()
-    }
+    for name, part in described["properties"].items():
+        if "description" not in part:
+            raise KeyError(f"{kind.__name__}.{name} has no description")
+        if is_open:
+            part.pop("default", None)  # says what the service writes when it is told nothing
+        described["properties"][name] = _arranged(_opened(part) if is_open else part)
     if not described["required"]:
         del described["required"]
     return described
 
 
-def _property(part: Json, term: Term, *, is_open: bool) -> Json:
-    formed = _formed(_opened(part) if is_open else part, term.form)
-    shown: Json = {} if term.example is UNSET else {"examples": [term.example]}
-    return {"description": term.means, **formed, **shown}
+_FIRST, _LAST = ("description", "type"), ("examples",)
 
 
-def _formed(part: Json, form: Json) -> Json:
-    """What the glossary knows of the form goes to the value itself, not to the `null` beside it; with a `type` it is
-    the whole form, such as that of what is no public contract.
-    """
-    if "type" in form:
-        return form
-    if "anyOf" not in part:
-        return part | form
-    return part | {"anyOf": [branch if branch == {"type": "null"} else branch | form for branch in part["anyOf"]]}
+def _arranged(part: Any) -> Any:
+    """A schema in the order in which it is read: what it means, what it is, examples."""
+    if isinstance(part, list):
+        return [_arranged(inner) for inner in part]  # pyright: ignore[reportUnknownVariableType]  JSON
+    if not isinstance(part, dict):
+        return part
+    schema: Json = part  # pyright: ignore[reportUnknownVariableType]  JSON
+    middle = [name for name in schema if name not in (*_FIRST, *_LAST)]
+    return {
+        name: schema[name] if name in _LAST else _arranged(schema[name])
+        for name in (*_FIRST, *middle, *_LAST)
+        if name in schema
+    }
 
 
 def _opened(part: Any) -> Any:
@@ -115,40 +114,8 @@ def _opened(part: Any) -> Any:
     values = opened.get("enum")
     if values is not None and all(isinstance(value, str) for value in values):
         del opened["enum"]
-        opened |= {"type": "string", "x-extensible-enum": values}
+        opened = {"type": "string", "x-extensible-enum": values} | opened
     return opened
-
-
-def _term(kind: type[msgspec.Struct], name: str, sentence: str | None) -> Term:
-    for ancestor in kind.__mro__:
-        own = TERMS.get(f"{ancestor.__name__}.{name}")
-        if own is not None:
-            return own
-    if sentence is None:
-        if name not in TERMS:
-            raise KeyError(f"{kind.__name__}.{name}")
-        return TERMS[name]
-    shared = TERMS.get(name, Term("", UNSET))
-    return Term(_OF_THE_SPECIFICATION.sub("", sentence), shared.example, shared.form)
-
-
-def _sentences(kind: type[msgspec.Struct]) -> dict[str, str]:
-    """What stands under each field in the source, those of the structs it extends included."""
-    found: dict[str, str] = {}
-    for ancestor in reversed(kind.__mro__):
-        if issubclass(ancestor, msgspec.Struct) and ancestor is not msgspec.Struct:
-            (definition,) = ast.parse(textwrap.dedent(inspect.getsource(ancestor))).body
-            assert isinstance(definition, ast.ClassDef)
-            found |= {
-                field.target.id: " ".join(below.value.value.split())
-                for field, below in pairwise(definition.body)
-                if isinstance(field, ast.AnnAssign)
-                and isinstance(field.target, ast.Name)
-                and isinstance(below, ast.Expr)
-                and isinstance(below.value, ast.Constant)
-                and isinstance(below.value.value, str)
-            }
-    return found
 
 
 def _within(kinds: Iterable[type[msgspec.Struct]]) -> list[type[msgspec.Struct]]:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from http import HTTPStatus
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -16,16 +17,46 @@ import svc
 from svc.domain.credentials import KeyKind
 from svc.domain.refusals import CATALOGUE
 from svc.http import json_schema
-from svc.http.glossary import ANSWER_HEADERS, REQUEST_HEADERS, TERMS, Json, Term
-from svc.http.json_schema import reference
-from svc.http.reference import INTRODUCTION, OPERATIONS, TAGS
+from svc.http.json_schema import Json, reference
+from svc.http.parameters import EVERYWHERE, PATH, REQUEST_HEADERS, RESPONSE_HEADERS
 from svc.http.route import BASE, EVERY_ROUTE, Route
-from svc.http.schema import ErrorBody
+from svc.http.schema import DetailBody, ErrorBody
 
 JSON = "application/json"
 TITLE = "svc"
-EVERYWHERE = "X-Request-Id"
-"""The header of every answer."""
+
+INTRODUCTION = """\
+Identifies the visitors of sites and apps, and scores how suspicious each identification is.
+
+**Keys** go into `x-api-key`. A public key (`svc_pk_`) is for SDKs, a secret key (`svc_sk_`) for your servers, a proxy
+key (`svc_px_`) for a first-party proxy that forwards identify requests, and a management key (`svc_mk_`) for
+automation. Each belongs to one region, and all but management keys to one environment. A platform is a claim that only
+attestation proves.
+
+**Bodies** are JSON. A field of a request that is not known is refused, and so is a query parameter. Within version 1
+fields, operations and values are added, never removed or renamed: clients ignore fields that they do not know, and
+accept new values wherever `x-extensible-enum` lists those there are. A member name that comes twice at the top of a
+body is `invalid_value`. A body that an operation does not ask for is ignored up to 1 MiB. The character set is always
+UTF-8, whatever `Content-Type` says.
+
+**Caches** keep nothing: answers to requests with a key are `Cache-Control: no-store`.
+
+**Paths** are compared as they are sent: an escape such as `%6d` is decoded only where an identifier stands. `HEAD` is
+taken wherever `GET` is.
+
+**Errors** all have the body `ErrorBody`: `error.code` is for programs, `error.message` says what to do. Quote the
+`request_id` to the operator.
+"""
+
+TAGS = {
+    "Client API": "What SDKs and first-party proxies send.",
+    "Server API": "What your servers read. Needs a secret key; never send one from a browser.",
+    "Management: keys": "Keys of the organization. Needs a management key.",
+    "Management: webhooks": "Endpoints of yours that are told what happens. Needs a management key.",
+    "Management: weights": "What each signal weighs. Needs a management key; changes need the role `admin`.",
+    "Management: visitors": "The rights of visitors. Needs a management key with the role `admin`.",
+    "Health": "Open to all.",
+}
 
 
 class Scheme(NamedTuple):
@@ -47,11 +78,11 @@ SCHEMES: dict[KeyKind, Scheme] = {
 
 
 def emit(routes: Sequence[Route]) -> Json:
-    """The whole document. Raises `KeyError` with the operation or the field that nothing is said of."""
+    """The whole document. Raises `KeyError` with the field that nothing is said of."""
     paths: dict[str, Json] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
-    used = {OPERATIONS[route.operation_id].tag for route in routes}
+    used = {route.tag for route in routes}
     codes = sorted({code for route in routes for code in _codes(route)})
     return {
         "openapi": "3.1.0",
@@ -63,7 +94,7 @@ def emit(routes: Sequence[Route]) -> Json:
             "schemas": _schemas(routes),
             "responses": {code: _refusals([code], ()) for code in codes},
             "headers": {
-                name: {"required": name == EVERYWHERE, **_header(term)} for name, term in ANSWER_HEADERS.items()
+                name: {"required": name == EVERYWHERE, **_parameter(of)} for name, of in RESPONSE_HEADERS.items()
             },
             "securitySchemes": {
                 scheme.name: {"type": "apiKey", "in": "header", "name": "x-api-key", "description": scheme.means}
@@ -85,26 +116,24 @@ def _schemas(routes: Sequence[Route]) -> dict[str, Json]:
 
 
 def _operation(route: Route) -> Json:
-    words = OPERATIONS[route.operation_id]
     role = "" if route.role is None else f"Needs the role `{route.role}`."
-    description = " ".join(filter(None, (words.description, role)))
-    operation: Json = {"operationId": route.operation_id, "tags": [words.tag], "summary": words.summary}
+    description = " ".join(filter(None, (route.description, role)))
+    operation: Json = {"operationId": route.operation_id, "tags": [route.tag], "summary": route.summary}
     if description:
         operation["description"] = description
     operation["security"] = [{SCHEMES[kind].name: []} for kind in route.kinds if kind in SCHEMES]
-    parameters = [*_path_parameters(route), *_query_parameters(route), *map(_header_parameter, words.request_headers)]
+    parameters = [*_path_parameters(route), *_query_parameters(route), *map(_header_parameter, route.request_headers)]
     if parameters:
         operation["parameters"] = parameters
     if route.body is not None:
         operation["requestBody"] = {"required": route.body_required, "content": _content([route.body])}
-    operation["responses"] = _responses(route, words.answer_headers)
+    operation["responses"] = _responses(route, route.response_headers)
     return operation
 
 
 def _path_parameters(route: Route) -> Iterator[Json]:
     for name in re.findall(r"{(\w+)}", route.path):
-        term = TERMS.get(f"path.{name}") or TERMS[name]
-        yield {"name": name, "in": "path", "required": True, **_header(term, {"type": "string"})}
+        yield {"name": name, "in": "path", "required": True, **_parameter(PATH[name])}
 
 
 def _query_parameters(route: Route) -> Iterator[Json]:
@@ -112,12 +141,13 @@ def _query_parameters(route: Route) -> Iterator[Json]:
 
 
 def _header_parameter(name: str) -> Json:
-    return {"name": name, "in": "header", "required": False, **_header(REQUEST_HEADERS[name])}
+    return {"name": name, "in": "header", "required": False, **_parameter(REQUEST_HEADERS[name])}
 
 
-def _header(term: Term, form: Json | None = None) -> Json:
+def _parameter(annotated: Any) -> Json:
     """A parameter or a header but for its name."""
-    return {"description": term.means, "schema": {**(form or {}), **term.form, "examples": [term.example]}}
+    schema = json_schema.of(annotated)
+    return {"description": schema.pop("description"), "schema": schema}
 
 
 def _answers(route: Route) -> dict[int, list[type[msgspec.Struct]]]:
@@ -171,11 +201,18 @@ def _refusals(codes: Sequence[str], headers: tuple[str, ...]) -> Json:
 
 
 def _error(code: str) -> Json:
+    schemas = _error_schemas()
     status, message = CATALOGUE[code]
-    error: Json = {"code": code, "message": message, "status": status}
+    example = json_schema.example(schemas, reference(ErrorBody))
+    example["error"] = {"code": code, "message": message, "status": status}
     if code == "validation_error":
-        error["details"] = [{name: TERMS[name].example for name in ("field", "issue", "location")}]
-    return {"error": error, "request_id": TERMS["request_id"].example}
+        example["error"]["details"] = [json_schema.example(schemas, reference(DetailBody))]
+    return example
+
+
+@cache
+def _error_schemas() -> dict[str, Json]:
+    return json_schema.components([], [ErrorBody])
 
 
 def _headers(names: Iterable[str]) -> Json:

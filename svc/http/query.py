@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from svc.domain.fields import bare
 from svc.domain.refusals import Refusal, invalid
 from svc.http.body import explain
 
@@ -51,7 +52,9 @@ def _integers(kind: type[msgspec.Struct]) -> frozenset[str]:
     """Names of the parameters that are integers."""
     struct = msgspec.inspect.type_info(kind)
     assert isinstance(struct, msgspec.inspect.StructType)
-    return frozenset(field.encode_name for field in struct.fields if isinstance(field.type, msgspec.inspect.IntType))
+    return frozenset(
+        field.encode_name for field in struct.fields if isinstance(bare(field.type), msgspec.inspect.IntType)
+    )
 
 
 def _parameters(query_string: bytes) -> dict[str, str] | Refusal:

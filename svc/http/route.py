@@ -1,4 +1,7 @@
-"""What one row of the table of routes says. The rows themselves are in `svc.http.routes`."""
+"""What one row of the table of routes says: how the route is served, and what the documents say of it.
+
+The rows stand below their endpoints, and `svc.http.routes` makes one table of them.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,17 @@ from svc.domain.ratelimit import Use
 from svc.http.endpoint import Endpoint
 
 BASE = "/api/v1"
+ORGANIZATION = "/management/organizations/{organization_id}"
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+
+KEYED = ("unauthorized", "validation_error", "rate_limited")
+"""Codes that a route with a key may answer."""
+OWN = (*KEYED, "not_found")
+"""Of a route of the key's own organization."""
+ADMIN = (*OWN, "insufficient_role")
+"""Of one that also needs the role `admin`."""
+BODY = ("unsupported_media_type",)
+"""Of one that takes a body."""
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,6 +34,14 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """`{name}` stands for one segment, any but an empty one."""
     under: tuple[str, ...] = (BASE,)
     """Where the path begins; empty = at the root."""
+    tag: str = ""
+    """Of `openapi.TAGS`: where the reference lists it. Empty, like the summary, where it does not."""
+    summary: str = ""
+    description: str = ""
+    request_headers: tuple[str, ...] = ()
+    """Of `parameters.REQUEST_HEADERS`, beside the key."""
+    response_headers: tuple[str, ...] = ()
+    """Of `parameters.RESPONSE_HEADERS`, on every answer that reached admission."""
     endpoint: Endpoint
     kinds: tuple[KeyKind, ...] = ()
     """Keys that may call it; none = open to all. A path with `{organization_id}` is the key's own organization's."""

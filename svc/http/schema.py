@@ -1,4 +1,5 @@
-"""Request and response bodies as structs: what the interface's tables say, as types.
+"""Request and response bodies as structs: what the interface's tables say, as types, and what the documents say of each
+field (`svc.domain.fields.about`).
 
 Unknown fields are refused in requests. A field that may be left out is `UNSET`, which is not `null`. Responses leave
 out what does not apply.
@@ -6,43 +7,70 @@ out what does not apply.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from svc.domain.event_row import EventBody, TriggerBody, VerdictBody, event_row, present, signal_rows, verdict
-from svc.domain.model import State
+from svc.domain.fields import (
+    A_REPORT,
+    OBJECT_FORM,
+    SUSPECT_SCORE,
+    TIME_FORM,
+    RequestId,
+    Tag,
+    Timestamp,
+    VisitorId,
+    about,
+    open_to,
+)
+from svc.domain.model import Level, State
 from svc.domain.records import Document, Event
 from svc.domain.redaction import redact
-from svc.domain.refusals import Refusal
+from svc.domain.refusals import CATALOGUE, Issue, Location, Refusal
 
 Name64 = Annotated[str, Meta(min_length=1, max_length=64)]
-Tag = Annotated[str, Meta(max_length=1024)]
+PageNumber = Annotated[int, about("Which page, from 1.", 1)]
+Limit = Annotated[int, Meta(ge=1, le=200), about("How many per page, at most.", 10)]
+"""The size of a page in a query."""
 
 
 class Sdk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The collecting SDK (interface 2.1)."""
 
-    platform: Name64 | UnsetType = UNSET
-    version: Name64 | UnsetType = UNSET
+    platform: Annotated[
+        Name64 | UnsetType,
+        about("`web`, `ios`, `android`, or a bridge such as `react-native-ios`; `web` when left out.", "web"),
+    ] = UNSET
+    version: Annotated[Name64 | UnsetType, about("Version of the SDK.", "0.1.0")] = UNSET
+
+
+SdkField = Annotated[Sdk, about("The SDK that collected the report.", {"platform": "web", "version": "0.1.0"})]
+Duplicate = Annotated[bool, about("The same was accepted before, and nothing changed.", True)]
+DeferredToken = Annotated[str, Meta(examples=["AQGbjS88QHpRnQ5vGyw9"])]
 
 
 class IdentifyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Interface 2.1. `signals` stays as it was sent, so that it can be archived byte for byte."""
 
-    sdk: Sdk
-    signals: msgspec.Raw
-    tag: Tag | UnsetType = UNSET
+    sdk: SdkField
+    signals: Annotated[
+        msgspec.Raw,
+        about("The report that an SDK collected. What is in it is not a public contract.", A_REPORT, form=OBJECT_FORM),
+    ]
+    tag: Annotated[Tag, Meta(max_length=1024)] | UnsetType = UNSET
 
 
 class IdentifyAnswer(VerdictBody, frozen=True, kw_only=True):
     """Interface 2.2: a new identification."""
 
-    deferred_token: str
-    suspect_score: int | UnsetType = UNSET
-    triggers: tuple[TriggerBody, ...] | UnsetType = UNSET
+    deferred_token: Annotated[
+        DeferredToken, about("Allows the deferred report of this request to be sent, for 24 hours.")
+    ]
+    suspect_score: Annotated[int | UnsetType, SUSPECT_SCORE] = UNSET
+    triggers: Annotated[tuple[TriggerBody, ...] | UnsetType, about("What fired, heaviest first.")] = UNSET
 
 
 def identify_answer(event: Event, request_id: UUID, deferred_token: str) -> IdentifyAnswer:
@@ -58,27 +86,39 @@ def identify_answer(event: Event, request_id: UUID, deferred_token: str) -> Iden
 class DuplicateAnswer(msgspec.Struct, frozen=True):
     """Interface 2.2 and 4.1: the `Idempotency-Key` was answered before, and this is all that is said."""
 
-    request_id: str
-    duplicate: Literal[True] = True
+    request_id: RequestId
+    duplicate: Duplicate = True
 
 
 class ListEventsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Interface 4.2. The values of window, filters and offset are judged by `svc.domain.listing`."""
 
-    start: str | UnsetType = msgspec.field(default=UNSET, name="from")
-    end: str | UnsetType = msgspec.field(default=UNSET, name="to")
-    page: Annotated[int, Meta(ge=1)] = 1
-    limit: Annotated[int, Meta(ge=1, le=200)] = 10
-    visitor: str | UnsetType = UNSET
-    level: str | UnsetType = UNSET
+    start: Annotated[
+        str | UnsetType,
+        about(
+            "Start of the window, inclusive; 24 hours before its end when left out.",
+            "2026-01-05T09:00:00Z",
+            form=TIME_FORM,
+        ),
+    ] = msgspec.field(default=UNSET, name="from")
+    end: Annotated[
+        str | UnsetType,
+        about("End of the window, exclusive; now when left out.", "2026-01-05T10:00:00Z", form=TIME_FORM),
+    ] = msgspec.field(default=UNSET, name="to")
+    page: Annotated[PageNumber, Meta(ge=1)] = 1
+    limit: Limit = 10
+    visitor: Annotated[VisitorId, about("Only events of this visitor.")] | UnsetType = UNSET
+    level: Annotated[
+        str | UnsetType, about("Only events of this suspect level.", "high", form={"enum": [*get_args(Level)]})
+    ] = UNSET
 
 
 class EventsAnswer(msgspec.Struct, frozen=True):
     """Interface 4.2: a page, newest first; one with fewer rows than `page_size` is the last."""
 
-    rows: tuple[EventBody, ...]
-    page: int
-    page_size: int
+    rows: Annotated[tuple[EventBody, ...], about("Newest first.")]
+    page: PageNumber
+    page_size: Annotated[int, about("Events per page: a page with fewer rows is the last one.", 10)]
 
 
 class NetworkBody(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,10 +171,23 @@ class DocumentBody(msgspec.Struct, frozen=True, kw_only=True):
 class EventDetailBody(EventBody, frozen=True, kw_only=True):
     """Interface 2.3: an event with its archived detail."""
 
-    document: msgspec.Raw | None
-    """A `DocumentBody`, which is no public contract; `null` when the archive could not be read."""
-    deferred_signals: msgspec.Raw | UnsetType = UNSET
-    """Byte for byte as they were sent, which is no public contract either."""
+    document: Annotated[
+        msgspec.Raw,  # a `DocumentBody`, or `null`
+        about(
+            "The archived submission and what scored it; `null` when it could not be read. Its contents are not a "
+            "public contract.",
+            {"signals": A_REPORT},
+            form={"type": ["object", "null"], "additionalProperties": True},
+        ),
+    ]
+    deferred_signals: Annotated[
+        msgspec.Raw | UnsetType,  # byte for byte as they were sent
+        about(
+            "The deferred report, when one arrived. Its contents are not a public contract.",
+            {"tier": "deferred"},
+            form=OBJECT_FORM,
+        ),
+    ] = UNSET
 
 
 def event_detail(
@@ -142,7 +195,7 @@ def event_detail(
 ) -> EventDetailBody:
     """A stored event as it is read alone."""
     row = msgspec.structs.asdict(event_row(event, request_id))
-    archived = None if document is None else msgspec.Raw(msgspec.json.encode(document))
+    archived = msgspec.Raw(msgspec.json.encode(document))
     deferred = UNSET if deferred_signals is None else msgspec.Raw(deferred_signals)
     return EventDetailBody(**row, document=archived, deferred_signals=deferred)
 
@@ -186,54 +239,69 @@ def _evidence(event: Event, document: Document) -> dict[str, tuple[str, ...]]:
 class SupplementBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Interface 2.4. `signals` stays as it was sent, as in identify."""
 
-    token: str
-    sdk: Sdk
-    signals: msgspec.Raw
+    token: Annotated[DeferredToken, about("The `deferred_token` of the identification.")]
+    sdk: SdkField
+    signals: Annotated[
+        msgspec.Raw,
+        about(
+            "The deferred report that an SDK collected. What is in it is not a public contract.",
+            {"tier": "deferred", "audio": "124.04347527516074"},
+            form=OBJECT_FORM,
+        ),
+    ]
 
 
 class SupplementAnswer(msgspec.Struct, frozen=True):
     """Interface 4.1."""
 
-    request_id: str
-    duplicate: Literal[True] | UnsetType = UNSET
+    request_id: RequestId
+    duplicate: Duplicate | UnsetType = UNSET
 
 
 class HealthBody(msgspec.Struct, frozen=True):
-    status: Literal["ok"]
-    version: str
+    status: Annotated[Literal["ok"], about("The process is up.", "ok")]
+    version: Annotated[str, about("Version of the service.", "0.1.0")]
 
 
 class ReadinessChecks(msgspec.Struct, frozen=True):
-    store: Literal["ok", "full"]
-    webhooks: Literal["ok", "behind"]
-    network_data: Literal["ok", "missing", "stale"]
+    store: Annotated[Literal["ok", "full"], about("`full` when writes find no room.", "ok")]
+    webhooks: Annotated[
+        Literal["ok", "behind"],
+        about(
+            "`behind` while a delivery to an endpoint that answers is over a minute late; it never fails readiness.",
+            "ok",
+        ),
+    ]
+    network_data: Annotated[
+        Literal["ok", "missing", "stale"], about("State of the network databases; it never fails readiness.", "ok")
+    ]
 
 
 class ReadinessBody(msgspec.Struct, frozen=True):
     """Decisions 9.1. Only `store` fails readiness."""
 
-    status: Literal["ready", "unavailable"]
-    checks: ReadinessChecks
+    status: Annotated[Literal["ready", "unavailable"], about("Whether it can serve.", "ready")]
+    checks: Annotated[ReadinessChecks, about("What that depends on, part by part.")]
 
 
 class DetailBody(msgspec.Struct, frozen=True):
-    field: str
-    issue: str
-    location: str
+    field: Annotated[str, about("A path such as `sdk.version`; empty for the whole body.", "sdk.version")]
+    issue: Annotated[str, about("What is the matter with it.", "too_long", form=open_to(*get_args(Issue)))]
+    location: Annotated[str, about("Where it is.", "body", form=open_to(*get_args(Location)))]
 
 
 class Fault(msgspec.Struct, frozen=True):
-    code: str
-    message: str
-    status: int
-    details: tuple[DetailBody, ...] | UnsetType = UNSET
+    code: Annotated[str, about("For programs.", "validation_error", form=open_to(*CATALOGUE))]
+    message: Annotated[str, about("For people: what to do about it.", CATALOGUE["validation_error"][1])]
+    status: Annotated[int, about("The HTTP status.", CATALOGUE["validation_error"][0])]
+    details: Annotated[tuple[DetailBody, ...] | UnsetType, about("Each fault in the request.")] = UNSET
 
 
 class ErrorBody(msgspec.Struct, frozen=True):
     """Interface 2.12."""
 
-    error: Fault
-    request_id: str
+    error: Annotated[Fault, about("What was refused.")]
+    request_id: RequestId
 
 
 def error_body(refusal: Refusal, request_id: str) -> ErrorBody:
@@ -245,5 +313,7 @@ def error_body(refusal: Refusal, request_id: str) -> ErrorBody:
 class ChallengeAnswer(msgspec.Struct, frozen=True):
     """Interface 2.5."""
 
-    challenge: str
-    expires_at: str
+    challenge: Annotated[
+        str, about("32 random bytes in base64, for one use.", "3q2+7wABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhs=")
+    ]
+    expires_at: Annotated[Timestamp, about("Five minutes after issue.")]

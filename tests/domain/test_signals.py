@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 from click.testing import CliRunner
 
-from svc.cli.signals import page, signals
+from svc.cli.signals import signals
 from svc.domain.model import PLATFORMS
 from svc.domain.signals import CATALOGUE, CATALOGUE_ORDER, MAX_WEIGHT, default_weights, signal_names
+from tools.signals import page
 
 # group, signal, web, android, ios (None = not on that platform), in the order of the document.
 DOCUMENTED: tuple[tuple[str, str, int | None, int | None, int | None], ...] = (
@@ -125,11 +125,6 @@ def test_one_piece_of_hard_evidence_reaches_the_default_threshold_alone() -> Non
         assert weights[name] >= 30
 
 
-def test_the_page_about_signals_is_the_one_that_the_program_writes() -> None:
-    written = (Path(__file__).parents[2] / "docs" / "signals.md").read_text()
-    assert written == page(), "write it anew: svc signals --markdown > docs/signals.md"
-
-
 def test_the_page_names_every_signal_with_its_weights() -> None:
     lines = page().splitlines()
     for signal in CATALOGUE.values():
@@ -144,4 +139,3 @@ def test_the_program_shows_the_catalogue_for_people_and_for_programs() -> None:
     records = json.loads(CliRunner().invoke(signals, ["--json"]).output)["signals"]
     assert [record["name"] for record in records] == list(CATALOGUE)
     assert records[0]["default_weights"] == {"web": 40, "android": 40, "ios": 40}
-    assert CliRunner().invoke(signals, ["--json", "--markdown"]).exit_code == 2

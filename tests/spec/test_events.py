@@ -412,6 +412,8 @@ async def test_a_bad_window_filter_or_offset_is_an_invalid_window(
         ({"page": "two"}, "page", "wrong_type"),
         ({"page": ""}, "page", "wrong_type"),
         ({"page": "1.5"}, "page", "wrong_type"),
+        ({"page": "1e2"}, "page", "wrong_type"),
+        ({"limit": "1e2"}, "limit", "wrong_type"),
         ({"page": 0}, "page", "out_of_range"),
         ({"page": -1}, "page", "wrong_type"),
         ({"limit": 0}, "limit", "out_of_range"),

@@ -8,17 +8,20 @@ import sys
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import pytest
 import trio
 from jsonschema_rs import Draft202012Validator
+from msgspec import Meta, UnsetType, inspect
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
+from svc.domain.fields import VisitorId
 from svc.domain.refusals import CATALOGUE
 from svc.domain.signals import CATALOGUE as SIGNALS
-from svc.http import glossary, json_schema, reference
-from svc.http.openapi import JSON, SCHEMES, emit, encode
+from svc.http import json_schema, parameters
+from svc.http.openapi import JSON, SCHEMES, TAGS, emit, encode
 from svc.http.route import EVERY_ROUTE, Route
 from svc.http.routes import API
 from tests.support.compatibility import breaks
@@ -52,7 +55,7 @@ def test_the_document_is_valid_openapi_3_1():
 
 
 def test_the_document_is_the_one_in_the_repository():
-    """Whoever changes it on purpose writes it anew: `svc openapi > docs/openapi.json`."""
+    """Whoever changes it on purpose generates it again: `make reference`."""
     assert encode(DOCUMENT) == (DOCS / "openapi.json").read_bytes()
 
 
@@ -108,16 +111,46 @@ def test_readers_of_the_document_are_not_sent_to_pages_they_do_not_have():
 
 
 def test_no_word_is_kept_for_what_is_not_there():
-    assert set(reference.OPERATIONS) == {route.operation_id for route in API}
-    fields = {name for where, _ in properties() for name in (where, where.partition(".")[2])}
-    parameters = {
-        name
-        for route in API
-        for parameter in operation_of(route).get("parameters", [])
-        for name in (parameter["name"], f"path.{parameter['name']}")
-    }
-    parameters |= {f"{route.query.__name__}.{name}" for route in API if route.query for name in parameters}
-    assert set(glossary.TERMS) - fields - parameters == set()
+    assert set(TAGS) == {route.tag for route in API}
+    used = {place: set[str]() for place in ("path", "query", "header")}
+    for route in API:
+        for parameter in operation_of(route).get("parameters", []):
+            used[parameter["in"]].add(parameter["name"])
+    assert set(parameters.PATH) == used["path"]
+    assert set(parameters.REQUEST_HEADERS) == used["header"]
+    headers = {name for route in API for status in operation_of(route)["responses"] for name in told_by(route, status)}
+    assert set(parameters.RESPONSE_HEADERS) == headers
+
+
+def told_by(route: Route, status: str) -> set[str]:
+    return set(response_of(route, int(status))["headers"])
+
+
+def test_no_description_hides_another():
+    """Msgspec merges what is said around a union and inside of it, and the inner one wins."""
+
+    def merged(part: Any, where: str) -> Iterator[str]:
+        if isinstance(part, inspect.Metadata) and isinstance(part.type, inspect.Metadata):
+            yield where
+        if isinstance(part, msgspec.Struct):
+            for name in part.__struct_fields__:
+                yield from merged(getattr(part, name), f"{where}.{getattr(part, 'name', '')}")
+        elif isinstance(part, tuple):
+            for inner in part:
+                yield from merged(inner, where)
+
+    kinds = {kind for route in API for kind in (route.query, route.body, route.answer) if kind is not None}
+    assert [where for kind in kinds for where in merged(inspect.type_info(kind), kind.__name__)] == []
+    around = Annotated[VisitorId | UnsetType, Meta(description="hidden")]
+    assert list(merged(inspect.type_info(around), "around")) == ["around"]
+
+
+def test_a_field_that_nothing_is_said_of_is_named():
+    class Silent(msgspec.Struct):
+        field: int
+
+    with pytest.raises(KeyError, match=r"Silent\.field"):
+        json_schema.components([Silent], [])
 
 
 def test_enumerations_of_answers_are_open_and_those_of_requests_are_closed():

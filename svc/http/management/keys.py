@@ -28,12 +28,15 @@ from svc.http.management.schema import (
     IssueSdkKeyBody,
     ListKeysQuery,
     ManagementKeyBody,
+    ProxyKeyBody,
     ProxyKeysBody,
     ReplaceOriginsBody,
+    SdkKeyBody,
     SdkKeysBody,
     proxy_key_row,
     sdk_key_row,
 )
+from svc.http.route import ADMIN, BODY, KEYED, ORGANIZATION, OWN, Route
 from svc.http.rows import encoded
 from svc.store import views
 from svc.store.transactions import keys
@@ -219,3 +222,122 @@ async def _revoke(services: Services, call: Call, kinds: Sequence[KeyKind], key_
     number = caller_of(call).organization.number
     job = partial(keys.revoke_key_of, number=number, kinds=kinds, key_id=key_id, now_ms=call.at_ms)
     return await change(services, call, job, into_reserve=True)
+
+
+_LISTED = (
+    "Oldest first, revoked ones included for 400 days. All of them, or a page where `limit` or `cursor` is given. A "
+    "key that has expired stays `active` until it is revoked."
+)
+_ISSUED = "The secret is shown this once. At most 200 keys of all kinds may be `active` in an organization."
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        operation_id="getManagementKey",
+        method="GET",
+        path="/management/key",
+        tag="Management: keys",
+        summary="Describe the management key",
+        description="Which organization it acts on, and in which role.",
+        endpoint=describe_key,
+        kinds=("management",),
+        answer=ManagementKeyBody,
+        errors=KEYED,
+    ),
+    Route(
+        operation_id="listProxyKeys",
+        method="GET",
+        path=ORGANIZATION + "/proxy-credentials",
+        tag="Management: keys",
+        summary="List proxy keys",
+        description=_LISTED,
+        endpoint=list_proxy_keys,
+        kinds=("management",),
+        role="admin",
+        query=ListKeysQuery,
+        answer=ProxyKeysBody,
+        errors=ADMIN,
+    ),
+    Route(
+        operation_id="issueProxyKey",
+        method="POST",
+        path=ORGANIZATION + "/proxy-credentials",
+        tag="Management: keys",
+        summary="Issue a proxy key",
+        description=_ISSUED,
+        endpoint=issue_proxy_key,
+        kinds=("management",),
+        role="admin",
+        body=IssueProxyKeyBody,
+        answer=IssuedProxyKeyBody,
+        status=201,
+        errors=(*ADMIN, *BODY, "key_limit"),
+    ),
+    Route(
+        operation_id="revokeProxyKey",
+        method="POST",
+        path=ORGANIZATION + "/proxy-credentials/{proxy_credential_id}/revoke",
+        tag="Management: keys",
+        summary="Revoke a proxy key",
+        description="For good. It is refused from the next request on, and stays listed.",
+        endpoint=revoke_proxy_key,
+        kinds=("management",),
+        role="admin",
+        answer=ProxyKeyBody,
+        errors=(*ADMIN, "proxy_key_revoked"),
+    ),
+    Route(
+        operation_id="listSdkKeys",
+        method="GET",
+        path=ORGANIZATION + "/sdk-keys",
+        tag="Management: keys",
+        summary="List SDK keys",
+        description=_LISTED,
+        endpoint=list_sdk_keys,
+        kinds=("management",),
+        query=ListKeysQuery,
+        answer=SdkKeysBody,
+        errors=OWN,
+    ),
+    Route(
+        operation_id="issueSdkKey",
+        method="POST",
+        path=ORGANIZATION + "/sdk-keys",
+        tag="Management: keys",
+        summary="Issue an SDK key",
+        description=_ISSUED,
+        endpoint=issue_sdk_key,
+        kinds=("management",),
+        body=IssueSdkKeyBody,
+        answer=IssuedSdkKeyBody,
+        status=201,
+        errors=(*OWN, *BODY, "key_limit"),
+    ),
+    Route(
+        operation_id="revokeSdkKey",
+        method="POST",
+        path=ORGANIZATION + "/sdk-keys/{key_id}/revoke",
+        tag="Management: keys",
+        summary="Revoke an SDK key",
+        description="For good. It is refused from the next request on, and stays listed.",
+        endpoint=revoke_sdk_key,
+        kinds=("management",),
+        answer=SdkKeyBody,
+        errors=(*OWN, "sdk_key_revoked"),
+    ),
+    Route(
+        operation_id="replaceSdkKeyOrigins",
+        method="PUT",
+        path=ORGANIZATION + "/sdk-keys/{key_id}/allowed-origins",
+        tag="Management: keys",
+        summary="Replace the allowed origins of an SDK key",
+        description=(
+            "An origin is `scheme://host[:port]`; `https://*.example.com` is any host below it, and not the host "
+            "itself. Below a public suffix, such as `https://*.co.uk`, are the sites of strangers: never allow one."
+        ),
+        endpoint=replace_origins,
+        kinds=("management",),
+        body=ReplaceOriginsBody,
+        answer=SdkKeyBody,
+        errors=(*OWN, *BODY, "sdk_key_revoked"),
+    ),
+)

@@ -13,199 +13,225 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from svc.domain.credentials import Key, Role
+from svc.domain.fields import (
+    A_KEY_ID,
+    A_TIME,
+    Cursor,
+    KeyId,
+    OrganizationId,
+    PageCursor,
+    SignalGroup,
+    Time,
+    Timestamp,
+    about,
+)
 from svc.domain.model import Environment, Platform
 from svc.domain.origins import MAX_ORIGINS
 from svc.domain.scoring import WeightsScope
 from svc.domain.signals import MAX_WEIGHT, Mode, default_weights, signal_names
 from svc.domain.timestamps import timestamp
 from svc.domain.weights import LARGEST_THRESHOLD, SMALLEST_THRESHOLD
+from svc.http.schema import Limit
 from svc.store.views import ScopeWeights
 
-Name = Annotated[str, Meta(max_length=200, pattern=r"\S")]
-"""For people; not blank."""
-Timestamp = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
-Moment = Annotated[datetime, Meta(tz=True)]
-Origins = Annotated[tuple[str, ...], Meta(max_length=MAX_ORIGINS)]
+NameText = Annotated[str, about("A name for people.", "checkout")]
+Name = Annotated[NameText, Meta(max_length=200, pattern=r"\S")]
+"""Not blank."""
+KeyEnvironment = Annotated[Environment, about("Environment of the key.", "production")]
+Region = Annotated[str, about("Region of the key.", "us")]
+SdkKeyKind = Annotated[Literal["public", "secret"], about("`public` for SDKs, `secret` for servers.", "public")]
+Platforms = Annotated[tuple[Platform, ...], Meta(examples=[["web"]])]
+AllowedOrigins = Annotated[tuple[str, ...], Meta(examples=[["https://shop.example", "https://*.shop.example"]])]
+NewOrigins = Annotated[AllowedOrigins, Meta(max_length=MAX_ORIGINS)]
+NewExpiry = Annotated[
+    Annotated[datetime, Meta(tz=True)] | None, about("When the key stops working; `null` = never.", None)
+]
+ListedKeyId = Annotated[str, about("Its id.", A_KEY_ID)]
+Prefix = Annotated[str, about("Start of the secret.", "svc_pk_us_production")]
+Last4 = Annotated[str, about("Last four characters of the secret.", "x7Qe")]
+KeyStatus = Annotated[
+    Literal["active", "revoked"], about("`active` until it is revoked, also when it has expired.", "active")
+]
+LastUsedAt = Annotated[Time | None, about("When it was last used, to the minute.", A_TIME)]
+ExpiresAt = Annotated[Time | None, about("When it stops working.", None)]
+CreatedAt = Annotated[Timestamp, about("When it was made.")]
+RevokedAt = Annotated[Time | None, about("When it was revoked.", None)]
+Secret = Annotated[str, about("Shown this once.", "svc_pk_us_production_...")]
+NextCursor = Annotated[Cursor, about("Of the next page; left out on the last one, and where no page was asked for.")]
+Member = Annotated[str, Meta(examples=["user_1"])]
+"""Left out where a management key did it (interface 5, rule 8)."""
+ThresholdText = Annotated[int, about("Score from which a visitor is suspect.", 30)]
 Threshold = Annotated[
-    int, Meta(extra_json_schema={"minimum": SMALLEST_THRESHOLD, "maximum": LARGEST_THRESHOLD})
-]  # its bounds, and those of a weight, are judged by `svc.domain.weights`, which names every fault at once
+    ThresholdText, Meta(extra_json_schema={"minimum": SMALLEST_THRESHOLD, "maximum": LARGEST_THRESHOLD})
+]
+SOME_WEIGHTS = Meta(examples=[{"automation": 40, "tor": 30}])
+VpnMode = Annotated[Mode, about("Which half of the VPN signals counts.", "method")]
+ResidentialProxyMode = Annotated[Mode, about("Which half of the residential-proxy signals counts.", "method")]
+MaxWeight = Annotated[int, about("The largest weight that may be given.", MAX_WEIGHT)]
+# The bounds of a threshold and of a weight are judged by `svc.domain.weights`, which names every fault at once.
 Weight = Annotated[int, Meta(extra_json_schema={"minimum": 0, "maximum": MAX_WEIGHT})]
 
 
 class ManagementKeyBody(msgspec.Struct, frozen=True, kw_only=True):
     """Interface 2.6."""
 
-    key_id: str
-    organization_id: str
-    """The organization every management route acts on."""
-    name: str
-    role: Role
-    region: str
+    key_id: KeyId
+    organization_id: Annotated[OrganizationId, about("The organization every management route acts on.")]
+    name: NameText
+    role: Annotated[Role, about("What the key may do.", "admin")]
+    region: Region
 
 
 class IssueProxyKeyBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: Name
-    environment: Environment
-    expires_at: Moment | None = None
-    """When the key stops working; `null` = never."""
+    environment: KeyEnvironment
+    expires_at: NewExpiry = None
 
 
 class ListKeysQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Decisions 2.5: all keys without either."""
 
-    limit: Annotated[int, Meta(ge=1, le=200)] | UnsetType = UNSET
-    cursor: str | UnsetType = UNSET
+    limit: Limit | UnsetType = UNSET
+    cursor: PageCursor | UnsetType = UNSET
 
 
 class ProxyKeyBody(msgspec.Struct, frozen=True, kw_only=True):
     """Interface 2.7."""
 
-    id: str
-    name: str
-    environment: Environment
-    region: str
-    prefix: str
-    """Start of the secret."""
-    last4: str
-    """Last four characters of the secret."""
-    status: Literal["active", "revoked"]
-    last_used_at: Timestamp | None
-    expires_at: Timestamp | None
-    created_at: Timestamp
-    revoked_at: Timestamp | None
+    id: ListedKeyId
+    name: NameText
+    environment: KeyEnvironment
+    region: Region
+    prefix: Prefix
+    last4: Last4
+    status: KeyStatus
+    last_used_at: LastUsedAt
+    expires_at: ExpiresAt
+    created_at: CreatedAt
+    revoked_at: RevokedAt
 
 
 class ProxyKeysBody(msgspec.Struct, frozen=True):
-    credentials: tuple[ProxyKeyBody, ...]
-    """Oldest first, revoked included."""
-    next_cursor: str | UnsetType = UNSET
-    """Of the next page; left out on the last one, and where no page was asked for."""
+    credentials: Annotated[tuple[ProxyKeyBody, ...], about("Oldest first, revoked included.")]
+    next_cursor: NextCursor | UnsetType = UNSET
 
 
 class IssuedProxyKeyBody(msgspec.Struct, frozen=True):
-    credential: ProxyKeyBody
-    secret: str
-    """Shown this once."""
+    credential: Annotated[ProxyKeyBody, about("The proxy key.")]
+    secret: Secret
 
 
 class IssueSdkKeyBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Decisions 2.5. Only public keys have platforms and origins."""
 
     name: Name
-    environment: Environment
-    kind: Literal["public", "secret"] = "public"
-    platforms: Annotated[tuple[Platform, ...], Meta(min_length=1)] | UnsetType = UNSET
-    """`["web"]` when left out."""
-    allowed_origins: Origins = ()
-    expires_at: Moment | None = None
-    """When the key stops working; `null` = never."""
+    environment: KeyEnvironment
+    kind: SdkKeyKind = "public"
+    platforms: Annotated[Platforms, Meta(min_length=1), about('`["web"]` when left out.')] | UnsetType = UNSET
+    allowed_origins: Annotated[NewOrigins, about("Sites that may use the key.")] = ()
+    expires_at: NewExpiry = None
 
 
 class ReplaceOriginsBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    allowed_origins: Origins
-    """The whole new list, such as `https://shop.example` or `https://*.shop.example`."""
+    allowed_origins: Annotated[
+        NewOrigins, about("The whole new list, such as `https://shop.example` or `https://*.shop.example`.")
+    ]
 
 
 class SdkKeyBody(msgspec.Struct, frozen=True, kw_only=True):
     """Decisions 2.4."""
 
-    id: str
-    name: str
-    kind: Literal["public", "secret"]
-    environment: Environment
-    region: str
-    platforms: tuple[Platform, ...] | UnsetType = UNSET
-    """Public keys only."""
-    allowed_origins: tuple[str, ...] | UnsetType = UNSET
-    """Public keys only."""
-    prefix: str
-    """Start of the secret."""
-    last4: str
-    """Last four characters of the secret."""
-    status: Literal["active", "revoked"]
-    last_used_at: Timestamp | None
-    expires_at: Timestamp | None
-    created_at: Timestamp
-    revoked_at: Timestamp | None
-    created_by: str | UnsetType = UNSET
-    """The member who did it; left out where a management key did (interface 5, rule 8)."""
-    revoked_by: str | UnsetType = UNSET
+    id: ListedKeyId
+    name: NameText
+    kind: SdkKeyKind
+    environment: KeyEnvironment
+    region: Region
+    platforms: Annotated[Platforms, about("Public keys only.")] | UnsetType = UNSET
+    allowed_origins: Annotated[AllowedOrigins, about("Public keys only.")] | UnsetType = UNSET
+    prefix: Prefix
+    last4: Last4
+    status: KeyStatus
+    last_used_at: LastUsedAt
+    expires_at: ExpiresAt
+    created_at: CreatedAt
+    revoked_at: RevokedAt
+    created_by: Annotated[Member, about("The member who did it; left out where a management key did.")] | UnsetType = (
+        UNSET
+    )
+    revoked_by: Annotated[Member, about("The member who revoked it.")] | UnsetType = UNSET
 
 
 class SdkKeysBody(msgspec.Struct, frozen=True):
-    keys: tuple[SdkKeyBody, ...]
-    """Oldest first, revoked included."""
-    next_cursor: str | UnsetType = UNSET
-    """Of the next page; left out on the last one, and where no page was asked for."""
+    keys: Annotated[tuple[SdkKeyBody, ...], about("Oldest first, revoked included.")]
+    next_cursor: NextCursor | UnsetType = UNSET
 
 
 class IssuedSdkKeyBody(msgspec.Struct, frozen=True):
-    key: SdkKeyBody
-    secret: str
-    """Shown this once."""
+    key: Annotated[SdkKeyBody, about("The SDK key.")]
+    secret: Secret
 
 
 class SaveWeightsBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Decisions 6.3: what is not named keeps its value in force."""
 
     suspect_threshold: Threshold | UnsetType = UNSET
-    weights: dict[str, Weight] = {}
-    vpn_weights_mode: Mode | UnsetType = UNSET
-    residential_proxy_weights_mode: Mode | UnsetType = UNSET
-    revision: int | UnsetType = UNSET
-    """The stored revision that the change was made upon; left out = whatever it is."""
+    weights: Annotated[dict[str, Weight], SOME_WEIGHTS, about("Signal name to weight.")] = {}
+    vpn_weights_mode: VpnMode | UnsetType = UNSET
+    residential_proxy_weights_mode: ResidentialProxyMode | UnsetType = UNSET
+    revision: Annotated[
+        int | UnsetType, about("The stored revision that the change was made upon; left out = whatever it is.", 3)
+    ] = UNSET
 
 
 class PlatformWeightsBody(msgspec.Struct, frozen=True, kw_only=True):
     """One platform of interface 2.11."""
 
-    platform: Platform
-    scope: WeightsScope
-    """Whose configuration is in force."""
-    stored: bool
-    """Whether this scope has its own saved configuration."""
-    revision: int
-    """Of the scope's own configuration; 0 when nothing is stored."""
-    suspect_threshold: int
-    weights: dict[str, int]
-    """Signal -> weight in force."""
-    defaults: dict[str, int]
-    signals: tuple[str, ...]
-    vpn_weights_mode: Mode
-    residential_proxy_weights_mode: Mode
-    updated_at: Timestamp | UnsetType = UNSET
-    """Of the scope's own configuration."""
-    updated_by_user_id: str | UnsetType = UNSET
-    """The member who saved it; left out where a management key did (interface 5, rule 8)."""
+    platform: Annotated[Platform, about("Scoring profile.", "web")]
+    scope: Annotated[WeightsScope, about("Whose configuration is in force.", "organization")]
+    stored: Annotated[bool, about("Whether this scope has its own saved configuration.", True)]
+    revision: Annotated[int, about("Of the scope's own configuration; 0 when nothing is stored.", 3)]
+    suspect_threshold: ThresholdText
+    weights: Annotated[dict[str, int], SOME_WEIGHTS, about("Signal -> weight in force.")]
+    defaults: Annotated[dict[str, int], SOME_WEIGHTS, about("Signal name to default weight.")]
+    signals: Annotated[tuple[str, ...], about("Every signal of the platform.", ["automation", "tor"])]
+    vpn_weights_mode: VpnMode
+    residential_proxy_weights_mode: ResidentialProxyMode
+    updated_at: Annotated[Timestamp, about("Of the scope's own configuration.")] | UnsetType = UNSET
+    updated_by_user_id: (
+        Annotated[Member, about("The member who saved it; left out where a management key did.")] | UnsetType
+    ) = UNSET
 
 
 class RiskWeightsBody(msgspec.Struct, frozen=True, kw_only=True):
     """Interface 2.11, always with all three platforms."""
 
-    organization_id: str
-    scope: Literal["organization", "key"]
-    sdk_key_id: str | UnsetType = UNSET
-    max_weight: int
-    platforms: tuple[PlatformWeightsBody, ...]
+    organization_id: OrganizationId
+    scope: Annotated[Literal["organization", "key"], about("Whose weights they are.", "organization")]
+    sdk_key_id: Annotated[str | UnsetType, about("The SDK key; left out for those of the organization.", A_KEY_ID)] = (
+        UNSET
+    )
+    max_weight: MaxWeight
+    platforms: Annotated[tuple[PlatformWeightsBody, ...], about("Each platform once.")]
 
 
 class SignalBody(msgspec.Struct, frozen=True, kw_only=True):
-    name: str
-    group: str
-    description: str
-    platforms: tuple[Platform, ...]
-    default_weights: dict[Platform, int]
-    mode: Mode | UnsetType = UNSET
-    """Of the VPN and residential-proxy families: the mode in which the signal fires."""
-    since: str
-    """Version of the catalogue that introduced it."""
+    name: Annotated[str, about("Permanent name of the signal.", "automation")]
+    group: SignalGroup
+    description: Annotated[str, about("What it means.", "The browser is driven by a program.")]
+    platforms: Annotated[Platforms, about("Platforms on which it exists.")]
+    default_weights: Annotated[dict[Platform, int], about("Platform to default weight.", {"web": 40})]
+    mode: Annotated[
+        Mode | UnsetType,
+        about("Of the VPN and residential-proxy families: the mode in which the signal fires.", "method"),
+    ] = UNSET
+    since: Annotated[str, about("Version of the catalogue that introduced it.", "1")]
 
 
 class SignalsBody(msgspec.Struct, frozen=True):
     """Decisions 6.3."""
 
-    signals: tuple[SignalBody, ...]
-    max_weight: int
+    signals: Annotated[tuple[SignalBody, ...], about("Every signal.")]
+    max_weight: MaxWeight
 
 
 def proxy_key_row(key: Key) -> ProxyKeyBody:

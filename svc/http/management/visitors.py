@@ -7,6 +7,7 @@ from functools import partial
 from svc.domain.refusals import Refusal
 from svc.http.change import caller_of, change
 from svc.http.endpoint import Call, Outcome, Services
+from svc.http.route import ADMIN, ORGANIZATION, Route
 from svc.store.transactions.erasure import erase_visitor, go_on_erasing
 
 
@@ -22,3 +23,21 @@ async def erase(services: Services, call: Call) -> Outcome:
         go_on = partial(go_on_erasing, number=number, raw_id=visitor_id.encode())
         ended = await change(services, call, go_on, into_reserve=True)
     return Outcome(ended) if isinstance(ended, Refusal) else Outcome(None, status=204)
+
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        operation_id="eraseVisitor",
+        method="DELETE",
+        path=ORGANIZATION + "/visitors/{visitor_id}",
+        tag="Management: visitors",
+        summary="Erase a visitor",
+        description="With its events, their submissions and deferred reports, for good.",
+        endpoint=erase,
+        kinds=("management",),
+        role="admin",
+        answer=None,
+        status=204,
+        errors=ADMIN,
+    ),
+)

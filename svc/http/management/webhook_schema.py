@@ -12,6 +12,16 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from svc.domain.fields import (
+    AN_EVENT_ID,
+    UUID_FORM,
+    Cursor,
+    PageCursor,
+    RequestId,
+    Timestamp,
+    WebhookId,
+    about,
+)
 from svc.domain.timestamps import timestamp
 from svc.domain.webhooks.addresses import MAX_URL_LENGTH
 from svc.domain.webhooks.records import (
@@ -24,33 +34,46 @@ from svc.domain.webhooks.records import (
     EventType,
     WebhookEnvironment,
 )
-from svc.http.management.schema import Timestamp
+from svc.http.management.schema import CreatedAt
+from svc.http.schema import Limit
 from svc.store.transactions.webhook_endpoints import MAX_OVERLAP_HOURS
 from svc.store.webhook_views import Registered
 
-TargetUrl = Annotated[str, Meta(extra_json_schema={"pattern": "^[Hh][Tt][Tt][Pp][Ss]://", "maxLength": MAX_URL_LENGTH})]
+Url = Annotated[
+    str,
+    about(
+        "Where deliveries go: `https`, without user info or fragment, port 443 or one above 1023, and every address of "
+        "its host public.",
+        "https://shop.example/hooks/svc",
+    ),
+]
+TargetUrl = Annotated[Url, Meta(extra_json_schema={"pattern": "^[Hh][Tt][Tt][Pp][Ss]://", "maxLength": MAX_URL_LENGTH})]
+LiveOrTest = Annotated[
+    WebhookEnvironment, about("`live`: production traffic; `test`: staging and development.", "live")
+]
+SOME_EVENTS = Meta(examples=[["identification.completed", "visitor.suspect"]])
 EventName = Annotated[str, Meta(extra_json_schema={"enum": list(EVENT_TYPES)})]
-Description = Annotated[str, Meta(max_length=500)]
-Hours = Annotated[int, Meta(ge=0, le=MAX_OVERLAP_HOURS)]
+Note = Annotated[str, about("A note for people.", "orders")]
+Description = Annotated[Note, Meta(max_length=500)]
+Hours = Annotated[int, Meta(ge=0, le=MAX_OVERLAP_HOURS), about("For how long the previous secret signs along.", 24)]
+EventId = Annotated[str, Meta(examples=[AN_EVENT_ID], extra_json_schema=UUID_FORM)]
 
 
 class CreateWebhookBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     url: TargetUrl
-    environment: WebhookEnvironment
-    events: tuple[EventName, ...]
-    description: Description
-    """May be empty."""
+    environment: LiveOrTest
+    events: Annotated[tuple[EventName, ...], SOME_EVENTS, about("Types of events to be told of.")]
+    description: Annotated[Description, about("May be empty.")]
 
 
 class UpdateWebhookBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is left out stays as it is."""
 
     url: TargetUrl | UnsetType = UNSET
-    environment: WebhookEnvironment | UnsetType = UNSET
-    events: tuple[EventName, ...] | UnsetType = UNSET
-    """The whole new list."""
+    environment: LiveOrTest | UnsetType = UNSET
+    events: Annotated[tuple[EventName, ...] | UnsetType, SOME_EVENTS, about("The whole new list.")] = UNSET
     description: Description | UnsetType = UNSET
-    paused: bool | UnsetType = UNSET
+    paused: Annotated[bool | UnsetType, about("`true` holds deliveries back, `false` lets them go on.", False)] = UNSET
 
 
 class RotateWebhookSecretBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,79 +81,77 @@ class RotateWebhookSecretBody(msgspec.Struct, frozen=True, forbid_unknown_fields
 
 
 class RedeliverWebhookBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    event_id: UUID
-    """An event that was sent to this endpoint in the last 30 days."""
+    event_id: Annotated[UUID, about("An event that was sent to this endpoint in the last 30 days.", AN_EVENT_ID)]
 
 
 class WebhookBody(msgspec.Struct, frozen=True, kw_only=True):
     """Interface 2.9."""
 
-    id: str
-    url: str
-    description: str
-    environment: WebhookEnvironment
-    events: tuple[EventType, ...]
-    status: EndpointStatus
-    """`failing` is never switched off: the first `2xx` makes it `active` again."""
-    secret_last4: str
-    previous_secret_expires_at: Timestamp | UnsetType = UNSET
-    """During a rotation: when the previous secret stops signing."""
-    delivered_24h: int
-    failed_24h: int
-    last_delivery_at: Timestamp | UnsetType = UNSET
-    """When it was last sent to, whatever came of it."""
-    created_at: Timestamp
+    id: WebhookId
+    url: Url
+    description: Note
+    environment: LiveOrTest
+    events: Annotated[tuple[EventType, ...], SOME_EVENTS, about("Types of events that it is told of.")]
+    status: Annotated[
+        EndpointStatus, about("`failing` is never switched off: the first `2xx` makes it `active` again.", "active")
+    ]
+    secret_last4: Annotated[str, about("Last four characters of the signing secret.", "x7Qe")]
+    previous_secret_expires_at: (
+        Annotated[Timestamp, about("During a rotation: when the previous secret stops signing.")] | UnsetType
+    ) = UNSET
+    delivered_24h: Annotated[int, about("Attempts in the last 24 hours that succeeded.", 1250)]
+    failed_24h: Annotated[int, about("Attempts in the last 24 hours that failed.", 3)]
+    last_delivery_at: Annotated[Timestamp, about("When it was last sent to, whatever came of it.")] | UnsetType = UNSET
+    created_at: CreatedAt
 
 
 class WebhooksBody(msgspec.Struct, frozen=True):
-    endpoints: tuple[WebhookBody, ...]
-    """Newest first."""
+    endpoints: Annotated[tuple[WebhookBody, ...], about("Newest first.")]
 
 
 class IssuedWebhookBody(msgspec.Struct, frozen=True):
     """Answered when an endpoint is created, and when its secret is rotated."""
 
-    endpoint: WebhookBody
-    secret: str
+    endpoint: Annotated[WebhookBody, about("The endpoint.")]
+    secret: Annotated[str, about("The whole signing secret, shown this once.", "svc_whsec_...")]
 
 
 class QueuedDeliveryBody(msgspec.Struct, frozen=True):
-    event_id: str
-    """Of the delivery that is on its way."""
+    event_id: Annotated[EventId, about("Of the delivery that is on its way.")]
 
 
 class ListWebhookDeliveriesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    environment: Literal["live", "test", "all"] = "all"
-    limit: Annotated[int, Meta(ge=1, le=200)] = 50
-    cursor: str | UnsetType = UNSET
+    environment: Annotated[Literal["live", "test", "all"], about("Only attempts of these endpoints.", "all")] = "all"
+    limit: Limit = 50
+    cursor: PageCursor | UnsetType = UNSET
 
 
 class WebhookDeliveryBody(msgspec.Struct, frozen=True, kw_only=True):
     """Interface 2.10: one attempt."""
 
-    id: str
-    endpoint_id: str
-    endpoint_url: str
-    """As it was when this was sent."""
-    event_id: str
-    """The same on every attempt, and on a redelivery."""
-    event: EventType
-    environment: WebhookEnvironment
-    status: AttemptStatus
-    response_code: int | UnsetType = UNSET
-    """Left out without an answer."""
-    duration_ms: int
-    attempt: int
-    error: AttemptError | UnsetType = UNSET
-    """Left out on success."""
-    occurred_at: Timestamp
-    """When the attempt began."""
+    id: Annotated[RequestId, about("UUIDv7 of the attempt; it sorts by time.")]
+    endpoint_id: WebhookId
+    endpoint_url: Annotated[str, about("As it was when this was sent.", "https://shop.example/hooks/svc")]
+    event_id: Annotated[EventId, about("The same on every attempt, and on a redelivery.")]
+    event: Annotated[EventType, about("Type of the event.", "identification.completed")]
+    environment: Annotated[WebhookEnvironment, about("Environment of the endpoint when the event happened.", "live")]
+    status: Annotated[
+        AttemptStatus,
+        about(
+            "`delivered`; `retrying`: failed, and another attempt will follow; `failed`: failed, and none will.",
+            "retrying",
+        ),
+    ]
+    response_code: Annotated[int | UnsetType, about("The receiver's status. Left out without an answer.", 503)] = UNSET
+    duration_ms: Annotated[int, about("How long the attempt took, in milliseconds.", 87)]
+    attempt: Annotated[int, about("Which attempt of its delivery it was, from 1.", 1, form={"minimum": 1})]
+    error: Annotated[AttemptError | UnsetType, about("Why it failed; left out on success.", "http_status")] = UNSET
+    occurred_at: Annotated[Timestamp, about("When the attempt began.")]
 
 
 class WebhookDeliveriesBody(msgspec.Struct, frozen=True):
-    deliveries: tuple[WebhookDeliveryBody, ...]
-    """Newest first."""
-    next_cursor: str | UnsetType = UNSET
+    deliveries: Annotated[tuple[WebhookDeliveryBody, ...], about("Newest first.")]
+    next_cursor: Annotated[Cursor, about("For the next page; left out on the last one.")] | UnsetType = UNSET
 
 
 def webhook_row(registered: Registered, day: AttemptCount, last_attempt_at_ms: int | None, now_ms: int) -> WebhookBody:

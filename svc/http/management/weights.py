@@ -17,7 +17,8 @@ from svc.domain.signals import CATALOGUE, MAX_WEIGHT
 from svc.domain.weights import StoredWeights, WeightsChange
 from svc.http.change import caller_of, change, noted
 from svc.http.endpoint import Call, Outcome, Services
-from svc.http.management.schema import SaveWeightsBody, SignalBody, SignalsBody, risk_weights
+from svc.http.management.schema import RiskWeightsBody, SaveWeightsBody, SignalBody, SignalsBody, risk_weights
+from svc.http.route import ADMIN, BODY, ORGANIZATION, OWN, Route
 from svc.store import views
 from svc.store.snapshot import Transaction
 from svc.store.transactions.weights import restore_weights, save_weights
@@ -95,3 +96,99 @@ def _seen_after(
 ) -> tuple[ScopeWeights, ...] | Refusal:
     outcome = job(transaction)
     return outcome if isinstance(outcome, Refusal) else views.scope_weights(transaction, number, key_id)
+
+
+_SAVED = (
+    "What is not named keeps its value in force. Send the `revision` that you read to make sure that nobody has saved "
+    "since: another one is `409 revision_conflict`."
+)
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        operation_id="getOrganizationRiskWeights",
+        method="GET",
+        path=ORGANIZATION + "/risk-weights",
+        tag="Management: weights",
+        summary="Read the organization's risk weights",
+        endpoint=read_weights,
+        kinds=("management",),
+        answer=RiskWeightsBody,
+        errors=OWN,
+    ),
+    Route(
+        operation_id="saveOrganizationRiskWeights",
+        method="PUT",
+        path=ORGANIZATION + "/risk-weights/{platform}",
+        tag="Management: weights",
+        summary="Save the organization's risk weights for a platform",
+        description=_SAVED,
+        endpoint=save,
+        kinds=("management",),
+        role="admin",
+        body=SaveWeightsBody,
+        answer=RiskWeightsBody,
+        errors=(*ADMIN, *BODY, "revision_conflict"),
+    ),
+    Route(
+        operation_id="restoreOrganizationRiskWeights",
+        method="DELETE",
+        path=ORGANIZATION + "/risk-weights/{platform}",
+        tag="Management: weights",
+        summary="Restore the organization's risk weights for a platform",
+        description="Back to the defaults.",
+        endpoint=restore,
+        kinds=("management",),
+        role="admin",
+        answer=RiskWeightsBody,
+        errors=ADMIN,
+    ),
+    Route(
+        operation_id="getSdkKeyRiskWeights",
+        method="GET",
+        path=ORGANIZATION + "/sdk-keys/{key_id}/risk-weights",
+        tag="Management: weights",
+        summary="Read the risk weights of an SDK key",
+        endpoint=read_weights,
+        kinds=("management",),
+        answer=RiskWeightsBody,
+        errors=OWN,
+    ),
+    Route(
+        operation_id="saveSdkKeyRiskWeights",
+        method="PUT",
+        path=ORGANIZATION + "/sdk-keys/{key_id}/risk-weights/{platform}",
+        tag="Management: weights",
+        summary="Save the risk weights of an SDK key for a platform",
+        description=_SAVED,
+        endpoint=save,
+        kinds=("management",),
+        role="admin",
+        body=SaveWeightsBody,
+        answer=RiskWeightsBody,
+        errors=(*ADMIN, *BODY, "revision_conflict", "sdk_key_revoked"),
+    ),
+    Route(
+        operation_id="restoreSdkKeyRiskWeights",
+        method="DELETE",
+        path=ORGANIZATION + "/sdk-keys/{key_id}/risk-weights/{platform}",
+        tag="Management: weights",
+        summary="Restore the risk weights of an SDK key for a platform",
+        description="Back to those of the organization.",
+        endpoint=restore,
+        kinds=("management",),
+        role="admin",
+        answer=RiskWeightsBody,
+        errors=(*ADMIN, "sdk_key_revoked"),
+    ),
+    Route(
+        operation_id="listRiskSignals",
+        method="GET",
+        path=ORGANIZATION + "/risk-signals",
+        tag="Management: weights",
+        summary="List the signals that can fire",
+        endpoint=list_signals,
+        kinds=("management",),
+        answer=SignalsBody,
+        errors=OWN,
+    ),
+)

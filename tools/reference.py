@@ -1,71 +1,60 @@
-"""`svc reference`: every setting, every command and every route, as the pages of the documentation.
+"""Pages of the documentation that are generated from the program: `python -m tools.reference PAGE` prints one.
 
-What may live here: pages that are written from what the program itself is made of, so that none can differ from it. The
-words stand elsewhere: below each setting of `Config`, in the help of each command, in `svc.http.reference`. Whoever
-changes one writes its page anew with `svc reference NAME`, into the file that `PLACES` names.
+What may live here: the form of the pages. Their texts stand on the settings, on the commands and on the rows of the
+routes. `make reference` writes them all into the files that `PLACES` names.
 """
 
 from __future__ import annotations
 
-import ast
 import inspect
 import textwrap
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any, cast
 
 import click
 import msgspec
 from msgspec import inspect as types
 
+from svc.cli import program
 from svc.config import PREFIX, Config
+from svc.domain.fields import bare
 from svc.domain.refusals import CATALOGUE
-from svc.http.reference import OPERATIONS, TAGS
+from svc.http.openapi import TAGS
 from svc.http.route import EVERY_ROUTE, Route
 from svc.http.routes import API, ROUTES
-
-_EXAMPLES = {
-    "tls_certfile": '"/etc/svc/fullchain.pem"',
-    "tls_keyfile": '"/etc/svc/privkey.pem"',
-    "connection_os_header": '"x-connection-os"',
-    "pepper_file": '"/etc/svc/pepper"',
-    "network_directory": '"/var/lib/svc-network"',
-    "attestation_roots_file": '"/etc/svc/attestation-roots.pem"',
-    "attestation_status_file": '"/etc/svc/attestation-status.json"',
-    "webhook_ca_file": '"/etc/svc/authorities.pem"',
-}
-"""Setting without a default -> a value to show."""
+from tools import signals
 
 UNITS = {"s": "seconds", "days": "days", "gib": "GiB"}
 """Last word of a setting's name -> the unit of its value."""
 
 
-def configuration(_: click.Command) -> str:
+def configuration() -> str:
     """The page of settings, from `Config`."""
-    told = _docstrings(Config)
     rows = [
         [
             f"`{name}`",
-            _kind(field.type),
+            _kind(bare(field.type)),
             UNITS.get(name.rpartition("_")[2], ""),
             "not set" if field.default is None else f"`{msgspec.json.encode(field.default).decode()}`",
-            _cell(told.get(name, "")),
+            _cell(_said(field)["description"]),
         ]
         for name, field in ((field.name, field) for field in _fields(Config))
     ]
     return _CONFIGURATION + _table(["setting", "value", "unit", "default", "what it does"], rows)
 
 
-def commands(program: click.Command) -> str:
+def commands() -> str:
     """The page of commands, from what `--help` shows."""
     return "\n".join([_COMMANDS, *_sections(program, click.Context(program, info_name="svc"))]).rstrip("\n") + "\n"
 
 
-def api(_: click.Command) -> str:
+def api() -> str:
     """The page of routes, from the table that serves them."""
     parts = [_API]
     for tag, words in TAGS.items():
         parts += [f"## {tag}", words]
-        parts += [_operation(route) for route in API if OPERATIONS[route.operation_id].tag == tag]
+        parts += [_operation(route) for route in API if route.tag == tag]
     plain = [f"- `{route.method} {path}`" for route in ROUTES if route not in API for path in _paths(route)]
     parts += ["## Documents", "Open to all.", "\n".join(plain)]
     errors = [[f"`{code}`", str(status), _cell(says)] for code, (status, says) in CATALOGUE.items()]
@@ -73,22 +62,23 @@ def api(_: click.Command) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def settings_file(_: click.Command) -> str:
+def settings_file() -> str:
     """The example of a settings file: every setting with its default, commented out."""
-    told = _docstrings(Config)
     parts = [_SETTINGS_FILE]
     for field in _fields(Config):
-        words = textwrap.fill(" ".join(told.get(field.name, "").split()), 116, break_on_hyphens=False)
-        value = _EXAMPLES[field.name] if field.default is None else msgspec.json.encode(field.default).decode()
+        said = _said(field)
+        words = textwrap.fill(said["description"], 116, break_on_hyphens=False)
+        value = msgspec.json.encode(said["examples"][0] if field.default is None else field.default).decode()
         unset = "Not set by default.\n" if field.default is None else ""
         parts.append(textwrap.indent(f"{words}\n{unset}", "# ") + f"#{field.name} = {value}\n")
     return "\n".join(parts)
 
 
-PAGES: dict[str, Callable[[click.Command], str]] = {
+PAGES: dict[str, Callable[[], str]] = {
     "configuration": configuration,
     "commands": commands,
     "api": api,
+    "signals": signals.page,
     "settings": settings_file,
 }
 PLACES = {**{name: f"docs/{name}.md" for name in PAGES}, "settings": "ops/svc.toml.example"}
@@ -97,12 +87,11 @@ PLACES = {**{name: f"docs/{name}.md" for name in PAGES}, "settings": "ops/svc.to
 
 @click.command()
 @click.argument("page", type=click.Choice(tuple(PAGES)))
-@click.pass_context
-def reference(context: click.Context, page: str) -> None:
-    """Print a page of the reference, as Markdown: every setting, every command, or every route; or `settings`, the
-    example of a settings file.
+def reference(page: str) -> None:
+    """Print a page of the documentation: every setting, command, route or signal; or `settings`, the example of a
+    settings file.
     """
-    click.echo(PAGES[page](context.find_root().command), nl=False)
+    click.echo(PAGES[page](), nl=False)
 
 
 def _table(columns: list[str], rows: list[list[str]]) -> str:
@@ -120,19 +109,10 @@ def _fields(struct: type[msgspec.Struct]) -> tuple[types.Field, ...]:
     return described.fields
 
 
-def _docstrings(of: type) -> dict[str, str]:
-    """Attribute -> the string that stands below it, which Python itself throws away."""
-    (body,) = ast.parse(textwrap.dedent(inspect.getsource(of))).body
-    assert isinstance(body, ast.ClassDef)
-    told: dict[str, str] = {}
-    for statement, below in zip(body.body, body.body[1:], strict=False):
-        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            match below:
-                case ast.Expr(value=ast.Constant(value=str(text))):
-                    told[statement.target.id] = text
-                case _:
-                    pass
-    return told
+def _said(field: types.Field) -> dict[str, Any]:
+    """What is said of a setting: `description`, and `examples` where it has no default."""
+    assert isinstance(field.type, types.Metadata), f"{field.name} has no description"
+    return cast("dict[str, Any]", field.type.extra_json_schema)  # pyright: ignore[reportUnknownMemberType]  a bare dict
 
 
 def _kind(of: types.Type) -> str:
@@ -179,7 +159,6 @@ def _paths(route: Route) -> list[str]:
 
 
 def _operation(route: Route) -> str:
-    words = OPERATIONS[route.operation_id]
     kinds = f"Key: {' or '.join(route.kinds)}" if route.kinds else "No key"
     role = f", in the role `{route.role}`" if route.role else ""
     statuses = ", ".join(dict.fromkeys(str(status) for status in (route.status, *(s for s, _ in route.other_answers))))
@@ -187,7 +166,7 @@ def _operation(route: Route) -> str:
     refused = f" Refused with {', '.join(f'`{code}`' for code in own)}." if own else ""
     fill = partial(textwrap.fill, width=120, break_on_hyphens=False)
     heads = [f"### {' · '.join(f'`{route.method} {path}`' for path in _paths(route))}", ""]
-    told = fill(f"**{words.summary}** (`{route.operation_id}`). {words.description}".rstrip())
+    told = fill(f"**{route.summary}** (`{route.operation_id}`). {route.description}".rstrip())
     facts = fill(f"{kinds}{role}. Answers {statuses}.{refused}")
     return "\n".join([*heads, told, "", facts])
 
@@ -195,7 +174,7 @@ def _operation(route: Route) -> str:
 _CONFIGURATION = f"""\
 # Configuration
 
-This page is written by `svc reference configuration` from the settings themselves.
+This page is generated from the settings themselves (`make reference`).
 
 A setting stands in a TOML file, which `svc serve --config FILE` or `SVC_CONFIG` names, or in a variable of the
 environment: `region` is `{PREFIX}REGION`. Variables go before the file. Lists are `["a", "b"]` in the file and `a,b` in
@@ -218,7 +197,7 @@ let the store grow beyond what the running service can read.
 """
 
 _SETTINGS_FILE = """\
-# Settings of svc, each with its default and commented out. This file is written by `svc reference settings`.
+# Settings of svc, each with its default and commented out. This file is generated (`make reference`).
 #
 # Name it with SVC_CONFIG, for the service and for whoever runs its commands, or with `svc serve --config FILE`.
 # A variable such as SVC_REGION goes before the file. A change needs a restart, but for the files of the certificate,
@@ -228,7 +207,7 @@ _SETTINGS_FILE = """\
 _COMMANDS = """\
 # Commands
 
-This page is written by `svc reference commands` from the help of each command.
+This page is generated from the help of each command (`make reference`).
 
 Output is for people, and with `--json` one object for programs. The exit status is 0 when it is done, 1 when it is
 refused with one line that says why, 2 for a mistake in the command itself. Commands that take `--data` work on the data
@@ -239,7 +218,7 @@ this is, `--help` behind any command what stands here.
 _API = """\
 # Routes
 
-This page is written by `svc reference api` from the table that serves them. Fields of requests and answers stand in the
+This page is generated from the table that serves them (`make reference`). Fields of requests and answers stand in the
 OpenAPI document ([openapi.json](openapi.json), `GET /api/v1/openapi.json`), and on the page `/docs` of a running
 service, where they can be tried.
 
@@ -250,3 +229,7 @@ _EVERY_ROUTE = f"""\
 Every answer that is an error has the body `{{"error": {{"code", "message", "status", "details"?}}, "request_id"}}`. Any
 route may answer {", ".join(f"`{code}`" for code in EVERY_ROUTE)}; the others stand with their routes, but for
 `not_found` and `method_not_allowed` where there is no route."""
+
+
+if __name__ == "__main__":
+    reference()

@@ -79,7 +79,7 @@ def _described(kind: type[msgspec.Struct], schema: Json, *, is_open: bool) -> Js
         if "description" not in part:
             raise KeyError(f"{kind.__name__}.{name} has no description")
         if is_open:
-            part.pop("default", None)  # says what the service writes when it is told nothing
+            part.pop("default", None)  # a response is read, not filled in
         described["properties"][name] = _arranged(_opened(part) if is_open else part)
     if not described["required"]:
         del described["required"]

@@ -1,6 +1,7 @@
 """The OpenAPI 3.1 document, from the table of routes: paths, parameters, bodies, answers and every error.
 
-What may live here: pure functions from rows and words to JSON. Source: interface 4.4 and 9.
+What may live here: pure functions from rows and types to JSON, and what the document says of itself. Source: interface
+4.4 and 9.
 """
 
 from __future__ import annotations

@@ -60,6 +60,7 @@ Secret = Annotated[str, about("Shown this once.", "svc_pk_us_production_...")]
 NextCursor = Annotated[Cursor, about("Of the next page; left out on the last one, and where no page was asked for.")]
 Member = Annotated[str, Meta(examples=["user_1"])]
 """Left out where a management key did it (interface 5, rule 8)."""
+# The bounds of a threshold and of a weight are judged by `svc.domain.weights`, which names every fault at once.
 ThresholdText = Annotated[int, about("Score from which a visitor is suspect.", 30)]
 Threshold = Annotated[
     ThresholdText, Meta(extra_json_schema={"minimum": SMALLEST_THRESHOLD, "maximum": LARGEST_THRESHOLD})
@@ -68,7 +69,6 @@ SOME_WEIGHTS = Meta(examples=[{"automation": 40, "tor": 30}])
 VpnMode = Annotated[Mode, about("Which half of the VPN signals counts.", "method")]
 ResidentialProxyMode = Annotated[Mode, about("Which half of the residential-proxy signals counts.", "method")]
 MaxWeight = Annotated[int, about("The largest weight that may be given.", MAX_WEIGHT)]
-# The bounds of a threshold and of a weight are judged by `svc.domain.weights`, which names every fault at once.
 Weight = Annotated[int, Meta(extra_json_schema={"minimum": 0, "maximum": MAX_WEIGHT})]
 
 

@@ -48,10 +48,12 @@ ONLY_IN = {
     "prometheus_client": ("svc/metrics.py",),
     "ua_parser": ("svc/domain/useragent",),
     "crawleruseragents": ("svc/domain/useragent",),
+    "tzdata": ("svc/domain/timezones.py",),
+    "zoneinfo": ("svc/domain/timezones.py",),
 }
 """module -> where alone it may be imported (`uuid` for making ids: the type UUID may be named anywhere)."""
 
-DOMAIN_MAY_IMPORT = {"msgspec", "blake3", "cryptography", "idna", "ua_parser", "crawleruseragents", "svc"}
+DOMAIN_MAY_IMPORT = {"msgspec", "blake3", "cryptography", "idna", "tzdata", "ua_parser", "crawleruseragents", "svc"}
 
 MAX_MODULE_LINES = 450
 MAX_FUNCTION_LINES = 70

@@ -22,7 +22,7 @@ from blake3 import blake3
 
 from svc.domain.addresses import read_address
 from svc.domain.model import Attribute, Observation
-from svc.domain.zone_countries import country_of_zone
+from svc.domain.timezones import country_of_zone
 
 if TYPE_CHECKING:
     from svc.domain.matching import Features, Statistics

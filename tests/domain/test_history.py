@@ -38,7 +38,7 @@ from svc.domain.history import (
 )
 from svc.domain.matching import Lesson, Statistics
 from svc.domain.model import Attribute, Claims, Network, Observation, Report
-from svc.domain.zone_countries import country_of_zone
+from svc.domain.timezones import country_of_zone
 from tests.domain.matching_world import DESKTOP_VALUES, features_of
 
 NOW_MS = 1_767_268_800_000

@@ -9,8 +9,8 @@ from __future__ import annotations
 from svc.domain.detection.claimed import Claimed, system_of_connection
 from svc.domain.detection.findings import Findings
 from svc.domain.detection.programs import comes_from_operator
-from svc.domain.detection.timezones import zone_fits_country
 from svc.domain.model import Agent, Attribute, Network, Report, RequestFacts
+from svc.domain.timezones import zone_fits_country
 
 
 def find(

@@ -1,0 +1,91 @@
+"""Time zones and the countries that keep them, computed from the time-zone database of IANA.
+
+What may live here: the two questions about zones and countries, and reading the database for them. It is always that of
+the `tzdata` package and never the machine's, so that equal versions of the packages give equal results. A zone is read
+at its first use, which takes a tenth of a millisecond.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from functools import cache
+from importlib.resources import files
+from zoneinfo import ZoneInfo
+
+import tzdata
+
+_YEAR = int(tzdata.IANA_VERSION[:4])
+"""Of the release (`2026f`): the year whose clocks are compared."""
+
+_RETIRED_NAMES = {
+    "Africa/Asmera": "ER",
+    "Africa/Timbuktu": "ML",
+    "America/Coral_Harbour": "CA",
+    "America/Virgin": "VI",
+    "Atlantic/Jan_Mayen": "SJ",
+    "Pacific/Ponape": "FM",
+    "Pacific/Truk": "FM",
+    "Pacific/Yap": "FM",
+}
+"""Former names that the database links to a zone of another country with the same clocks (comments of `backward`)."""
+
+
+def zone_fits_country(zone: str, country_code: str) -> bool | None:
+    """Whether clocks in `country_code` (ISO 3166-1 alpha-2) agree with `zone`; `None` when either is not known.
+
+    Clocks agree when they show the same in January and in July, so that a device set to Vienna fits an address in
+    Germany. Zones without a place, such as `UTC` or `Etc/GMT+5`, are not known: they say what someone chose, not where.
+    """
+    clocks = _clocks_of_country(country_code)
+    return _clock(zone) in clocks if clocks and zone in _countries() else None
+
+
+def country_of_zone(zone: str | None) -> str | None:
+    """A name for the country whose people keep this zone, equal for all its zones and all their names.
+
+    An ISO 3166-1 code where the country has several, else the zone itself: names are compared, never shown. `None` for
+    what is no place: `UTC`, `Etc/GMT+5`, invented names, and Antarctica.
+    """
+    country = _countries().get(zone or "")
+    if country is None or zone is None or zone.startswith("Antarctica/"):
+        return None
+    return country if _zone_names()[country] > 1 else zone
+
+
+@cache
+def _clock(zone: str) -> tuple[timedelta | None, ...]:
+    """What clocks show on 1 January and 1 July, as the distance from UTC."""
+    with (files(tzdata) / "zoneinfo" / zone).open("rb") as file:
+        rules = ZoneInfo.from_file(file)
+    return tuple(datetime(_YEAR, month, 1, tzinfo=rules).utcoffset() for month in (1, 7))
+
+
+@cache
+def _clocks_of_country(code: str) -> frozenset[tuple[timedelta | None, ...]]:
+    return frozenset(_clock(zone) for zone, country in _countries().items() if country == code)
+
+
+@cache
+def _countries() -> dict[str, str]:
+    """Country of every zone that has a place, under all its names."""
+    countries = {zone: code for code, _, zone, *_ in _rows("zone.tab", "\t")}
+    areas = {zone.partition("/")[0] for zone in countries}
+    for kind, *names in _rows("tzdata.zi", " "):
+        if kind == "L" and names[1].partition("/")[0] in areas:
+            zone, name = names
+            countries.setdefault(name, _RETIRED_NAMES.get(name) or countries[zone])
+    return countries
+
+
+@cache
+def _zone_names() -> Counter[str]:
+    """How many names the zones of each country have."""
+    return Counter(_countries().values())
+
+
+def _rows(name: str, separator: str) -> Iterator[list[str]]:
+    for line in (files(tzdata) / "zoneinfo" / name).read_text("utf-8").splitlines():
+        if not line.startswith("#"):
+            yield line.split(separator)

@@ -11,14 +11,15 @@ from enum import IntEnum
 from itertools import pairwise
 
 import msgspec
-
-from svc.domain.attestation import der
-from svc.domain.attestation.der import Element, NotDer
+from cryptography.hazmat.asn1 import TLV, SetOf, decode_der
+from cryptography.hazmat.asn1 import sequence as der_sequence
 
 ATTESTATION_EXTENSION = "1.3.6.1.4.1.11129.2.1.17"
 
-_ORIGIN, _ROOT_OF_TRUST, _APPLICATION_ID = 702, 704, 709
-"""KeyMint tags."""
+_ORIGIN, _ROOT_OF_TRUST, _APPLICATION_ID = b"\xbf\x85\x3e", b"\xbf\x85\x40", b"\xbf\x85\x45"
+"""KeyMint tags 702, 704 and 709, as DER writes them."""
+_ENUMERATED = b"\x0a"
+_CONTEXT_CONSTRUCTED, _TAG_NUMBER = 0xA0, 0x1F
 
 
 class SecurityLevel(IntEnum):
@@ -76,63 +77,87 @@ class KeyDescription(msgspec.Struct, frozen=True, kw_only=True):
     """From the list that Android enforces: hardware knows no apps."""
 
 
+@der_sequence
+class _Schema:
+    """KeyDescription. Its lists stay open: a later release of Android adds tags."""
+
+    attestation_version: int
+    attestation_level: TLV
+    keymint_version: int
+    keymint_level: TLV
+    challenge: bytes
+    unique_id: bytes
+    software: list[TLV]
+    hardware: list[TLV]
+
+
+@der_sequence
+class _RootOfTrustSchema:
+    boot_key: bytes
+    device_locked: bool
+    boot_state: TLV
+    boot_hash: bytes | None
+    """Since version 3."""
+
+
+@der_sequence
+class _Package:
+    name: bytes
+    version: int
+
+
+@der_sequence
+class _ApplicationIdSchema:
+    packages: SetOf[_Package]
+    signing_digests: SetOf[bytes]
+
+
 def read_key_description(raw: bytes) -> KeyDescription | None:
     """Read the value of the extension; `None` where it is not what the schema says. No bytes make it raise."""
     try:
-        fields = der.parts(der.read_only(raw))
-        if len(fields) != 8:
-            return None
-        software, hardware = _authorizations(fields[6]), _authorizations(fields[7])
-        der.octets(fields[5])
+        described = decode_der(_Schema, raw)
+        software, hardware = _authorizations(described.software), _authorizations(described.hardware)
         origin, boot = hardware.get(_ORIGIN), hardware.get(_ROOT_OF_TRUST)
         application = software.get(_APPLICATION_ID)
         return KeyDescription(
-            attestation_version=der.integer(fields[0]),
-            attestation_level=SecurityLevel(der.integer(fields[1], der.ENUMERATED)),
-            keymint_version=der.integer(fields[2]),
-            keymint_level=SecurityLevel(der.integer(fields[3], der.ENUMERATED)),
-            challenge=der.octets(fields[4]),
-            origin=None if origin is None else KeyOrigin(der.integer(origin)),
-            root_of_trust=None if boot is None else _root_of_trust(boot),
-            application=None if application is None else _application(der.octets(application)),
+            attestation_version=described.attestation_version,
+            attestation_level=SecurityLevel(_enumerated(described.attestation_level)),
+            keymint_version=described.keymint_version,
+            keymint_level=SecurityLevel(_enumerated(described.keymint_level)),
+            challenge=described.challenge,
+            origin=None if origin is None else KeyOrigin(decode_der(int, origin)),
+            root_of_trust=None if boot is None else _root_of_trust(decode_der(_RootOfTrustSchema, boot)),
+            application=None if application is None else _application(decode_der(bytes, application)),
         )
-    except (NotDer, ValueError):  # ValueError: an enumeration's unknown number, or a name that is not UTF-8
+    except ValueError:  # also an enumeration's unknown number, or a name that is not UTF-8
         return None
 
 
-def _authorizations(element: Element) -> dict[int, Element]:
-    """Tag -> value. DER wants the tags in ascending order, which also leaves no tag twice."""
-    tagged = [der.explicit(part) for part in der.parts(element)]
-    if any(after <= before for (before, _), (after, _) in pairwise(tagged)):
-        raise NotDer
-    return dict(tagged)
+def _authorizations(elements: list[TLV]) -> dict[bytes, bytes]:
+    """Identifier -> content of `[number] EXPLICIT`. DER wants ascending tags, which also leaves no tag twice."""
+    tags = [element.tag_bytes for element in elements]
+    if any((len(after), after) <= (len(before), before) for before, after in pairwise(tags)):
+        raise ValueError("the tags are not in ascending order")
+    if any(tag[0] & ~_TAG_NUMBER != _CONTEXT_CONSTRUCTED for tag in tags):
+        raise ValueError("an element is not explicitly tagged")
+    contents = [bytes(element.data) for element in elements]
+    for content in contents:
+        decode_der(TLV, content)  # raises unless it is one element
+    return dict(zip(tags, contents, strict=True))
 
 
-def _root_of_trust(element: Element) -> RootOfTrust:
-    fields = der.parts(element)
-    if len(fields) not in (3, 4):  # the hash of what was booted came with version 3
-        raise NotDer
-    der.octets(fields[0])
-    for digest in fields[3:]:
-        der.octets(digest)
-    return RootOfTrust(der.boolean(fields[1]), BootState(der.integer(fields[2], der.ENUMERATED)))
+def _root_of_trust(fields: _RootOfTrustSchema) -> RootOfTrust:
+    return RootOfTrust(fields.device_locked, BootState(_enumerated(fields.boot_state)))
 
 
 def _application(raw: bytes) -> ApplicationId:
-    fields = der.parts(der.read_only(raw))
-    if len(fields) != 2:
-        raise NotDer
-    names: set[str] = set()
-    for package in der.parts(fields[0], der.SET):
-        name, version = _pair(package)
-        der.integer(version)
-        names.add(der.octets(name).decode())
-    digests = frozenset(der.octets(digest) for digest in der.parts(fields[1], der.SET))
-    return ApplicationId(frozenset(names), digests)
+    fields = decode_der(_ApplicationIdSchema, raw)
+    packages = frozenset(package.name.decode() for package in fields.packages.as_list())
+    return ApplicationId(packages, frozenset(fields.signing_digests.as_list()))
 
 
-def _pair(element: Element) -> tuple[Element, Element]:
-    fields = der.parts(element)
-    if len(fields) != 2:
-        raise NotDer
-    return fields[0], fields[1]
+def _enumerated(element: TLV) -> int:
+    """An ENUMERATED of one byte: every enumeration of the schema is smaller."""
+    if element.tag_bytes != _ENUMERATED or len(element.data) != 1:
+        raise ValueError("not an ENUMERATED")
+    return element.data[0]

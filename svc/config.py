@@ -236,6 +236,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         ),
     ] = 0.5
 
+    def map_bytes(self) -> int:
+        """Largest size of the store."""
+        return int(self.map_gib * (1 << 30))
+
     def networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
         """`trusted_proxies`, read."""
         return tuple(ip_network(text) for text in self.trusted_proxies)

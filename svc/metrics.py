@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from heapq import nlargest
 from itertools import accumulate
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar, get_args
 
 import trio
 from prometheus_client import ProcessCollector
@@ -173,7 +173,7 @@ Value = float | HistogramStatistics
 Figures = Iterator[tuple[Metric, Iterable[tuple[tuple[str, ...], Value]]]]
 """Metrics with their values by labels."""
 
-ENDPOINT_STATUSES: tuple[EndpointStatus, ...] = ("active", "paused", "failing")
+ENDPOINT_STATUSES: tuple[EndpointStatus, ...] = get_args(EndpointStatus)
 NETWORK_STATES = ("ok", "missing", "stale")
 ENDPOINTS_A_STEP = 64
 ORGANIZATIONS_A_STEP = 256

@@ -49,7 +49,6 @@ from svc.http.turnstile import KnownKeys
 from svc.metrics import Metrics, Sources
 from svc.network_data.builtin import BuiltInRanges
 from svc.store.directory import Opened, open_directory
-from svc.store.store import DEFAULT_MAP_BYTES
 from svc.webhook_transport.connections import tls_context, usual_tls_context
 from svc.webhook_transport.registration import check_target
 from svc.webhook_transport.resolver import Resolver, SystemResolver
@@ -259,7 +258,7 @@ def opened_directory(directory: Path, config: Config, world: World, *, create: b
         world.run_sync,
         world.entropy,
         pepper_file=None if config.pepper_file is None else Path(config.pepper_file),
-        map_bytes=int(config.map_gib * (DEFAULT_MAP_BYTES // 64)),
+        map_bytes=config.map_bytes(),
         create=create,
         now_ms=world.now_ms,
     )

@@ -28,7 +28,6 @@ from svc.store.backup.snapshots import Snapshot
 from svc.store.directory import Unusable
 from svc.store.reading import read_only
 from svc.store.steps import QUIET, Steps
-from svc.store.store import DEFAULT_MAP_BYTES
 from svc.world import World
 
 log = structlog.get_logger()
@@ -217,7 +216,7 @@ def restore(source: Path, to_ms: int | None, directory: Path, as_json: bool) -> 
             directory,
             to_ms=to_ms,
             run_sync=world.run_sync,
-            map_bytes=int(config.map_gib * (DEFAULT_MAP_BYTES // 64)),
+            map_bytes=config.map_bytes(),
             pepper_file=_pepper_path(config),
             steps=steps,
         )

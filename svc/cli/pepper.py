@@ -14,7 +14,7 @@ from svc.store import views
 from svc.store.directory import Opened, Unusable, refuse_without_data
 from svc.store.new_pepper import put_new_pepper
 from svc.store.serve_lock import sole_process
-from svc.store.store import DEFAULT_MAP_BYTES, Store
+from svc.store.store import Store
 from svc.store.transactions.keys import revoke_all_keys
 from svc.world import World
 
@@ -48,8 +48,9 @@ def replace(agreed: bool, directory: Path, as_json: bool) -> None:
 
 def _replace(directory: Path, path: Path, config: Config, world: World) -> int:
     """How many keys were revoked."""
-    map_bytes = int(config.map_gib * (DEFAULT_MAP_BYTES // 64))
-    store = Store.open(directory / "store", world.run_sync, map_bytes=map_bytes, upgrade=False, now_ms=world.now_ms)
+    store = Store.open(
+        directory / "store", world.run_sync, map_bytes=config.map_bytes(), upgrade=False, now_ms=world.now_ms
+    )
     try:
         revoked = _revoke_all(Opened(store, b""), world)
         put_new_pepper(store, path, world.entropy)

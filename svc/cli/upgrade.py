@@ -14,7 +14,6 @@ from svc.service import opened_directory
 from svc.store.backup import files
 from svc.store.directory import Opened, refuse_without_data, risky_modes
 from svc.store.serve_lock import sole_process
-from svc.store.store import DEFAULT_MAP_BYTES
 from svc.store.upgrade import upgrade
 from svc.world import World
 
@@ -58,7 +57,7 @@ def upgrade_where_needed(directory: Path, config: Config, world: World, *, copy:
     done = upgrade(
         directory,
         world.run_sync,
-        map_bytes=int(config.map_gib * (DEFAULT_MAP_BYTES // 64)),
+        map_bytes=config.map_bytes(),
         program=svc.__version__,
         now_ms=world.now_ms,
         copy=copy,

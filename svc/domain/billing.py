@@ -8,7 +8,7 @@ Amounts are integers in millionths of a US dollar. The ledger is append-only and
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -16,7 +16,7 @@ from svc.domain.ids import DAY_MS
 from svc.domain.model import Environment, State
 
 BillingStatus = Literal["free", "active", "past_due", "blocked"]
-BILLING_STATUSES: tuple[BillingStatus, ...] = ("free", "active", "past_due", "blocked")
+BILLING_STATUSES: tuple[BillingStatus, ...] = get_args(BillingStatus)
 BlockedReason = Literal["payment_overdue", "operator"]
 
 IDENTIFIABLE_MICROS = 3_000

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hmac
 import re
 import zlib
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 import msgspec
 
@@ -19,8 +19,8 @@ from svc.domain.model import Environment, Platform
 
 KeyKind = Literal["public", "secret", "proxy", "management"]
 Role = Literal["admin", "developer"]
-KEY_KINDS: tuple[KeyKind, ...] = ("public", "secret", "proxy", "management")
-ROLES: tuple[Role, ...] = ("admin", "developer")
+KEY_KINDS: tuple[KeyKind, ...] = get_args(KeyKind)
+ROLES: tuple[Role, ...] = get_args(Role)
 
 _MARKS: dict[KeyKind, str] = {"public": "pk", "secret": "sk", "proxy": "px", "management": "mk"}
 _KINDS: dict[str, KeyKind] = {mark: kind for kind, mark in _MARKS.items()}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from svc.domain.model import Level
 from svc.domain.records import RETENTION_MS
@@ -17,7 +17,7 @@ DEFAULT_WINDOW_MS = 24 * 3600 * 1000
 MAX_WINDOW_MS = RETENTION_MS
 MAX_OFFSET = 10_000
 """Events that may come before a page."""
-LEVELS: tuple[Level, ...] = ("low", "medium", "high")
+LEVELS: tuple[Level, ...] = get_args(Level)
 
 _LEVELS: dict[str, Level] = {level: level for level in LEVELS}
 _VISITOR_ID = re.compile(r"[0-9A-Za-z]{20}", re.ASCII)

@@ -7,7 +7,7 @@ here reads a clock, a socket or a store.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -21,8 +21,8 @@ VisitorKind = Literal["human", "ai_bot", "automation", "search_crawler"]
 DeviceKind = Literal["desktop", "mobile", "tablet", "server"]
 AnonymityNetwork = Literal["tor", "vpn", "proxy", "hosting"]
 
-ENVIRONMENTS: tuple[Environment, ...] = ("production", "staging", "development")
-PLATFORMS: tuple[Platform, ...] = ("web", "android", "ios")
+ENVIRONMENTS: tuple[Environment, ...] = get_args(Environment)
+PLATFORMS: tuple[Platform, ...] = get_args(Platform)
 
 
 def scoring_platform(sdk_platform: str) -> Platform:

@@ -9,7 +9,7 @@ production traffic, small, and kept for ever.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
@@ -25,7 +25,7 @@ ROW_BYTES = 2_000
 
 Quota = Literal["nonproduction_day", "archive_day", "store_share"]
 """Which quota an identification met: it was 429, stored without its document, or 503."""
-QUOTAS: tuple[Quota, ...] = ("nonproduction_day", "archive_day", "store_share")
+QUOTAS: tuple[Quota, ...] = get_args(Quota)
 
 
 class Quotas(NamedTuple):

@@ -5,7 +5,7 @@ Every record is an `array_like` struct: fields are appended with defaults and ne
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
@@ -20,19 +20,12 @@ EventType = Literal[
     "usage.daily_settled",
     "webhook.test",
 ]
-EVENT_TYPES: tuple[EventType, ...] = (
-    "identification.completed",
-    "visitor.suspect",
-    "identification.refused",
-    "billing.status_changed",
-    "usage.daily_settled",
-    "webhook.test",
-)
+EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
 LIVE_ONLY: frozenset[EventType] = frozenset({"billing.status_changed"})
 """Types that only `live` endpoints may subscribe to (interface 6)."""
 
 WebhookEnvironment = Literal["live", "test"]
-WEBHOOK_ENVIRONMENTS: tuple[WebhookEnvironment, ...] = ("live", "test")
+WEBHOOK_ENVIRONMENTS: tuple[WebhookEnvironment, ...] = get_args(WebhookEnvironment)
 """Their places here are stored: append, never reorder."""
 
 EndpointStatus = Literal["active", "paused", "failing"]
@@ -41,7 +34,7 @@ AttemptStatus = Literal["delivered", "retrying", "failed"]
 AttemptError = Literal[TransportError, "paused", "removed"]
 
 DeliveryKind = Literal["auto", "test", "redelivery"]
-DELIVERY_KINDS: tuple[DeliveryKind, ...] = ("auto", "test", "redelivery")
+DELIVERY_KINDS: tuple[DeliveryKind, ...] = get_args(DeliveryKind)
 """Their places here are stored: append, never reorder."""
 
 MAX_ENDPOINTS = 10

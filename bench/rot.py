@@ -39,8 +39,8 @@ from svc.domain.listing import LEVELS, Listing
 from svc.store import events
 from svc.store.codec import Corrupted
 from svc.store.directory import Opened, Unusable, open_directory
+from svc.store.engine import Reach
 from svc.store.invariants import violations
-from svc.store.pages import Reach
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.tables import DOCUMENTS, EVENTS_BY_VISITOR, TABLES
 from svc.store.transactions.holdings import counted, keep

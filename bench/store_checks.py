@@ -21,8 +21,9 @@ from tempfile import TemporaryDirectory
 import lmdb
 
 from svc.store.codec import Corrupted
-from svc.store.meta_pages import check_meta_pages
-from svc.store.pages import Reach, check_pages
+from svc.store.engine import Reach
+from svc.store.lmdb.meta_pages import check_meta_pages
+from svc.store.lmdb.pages import check_pages
 from svc.store.store import Store
 from svc.store.tables import BALANCES, VISITOR_COUNTS
 

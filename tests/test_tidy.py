@@ -33,7 +33,7 @@ LAYERS = {
 """layer -> the layers it may import, itself beside them."""
 
 ONLY_IN = {
-    "lmdb": ("svc/store/",),
+    "lmdb": ("svc/store/lmdb/",),
     "quart": ("svc/http/app.py", "svc/http/edge.py"),
     "quart_trio": ("svc/http/app.py", "svc/http/edge.py"),
     "hypercorn": ("svc/http/",),

@@ -23,7 +23,8 @@ import trio
 
 from bench.linkage.devices import Reported, device
 from svc.domain.matching import Statistics, extract, recognise
-from svc.store.store import Store, Transaction
+from svc.store.snapshot import Transaction
+from svc.store.store import Store
 from svc.store.tables import BLOCKS, VISITOR_COUNTS, VISITOR_IDS, VISITORS
 from svc.store.transactions.identification import VisitorIndex
 from svc.world import twenty_characters

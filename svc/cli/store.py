@@ -9,9 +9,9 @@ import msgspec
 
 from svc.cli.output import data_option, json_option, show
 from svc.cli.progress import progress
-from svc.store import compact as compacting
 from svc.store import upgrade
 from svc.store.directory import refuse_without_data
+from svc.store.lmdb import compact as compacting
 from svc.store.serve_lock import sole_process
 from svc.world import World
 

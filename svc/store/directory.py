@@ -17,9 +17,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-import lmdb
-
 from svc.domain.errors import OperatorError
+from svc.store.engine import EngineError, OpenEngine
+from svc.store.lmdb.engine import LmdbEngine
 from svc.store.snapshot import Transaction
 from svc.store.store import DEFAULT_MAP_BYTES, Store
 from svc.store.tables import META
@@ -52,7 +52,7 @@ class Opened(NamedTuple):
     pepper: bytes
 
 
-def open_directory(
+def open_directory(  # noqa: PLR0913  where it is, and how it is opened
     directory: Path,
     run_sync: RunSync,
     entropy: Callable[[int], bytes],
@@ -62,11 +62,13 @@ def open_directory(
     durable: bool = True,
     create: bool = True,
     now_ms: Callable[[], int] = wall_clock_ms,
+    open_engine: OpenEngine = LmdbEngine.open,
 ) -> Opened:
     """Open a data directory, made first when it is not there yet and `create` says so.
 
-    `durable=False` leaves out the fsync of each commit: for stores that are thrown away. Raises `Unusable`,
-    `codec.Corrupted`, `migrations.NewerStore`, and `migrations.OlderStore`: `upgrade.py` brings one up to date.
+    `durable=False` leaves out the fsync of each commit: for stores that are thrown away. `open_engine` opens the engine
+    that the store runs on. Raises `Unusable`, `codec.Corrupted`, `migrations.NewerStore`, and `migrations.OlderStore`:
+    `upgrade.py` brings one up to date.
     """
     store_directory = directory / "store"
     exists = has_store(directory)
@@ -80,13 +82,19 @@ def open_directory(
         _refuse_writable_by_others(directory, store_directory)
         pepper = _read_or_make(pepper_path, entropy, follow_links=pepper_file is not None)
         store = Store.open(
-            store_directory, run_sync, map_bytes=map_bytes, durable=durable, upgrade=False, now_ms=now_ms
+            store_directory,
+            run_sync,
+            map_bytes=map_bytes,
+            durable=durable,
+            upgrade=False,
+            now_ms=now_ms,
+            open_engine=open_engine,
         )
         if durable and not exists:
             _keep_names(store_directory, directory, directory.parent, pepper_path.parent)
     except OSError as error:
         raise Unusable(f"cannot use {error.filename or directory}: {error.strerror}") from error
-    except lmdb.Error as error:
+    except EngineError as error:
         raise Unusable(f"{store_directory} cannot be opened as a store: {error}") from error
     outcome = store.write_now([lambda transaction: _same_pepper(transaction, pepper)], into_reserve=True)[0]
     if outcome is not True:

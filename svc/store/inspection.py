@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 from uuid import UUID
 
-import lmdb
-
 from svc.domain.ids import first_id, made_at_ms
 from svc.domain.model import ENVIRONMENTS
 from svc.domain.webhooks.envelope import identification_event_id
 from svc.domain.webhooks.records import DELIVERY_KINDS
 from svc.store.codec import MAX_KEY_BYTES, Corrupted
+from svc.store.engine import EngineError
 from svc.store.naming import show_key_bytes
 from svc.store.reading import ReadOnlyStore
 from svc.store.tables import (
@@ -89,7 +88,7 @@ def _some(store: ReadOnlyStore, table: Table[Any], stem: bytes, start: bytes) ->
                     return found, key + b"\0"
                 if len(found) >= MOST_DAMAGED:
                     raise Corrupted(f"{table.name} has no sound row for long after {show_key_bytes(table, start)}")
-    except lmdb.Error as error:
+    except EngineError as error:
         raise Corrupted(f"{table.name} cannot be walked: {error}") from error
     return found, None
 

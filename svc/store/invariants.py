@@ -12,8 +12,6 @@ from itertools import groupby
 from typing import Any
 from uuid import UUID
 
-import lmdb
-
 from svc.domain.billing import BillingStatus, Usage, tally
 from svc.domain.ids import DAY_MS, made_at_ms
 from svc.domain.model import PLATFORMS
@@ -21,6 +19,7 @@ from svc.domain.operations import unpack_batch
 from svc.domain.records import Event
 from svc.store import operations
 from svc.store.codec import Corrupted
+from svc.store.engine import EngineError
 from svc.store.events import INDEXES, index_keys
 from svc.store.repeated import repeated
 from svc.store.snapshot import Snapshot
@@ -101,9 +100,9 @@ def _unreadable(snapshot: Snapshot) -> Iterator[str]:
         except Corrupted as error:
             yield f"{table.name}, row {count + 1}: {error}"
             continue
-        except lmdb.Error as error:
+        except EngineError as error:
             yield f"{table.name}, row {count + 1}: {error}"
-            return  # LMDB reads nothing more in this snapshot
+            return  # an engine that failed reads nothing more in this snapshot
         if count != snapshot.count(table):
             yield f"{table.name} has {count} rows and says {snapshot.count(table)}"
 

@@ -1,4 +1,4 @@
-"""The store: one LMDB environment, snapshots to read, group commits to write.
+"""The store: snapshots to read, group commits to write, over an engine that keeps the bytes (`engine.py`).
 
     with store.read() as snapshot: ...                  inline on the loop; holds no await
     outcomes = await store.write([job, job, ...])       one thread call, one commit, one fsync for all jobs
@@ -6,69 +6,53 @@
 A job is a function of the transaction and runs in a child transaction of its own: one that raises undoes only itself,
 and its exception is its outcome. Nothing may be acknowledged before `write` has returned.
 
-py-lmdb ties a write transaction to the thread that began it and says nothing when that is broken, so begin to commit
-happen inside one call. The loop stands still while the thread runs the jobs, and goes on while it commits: two threads
-that compete for the interpreter take up to twice the CPU of one after the other (ADR 17).
-
-What leaves this package is ordered keys, ranges and transactions; nothing of LMDB's own.
+Begin to commit happen inside one call of the engine, on one thread. The loop stands still while the thread runs the
+jobs, and goes on while it commits: two threads that compete for the interpreter take up to twice the CPU of one after
+the other (ADR 17).
 """
 
 from __future__ import annotations
 
-import errno
-import os
 import threading
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-import lmdb
 import msgspec
 import trio
 
-from svc.domain.errors import OperatorError
 from svc.domain.histogram import GROUPS, WAIT_S, Histogram, HistogramStatistics
 from svc.domain.operations import Changes
 from svc.store import operations
 from svc.store.codec import Corrupted
-from svc.store.meta_pages import check_meta_pages
+from svc.store.engine import Engine, EngineError, MissingTableError, OpenEngine, Reach, StoreFull, Writer
+from svc.store.lmdb.engine import LmdbEngine
+from svc.store.lmdb.environment import DEFAULT_MAP_BYTES
 from svc.store.migrations import MIGRATIONS, Migration, OlderStore, migrate, refuse_newer
-from svc.store.pages import Reach, check_pages
-from svc.store.room import NO_ROOM, Room, may_grow
-from svc.store.snapshot import RecordedTransaction, Snapshot, Transaction
+from svc.store.snapshot import RecordedTransaction, Snapshot, Transaction, check_row
 from svc.store.tables import META, TABLES
 from svc.store.turn import WriteTurn
 from svc.world import RunSync, wall_clock_ms
 
 T = TypeVar("T")
 
-DEFAULT_MAP_BYTES = 64 << 30
-MAX_TABLES = 64
-_MAX_READERS = 126
-_FULL = "the store has reached map_gib, or its disk is full; raise the setting, or delete what is not needed"
-
-
-class StoreFull(OperatorError):  # noqa: N818  a state of the disk rather than a mistake of the caller
-    """The map or the disk is full, but for what is kept for deletes; nothing of the batch was stored."""
-
 
 class Reading:
     """`with store.read() as snapshot`. Synchronous on purpose: no `await` can hold it open unnoticed."""
 
-    __slots__ = ("_environment", "_handle", "_tables")
+    __slots__ = ("_engine", "_reader")
 
-    def __init__(self, environment: lmdb.Environment, tables: dict[str, Any]) -> None:
-        self._environment = environment
-        self._tables = tables
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
     def __enter__(self) -> Snapshot:
-        self._handle = self._environment.begin()
-        return Snapshot(self._handle, self._tables)
+        self._reader = self._engine.read()
+        return Snapshot(self._reader)
 
     def __exit__(self, *_: object) -> None:
-        self._handle.abort()
+        self._reader.close()
 
 
 class StoreStatistics(msgspec.Struct, frozen=True):
@@ -106,18 +90,15 @@ class StoreSpace(msgspec.Struct, frozen=True):
 class Store:
     """An open store. `run_sync` runs the commit on a thread (in simulation, inline)."""
 
-    def __init__(
-        self, environment: lmdb.Environment, tables: dict[str, Any], run_sync: RunSync, now_ms: Callable[[], int]
-    ) -> None:
-        self._environment = environment
-        self._tables = tables
+    def __init__(self, engine: Engine, run_sync: RunSync, now_ms: Callable[[], int]) -> None:
+        """`engine` has the tables of this version open."""
+        self.engine = engine
         self._run_sync = run_sync
         self._now_ms = now_ms
         self._writing = WriteTurn()
         self._commits = 0
         self._jobs = 0
         self._full = False
-        self._room = Room(environment, tables.values())
         self._waits_s, self._commits_s, self._groups = Histogram(WAIT_S), Histogram(WAIT_S), Histogram(GROUPS)
 
     @classmethod
@@ -131,48 +112,34 @@ class Store:
         migrations: Sequence[Migration] = MIGRATIONS,
         upgrade: bool = True,
         now_ms: Callable[[], int] = wall_clock_ms,
+        open_engine: OpenEngine = LmdbEngine.open,
     ) -> Store:
         """Open, or create, the store in a directory. An older one is upgraded, unless `upgrade` is false.
 
-        Every table is opened here, once: opening one while a write transaction runs, and not in it, would freeze the
-        process.
         `durable=False` leaves out the fsync: for stores that are thrown away. `now_ms` is asked for the moment of a
         commit while its changes are written down for a follower.
-        Raises `migrations.NewerStore` when a later version of the service has written it, and `migrations.OlderStore`.
+        Raises `migrations.NewerStore` when a later version of the service has written it, `migrations.OlderStore`,
+        `EngineError` and `Corrupted`.
         """
-        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if (directory / "data.mdb").exists():
-            check_meta_pages(directory / "data.mdb")
-        environment = lmdb.open(
-            str(directory),
-            map_size=map_bytes,
-            max_dbs=MAX_TABLES,
-            max_readers=_MAX_READERS,
-            mode=0o600,
-            sync=durable,
-            metasync=durable,
-        )
+        engine = open_engine(directory, map_bytes=map_bytes, durable=durable, check_row=check_row)
         try:
-            environment.reader_check()
-            check_pages(environment, Reach.COMMIT)
-            version = version_of(environment)
+            version = version_of(engine)
             _refuse_other_versions(version, len(migrations), upgrade=upgrade)
-            _refuse_missing_tables(environment, version, len(migrations))
-            with environment.begin(write=True) as handle:  # one for all: each of its own would be a commit for each
-                tables = {table.name: environment.open_db(table.name.encode(), txn=handle) for table in TABLES}
-            store = cls(environment, tables, run_sync, now_ms)
+            _refuse_missing_tables(engine, version, len(migrations))
+            engine.open_tables([table.name for table in TABLES], create=True)
+            store = cls(engine, run_sync, now_ms)
             store._migrate(migrations)
         except BaseException:
-            environment.close()
+            engine.close()
             raise
         return store
 
     def close(self) -> None:
-        self._environment.close()
+        self.engine.close()
 
     def read(self) -> Reading:
         """A snapshot, about a microsecond to begin. Never await inside: a forgotten reader makes the file grow."""
-        return Reading(self._environment, self._tables)
+        return Reading(self.engine)
 
     async def write(
         self, jobs: Sequence[Callable[[Transaction], T]], *, into_reserve: bool = False, urgent: bool = False
@@ -221,13 +188,11 @@ class Store:
         """Whether the last write found no room, or the next ones will find none."""
         if self._full:
             return True
-        with self._environment.begin() as handle:
-            return self._room.is_scarce(handle)
+        return self.engine.is_scarce()
 
     def capacity_bytes(self) -> int:
         """How large the store can become: by its map, or by the whole disk where that is smaller."""
-        disk = os.statvfs(self._environment.path())
-        return min(self._environment.info()["map_size"], disk.f_blocks * disk.f_frsize)
+        return self.engine.capacity_bytes()
 
     def try_again(self) -> None:
         """Forget that a write found no room: the next one finds out anew. What took it may not be seen from here, as a
@@ -236,22 +201,21 @@ class Store:
         self._full = False
 
     def check_pages(self, reach: Reach = Reach.BRANCHES) -> None:
-        """That what leads to the rows leads to those of the last commit. Raises `Corrupted`; see `pages.py`."""
-        check_pages(self._environment, reach)
+        """That what leads to the rows leads to those of the last commit. Raises `Corrupted`; see `lmdb/pages.py`."""
+        self.engine.check(reach)
 
     def reader_check(self) -> int:
         """Free the reader slots of processes that died; how many there were."""
-        return self._environment.reader_check()
+        return self.engine.clear_stale_readers()
 
     def statistics(self) -> StoreStatistics:
-        info = self._environment.info()
-        page_bytes = self._environment.stat()["psize"]
+        space = self.engine.space()
         return StoreStatistics(
             commits=self._commits,
             jobs=self._jobs,
             full=self.is_full,
-            used_bytes=(info["last_pgno"] + 1) * page_bytes,
-            map_bytes=info["map_size"],
+            used_bytes=space.used_bytes,
+            map_bytes=space.limit_bytes,
             waits_s=self._waits_s.statistics(),
             commits_s=self._commits_s.statistics(),
             groups=self._groups.statistics(),
@@ -259,16 +223,10 @@ class Store:
 
     def space(self) -> StoreSpace:
         """Asks the disk and looks at every reader slot and table."""
-        disk = os.statvfs(self._environment.path())
-        readers, oldest = _readers(self._environment.readers())
+        space = self.engine.space()
         with self.read() as snapshot:
             rows = {table.name: snapshot.count(table) for table in TABLES}
-        return StoreSpace(
-            disk_free_bytes=disk.f_bavail * disk.f_frsize,
-            readers=readers,
-            reader_lag=0 if oldest is None else max(0, self._environment.info()["last_txnid"] - oldest),
-            rows=rows,
-        )
+        return StoreSpace(space.disk_free_bytes, space.readers, space.reader_lag, rows)
 
     def _migrate(self, migrations: Sequence[Migration]) -> None:
         (failure,) = self._commit([partial(migrate, migrations=migrations)], into_reserve=True, has_run=_nobody_waits)
@@ -277,57 +235,30 @@ class Store:
 
     def change_log(self, job: Callable[[Transaction], T]) -> T:
         """Commit one change of the operation log itself, which is not written down. Raises what the job raises."""
-        with full_is_told(self._environment), self._environment.begin(write=True) as handle:
-            return job(Transaction(handle, self._tables))
+        return self.engine.write(lambda writer: job(Transaction(writer)), into_reserve=True)
 
     def _commit(
         self, jobs: Sequence[Callable[[Transaction], T]], *, into_reserve: bool, has_run: Callable[[], None]
     ) -> list[T | Exception]:
+        def group(writer: Writer) -> list[T | Exception]:
+            try:
+                return self._run_jobs(writer, jobs)
+            finally:
+                has_run()
+
         try:
-            with full_is_told(self._environment), self._environment.begin(write=True) as parent:
-                try:
-                    outcomes = self._run_jobs(parent, jobs)
-                finally:
-                    has_run()
-                if not into_reserve:
-                    self._keep_reserve(parent)
-                return outcomes
+            return self.engine.write(group, into_reserve=into_reserve)
         except StoreFull:
             self._make_room()
             raise
 
-    def _run_jobs(self, parent: lmdb.Transaction, jobs: Sequence[Callable[[Transaction], T]]) -> list[T | Exception]:
-        whole = Transaction(parent, self._tables)
+    def _run_jobs(self, writer: Writer, jobs: Sequence[Callable[[Transaction], T]]) -> list[T | Exception]:
+        whole = Transaction(writer)
         changes: Changes | None = {} if operations.is_recording(whole) else None
-        outcomes = [self._run_job(parent, job, changes) for job in jobs]
+        outcomes = [_run_job(writer, job, changes) for job in jobs]
         if changes is not None:
             operations.write_down(whole, changes, self._now_ms())
         return outcomes
-
-    def _run_job(
-        self, parent: lmdb.Transaction, job: Callable[[Transaction], T], changes: Changes | None
-    ) -> T | Exception:
-        """`changes` gathers what the batch changed, `None` where nobody follows."""
-        child = self._environment.begin(write=True, parent=parent)
-        kind = Transaction if changes is None else RecordedTransaction
-        transaction = kind(child, self._tables)
-        try:
-            result = job(transaction)
-        except lmdb.Error:
-            child.abort()
-            raise
-        except Exception as error:  # noqa: BLE001  a job's failure is its outcome, and undoes only itself
-            child.abort()
-            return error
-        child.commit()
-        if changes is not None and isinstance(transaction, RecordedTransaction):
-            for table, rows in transaction.changes.items():
-                changes.setdefault(table, {}).update(rows)
-        return result
-
-    def _keep_reserve(self, parent: lmdb.Transaction) -> None:
-        if not self._room.is_left(parent):
-            raise StoreFull(_FULL)
 
     def _make_room(self) -> None:
         """Identifications come before their backup: give up the operation log, whose pages the next commit can use."""
@@ -342,14 +273,31 @@ def _nobody_waits() -> None:
     pass
 
 
-def version_of(environment: lmdb.Environment) -> int:
-    """The version of an open store, without making anything in it; 0 = nothing has ever been committed."""
+def _run_job(writer: Writer, job: Callable[[Transaction], T], changes: Changes | None) -> T | Exception:
+    """`changes` gathers what the batch changed, `None` where nobody follows."""
+    kind = Transaction if changes is None else RecordedTransaction
     try:
-        meta = environment.open_db(META.name.encode(), create=False)
-    except lmdb.NotFoundError:
+        with writer.child() as child:
+            transaction = kind(child)
+            result = job(transaction)
+    except (EngineError, StoreFull):
+        raise  # of the commit, and so of every job
+    except Exception as error:  # noqa: BLE001  a job's failure is its outcome, and undoes only itself
+        return error
+    if changes is not None and isinstance(transaction, RecordedTransaction):
+        for table, rows in transaction.changes.items():
+            changes.setdefault(table, {}).update(rows)
+    return result
+
+
+def version_of(engine: Engine) -> int:
+    """The version of the store in an engine, without making anything in it; 0 = nothing has ever been committed."""
+    try:
+        engine.open_tables([META.name])
+    except MissingTableError:
         return 0
-    with environment.begin() as handle:
-        return Snapshot(handle, {META.name: meta}).get(META, "version") or 0
+    with Reading(engine) as snapshot:
+        return snapshot.get(META, "version") or 0
 
 
 def _refuse_other_versions(version: int, known: int, *, upgrade: bool) -> None:
@@ -362,40 +310,15 @@ def _refuse_other_versions(version: int, known: int, *, upgrade: bool) -> None:
         )
 
 
-def _refuse_missing_tables(environment: lmdb.Environment, version: int, known: int) -> None:
-    """LMDB makes the table that it is asked for and does not find: one whose name is damaged would come back empty."""
-    with environment.begin() as handle:
-        names = {bytes(name) for name in handle.cursor().iternext(values=False)}
-    listed = environment.stat()["entries"]
-    if len(names) != listed:
-        raise Corrupted(f"the list of tables has {listed} and shows {len(names)}")
+def _refuse_missing_tables(engine: Engine, version: int, known: int) -> None:
+    """Opening a store makes the tables that are not there: one whose name is damaged would come back empty."""
+    names = engine.tables()
     if not version:  # new, or given up while its tables were made
-        tables = [environment.open_db(name, create=False) for name in names]
-        with environment.begin() as handle:
-            if any(handle.stat(table)["entries"] for table in tables):
+        engine.open_tables(names)
+        with Reading(engine) as snapshot:
+            if any(snapshot.reader.count(name) for name in names):
                 raise Corrupted("the store has rows, and nothing says of which version they are")
     if version == known:
-        missing = sorted({table.name for table in TABLES} - {name.decode(errors="replace") for name in names})
+        missing = sorted({table.name for table in TABLES} - names)
         if missing:
             raise Corrupted(f"the store has lost the table {missing[0]}")
-
-
-@contextmanager
-def full_is_told(environment: lmdb.Environment) -> Generator[None]:
-    """LMDB calls it an input/output error where a part of what it wrote found room, and a part did not."""
-    try:
-        yield
-    except lmdb.MapFullError as error:
-        raise StoreFull(_FULL) from error
-    except lmdb.Error as error:
-        code = getattr(error, "code", None)
-        if code in NO_ROOM or (code == errno.EIO and not may_grow(environment)):
-            raise StoreFull("the disk of the data directory is full") from error
-        raise
-
-
-def _readers(listed: str) -> tuple[int, int | None]:
-    """(slots taken, the oldest commit that one of them sees) from LMDB's own list: process, thread, commit or `-`."""
-    rows = [line.split() for line in listed.splitlines()[1:]]
-    seen = [int(row[2]) for row in rows if len(row) == 3 and row[2] != "-"]
-    return len(rows), min(seen, default=None)

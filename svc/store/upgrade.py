@@ -9,22 +9,23 @@ upgrade and no backup, and it holds what was erased since. The next upgrade repl
 
 from __future__ import annotations
 
-import fcntl
 import shutil
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-import lmdb
 import msgspec
 
 from svc.store.backup import files
 from svc.store.backup.snapshots import Manifest
 from svc.store.directory import Unusable
+from svc.store.engine import EngineError, InUseError
+from svc.store.lmdb.engine import LmdbEngine
+from svc.store.lmdb.sole_user import sole_user
 from svc.store.migrations import MIGRATIONS, Migration, refuse_newer
-from svc.store.snapshot import Snapshot
-from svc.store.store import MAX_TABLES, Store, version_of
+from svc.store.snapshot import check_row
+from svc.store.store import Reading, Store, version_of
 from svc.store.tables import META
 from svc.world import RunSync
 
@@ -59,8 +60,8 @@ def upgrade(
     path = directory / "store"
     if not (path / "data.mdb").exists():
         return None
-    with _as_it_is(path) as environment:
-        before = version_of(environment)
+    with closing(_as_it_is(path)) as engine:
+        before = version_of(engine)
     refuse_newer(before, len(migrations))
     if before in (0, len(migrations)):
         return None
@@ -74,36 +75,26 @@ def upgrade(
     return Upgraded(before, len(migrations), kept)
 
 
-@contextmanager
-def _as_it_is(path: Path) -> Generator[lmdb.Environment]:
+def _as_it_is(path: Path) -> LmdbEngine:
     """The store, to be read whatever its version is."""
     try:
-        environment = lmdb.open(str(path), readonly=True, create=False, max_dbs=MAX_TABLES, map_size=0)
-    except lmdb.Error as error:
+        return LmdbEngine.open_read_only(path, live=True, check_row=check_row)
+    except EngineError as error:
         raise Unusable(f"{path} cannot be read as a store: {error}") from error
-    try:
-        yield environment
-    finally:
-        environment.close()
 
 
 def _refuse_in_use(path: Path) -> None:
-    """An older program that runs would write its own rows among the new ones, and after the copy was made.
-
-    LMDB keeps a shared lock on the first byte of its lock file while a process has the store open. This process must
-    not have it open itself: closing a file gives up all its locks on it (POSIX, fcntl).
-    """
-    lock = path / "lock.mdb"
-    if not lock.exists():
-        return
-    with lock.open("r+b") as file:
-        try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1)
-        except BlockingIOError:
-            raise Unusable(
-                f"{path} is older than this program and another process is using it: stop that first, and start this "
-                "again to upgrade it"
-            ) from None
+    """An older program that runs would write its own rows among the new ones, and after the copy was made."""
+    try:
+        with sole_user(path):
+            pass
+    except InUseError:
+        raise Unusable(
+            f"{path} is older than this program and another process is using it: stop that first, and start this "
+            "again to upgrade it"
+        ) from None
+    except EngineError as error:
+        raise Unusable(f"cannot upgrade {path}: {error}") from error
 
 
 def _keep(path: Path, folder: Path, program: str, now_ms: Callable[[], int]) -> Path:
@@ -113,9 +104,9 @@ def _keep(path: Path, folder: Path, program: str, now_ms: Callable[[], int]) -> 
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(mode=0o700)
     try:
-        with _as_it_is(path) as environment:
-            _refuse_no_room(environment, folder)
-            manifest = _copied(environment, partial, program, now_ms)
+        with closing(_as_it_is(path)) as engine:
+            _refuse_no_room(engine, folder)
+            manifest = _copied(engine, partial, program, now_ms)
         files.write(partial / "manifest.json", msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
         files.sync(partial)
         place = folder / f"version-{manifest.store_version}"
@@ -127,8 +118,8 @@ def _keep(path: Path, folder: Path, program: str, now_ms: Callable[[], int]) -> 
     return place
 
 
-def _refuse_no_room(environment: lmdb.Environment, folder: Path) -> None:
-    needed = (environment.info()["last_pgno"] + 1) * environment.stat()["psize"]
+def _refuse_no_room(engine: LmdbEngine, folder: Path) -> None:
+    needed = engine.space().used_bytes
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise Unusable(
@@ -137,27 +128,25 @@ def _refuse_no_room(environment: lmdb.Environment, folder: Path) -> None:
         )
 
 
-def _copied(environment: lmdb.Environment, target: Path, program: str, now_ms: Callable[[], int]) -> Manifest:
+def _copied(engine: LmdbEngine, target: Path, program: str, now_ms: Callable[[], int]) -> Manifest:
     file = target / "data.mdb"
-    environment.copy(str(target), compact=True)
+    taken_at_ms = engine.copy(target, now_ms)
     file.chmod(0o600)
     files.sync(file)
-    with environment.begin() as handle:
-        names = [name.decode() for name in handle.cursor().iternext(values=False)]
-    tables = {name: environment.open_db(name.encode(), create=False) for name in names}
-    with environment.begin() as handle:
-        snapshot = Snapshot(handle, tables)
+    names = engine.tables()
+    engine.open_tables(names)
+    with Reading(engine) as snapshot:
         return Manifest(
             program=program,
-            store_version=version_of(environment),
+            store_version=snapshot.get(META, "version") or 0,
             store=snapshot.get(META, "pepper_mark") or 0,
-            taken_at_ms=now_ms(),
+            taken_at_ms=taken_at_ms,
             timeline=None,
             sequence=None,
             bytes=file.stat().st_size,
             blake3=files.copy(file, None, lambda _: None),
             pepper=False,
-            rows={name: handle.stat(table)["entries"] for name, table in tables.items()},
+            rows={name: snapshot.reader.count(name) for name in sorted(names)},
         )
 
 

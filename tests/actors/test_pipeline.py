@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 from typing import Any
 
-import lmdb
 import msgspec
 import pytest
 import trio
@@ -22,6 +22,7 @@ from svc.domain.model import RequestFacts
 from svc.domain.network import Range
 from svc.domain.ratelimit import Shares
 from svc.store.directory import Opened, open_directory
+from svc.store.engine import EngineError
 from svc.store.tables import EVENTS
 from svc.world import World
 from tests.support.live import PUBLIC_ADDRESS, report
@@ -165,9 +166,7 @@ class BrokenDisk:
 
     async def __call__(self, function: Any, /, *, until: Any = None) -> Any:
         if self.broken:
-            error = lmdb.Error("mdb_txn_commit")
-            error.code = self.code
-            raise error
+            raise EngineError(f"mdb_txn_commit: {os.strerror(self.code)}")
         return function()
 
 
@@ -175,7 +174,7 @@ async def test_a_commit_that_fails_ends_the_pipeline_and_acknowledges_nothing(tm
     found = open_store(tmp_path, BrokenDisk(errno.EIO))
     pipeline = pipeline_over(found)
     reply = offer(pipeline, submission(1))
-    with pytest.RaisesGroup(pytest.RaisesExc(lmdb.Error)):
+    with pytest.RaisesGroup(pytest.RaisesExc(EngineError)):
         await pipeline.run()
     with trio.move_on_after(0):
         await reply.wait()

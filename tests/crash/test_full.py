@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bench.full import Ballast, Full, Limit, Outcome, small_disk
-from svc.store.pages import Reach
+from svc.store.engine import Reach
 from svc.store.store import Store, StoreFull
 from svc.store.tables import STATISTICS
 from svc.world import World

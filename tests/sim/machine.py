@@ -12,11 +12,9 @@ import random
 import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-import lmdb
 import msgspec
 import trio
 
@@ -26,13 +24,15 @@ from svc.domain.webhooks.addresses import Reach
 from svc.domain.webhooks.transport_types import Transport
 from svc.service import Service
 from svc.store.directory import Opened, open_directory
-from svc.store.snapshot import Transaction
-from svc.store.store import Store, StoreFull
-from svc.store.tables import EVENTS, Table
+from svc.store.engine import EngineError, StoreFull
+from svc.store.lmdb.engine import LmdbEngine
+from svc.store.store import Store
+from svc.store.tables import EVENTS, TABLES, Table
 from svc.webhook_transport.connections import tls_context
 from svc.webhook_transport.transport import WebhookTransport
 from svc.world import World
 from tests.sim.internet import Internet
+from tests.support.engines import Watched, opening
 from tests.support.worlds import EPOCH_MS
 
 T = TypeVar("T")
@@ -42,9 +42,10 @@ CONFIG = Config(
     trusted_proxies=("127.0.0.1/32",), batch_limit=8, admission_capacity=12, stage_capacity=3, drain_limit_s=8
 )
 _TLS = tls_context()
+_TABLES: dict[str, Table[Any]] = {table.name: table for table in TABLES}
 
 
-class DiskBroke(lmdb.Error):
+class DiskError(EngineError):
     """A commit failed otherwise than for want of room; nobody knows whether it is on the disk."""
 
 
@@ -113,7 +114,7 @@ class Machine:
             try:
                 await self._live()
             except Exception as error:  # noqa: BLE001  every way to end is judged
-                unexplained = [leaf for leaf in leaves(error) if not isinstance(leaf, DiskBroke)]
+                unexplained = [leaf for leaf in leaves(error) if not isinstance(leaf, DiskError)]
                 self.faults += [f"the service ended: {leaf!r}" for leaf in unexplained]
             self.ended_at.append(trio.current_time())
             self._internet.cut_all()
@@ -165,16 +166,22 @@ class Machine:
                 assert alive[0], "something outlived the power cut"
                 result = self._commit(function)
                 await trio.sleep(self.chance.uniform(0, self.disk.slow_s))
-            if isinstance(result, DiskBroke):
+            if isinstance(result, DiskError):
                 self.broke_at.append(trio.current_time())
                 raise result
             return result
 
         world = World(self.now_ms, self.chance.randbytes, run_sync)
         map_bytes = 1 << 20 if self.is_full else MAP_BYTES  # lmdb makes it what is there, if that is more
-        opened = open_directory(self._directory, run_sync, world.entropy, durable=False, map_bytes=map_bytes)
+        opened = open_directory(
+            self._directory,
+            run_sync,
+            world.entropy,
+            durable=False,
+            map_bytes=map_bytes,
+            open_engine=opening(lambda engine: Watched(engine, self._noted)),
+        )
         self.opened = opened
-        self._watch(opened.store)
         sender = WebhookTransport(self._internet.resolve, Reach(), _TLS, self.now_ms, backend=self._internet)
         self._door, self._shutdown, self._power = Door(), trio.Event(), trio.CancelScope()
         try:
@@ -209,7 +216,7 @@ class Machine:
             finally:
                 del self._threads[scope]
 
-    def _commit(self, function: Callable[[], T]) -> T | DiskBroke:
+    def _commit(self, function: Callable[[], T]) -> T | DiskError:
         if self.disk.refusals:
             self.disk.refusals -= 1
             raise StoreFull("no room, says the simulation")
@@ -217,44 +224,27 @@ class Machine:
         if breaks is not None:
             self.broke_at.append(trio.current_time())
         if breaks == "before":
-            return DiskBroke("broke before the commit was durable")
+            return DiskError("broke before the commit was durable")
         result = function()
-        return DiskBroke("broke after the commit was durable") if breaks == "after" else result
+        return DiskError("broke after the commit was durable") if breaks == "after" else result
 
-    def _watch(self, store: Store) -> None:
-        """Note whose rows a job changes, and leave out what is to be lost."""
-        write_now = store.write_now
-
-        def watched(job: Callable[[Transaction], T], transaction: Transaction) -> T:
-            return job(Watched(transaction, self._noted))
-
-        store.write_now = lambda jobs, **how: write_now([partial(watched, job) for job in jobs], **how)
-
-    def _noted(self, verb: str, table: Table[Any], key: tuple[Any, ...], value: Any) -> bool:
-        """Whether this write is to be made."""
+    def _noted(self, verb: str, name: str, packed: bytes, raw: bytes) -> bool:
+        """Whether this write is to be made. Notes whose rows are changed."""
+        table = _TABLES[name]
+        key = table.key.unpack(packed)
         if isinstance(key[0], int):
             self.changed[key[0]] = None
-        if table is EVENTS and isinstance(value, Event):
-            self.visitors[key[1]] = value.visitor_id
+        if table is EVENTS and verb == "put":
+            event = table.decode(packed, raw)
+            assert isinstance(event, Event)
+            self.visitors[key[1]] = event.visitor_id
         return not self._sabotage.loses(verb, table, key)
 
     def _resize(self, map_bytes: int) -> None:
         """Between two transactions, as LMDB demands: none is open while anybody waits."""
-        self.store._environment.set_mapsize(map_bytes)
-
-
-class Watched(Transaction):
-    """A transaction that says what it changes."""
-
-    def __init__(self, inner: Transaction, noted: Callable[..., bool]) -> None:
-        super().__init__(inner._handle, inner._tables)
-        self._noted = noted
-
-    def put(self, table: Table[T], key: tuple[Any, ...], value: T) -> int:
-        return super().put(table, key, value) if self._noted("put", table, key, value) else 0
-
-    def delete(self, table: Table[Any], *key: Any) -> bool:
-        return self._noted("delete", table, key, None) and super().delete(table, *key)
+        assert isinstance(self.store.engine, Watched)
+        assert isinstance(self.store.engine.inner, LmdbEngine)
+        self.store.engine.inner.resize(map_bytes)
 
 
 class Door(trio.abc.Listener[trio.abc.Stream]):

@@ -29,7 +29,7 @@ from svc.store.tables import DUE, TABLES
 from tests.sim import verdict
 from tests.sim.acts import Acts
 from tests.sim.internet import Internet, Post, Receipt
-from tests.sim.machine import DiskBroke, Machine, Sabotage, leaves
+from tests.sim.machine import DiskError, Machine, Sabotage, leaves
 from tests.sim.model import Seen
 from tests.sim.plan import HOUR_S, QUIET_HOURS, Plan, Scale, make_plan
 from tests.support.simulation import seeded_scheduling
@@ -124,7 +124,7 @@ class Simulation:
 
     def hear(self, logged: str, error: BaseException | None) -> None:
         """Whatever the service calls an error is one, unless the disk broke."""
-        if error is None or not all(isinstance(leaf, DiskBroke) for leaf in leaves(error)):
+        if error is None or not all(isinstance(leaf, DiskError) for leaf in leaves(error)):
             self.violations.append(f"logged at {trio.current_time():.3f}: {logged} {error!r}")
 
     def counts(self) -> dict[str, int]:

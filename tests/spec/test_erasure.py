@@ -67,7 +67,7 @@ async def tell_later(live: Live, secret: str, answer: dict[str, Any], mark: str)
 def live_pages(live: Live, directory: Path) -> bytes:
     """The store's file without the pages that are free, and every value of it that is deflated, inflated."""
     directory.mkdir()
-    live.found.store._environment.copy(str(directory), compact=True)
+    live.found.store.engine.copy(directory, lambda: 0)
     with live.found.store.read() as snapshot:
         archives = [inflate(document.signals) for _, document in snapshot.scan(DOCUMENTS)]
     return (directory / "data.mdb").read_bytes() + b"".join(archives)

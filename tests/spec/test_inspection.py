@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
 from zlib import crc32
 
-import lmdb
 import pytest
 import trio
 
@@ -21,6 +21,7 @@ from svc.domain.webhooks.refused import Refusals
 from svc.store import inspection, operations
 from svc.store.backup import snapshots
 from svc.store.directory import open_directory
+from svc.store.lmdb.engine import LmdbEngine
 from svc.store.naming import KEY_PARTS, read_key
 from svc.store.reading import ReadOnlyStore, read_only
 from svc.store.steps import QUIET
@@ -251,10 +252,9 @@ def raw_of(directory: Path, table: Table[Any], key: bytes) -> bytes:
 
 
 def damage(directory: Path, table: str, key: bytes, value: bytes) -> None:
-    with lmdb.open(str(directory / "store"), max_dbs=64) as environment:
-        handle = environment.open_db(table.encode(), create=False)
-        with environment.begin(write=True) as transaction:
-            assert transaction.put(key, value, db=handle)
+    with closing(LmdbEngine.open(directory / "store")) as engine:
+        engine.open_tables([table])
+        engine.write(lambda writer: writer.put(table, key, value))
 
 
 @pytest.mark.slow
@@ -307,9 +307,8 @@ def test_looking_changes_no_byte_of_a_snapshot_and_none_of_a_store(run: Run, tou
     assert everything() == before
 
 
-def views_held(store: ReadOnlyStore) -> list[str]:
-    slots = [line.split() for line in store._environment.readers().splitlines()[1:]]
-    return [commit for _, _, commit in slots if commit != "-"]
+def views_held(store: ReadOnlyStore) -> list[int]:
+    return [slot.commit for slot in store.engine.reader_slots() if slot.commit is not None]
 
 
 @pytest.mark.slow

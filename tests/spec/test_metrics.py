@@ -21,6 +21,7 @@ from svc.http.traffic import GONE, PREFLIGHT, UNKNOWN
 from svc.store.tables import TABLES
 from tests.spec.answers import assert_error, visit
 from tests.spec.subscriber import DOWN, OK, subscribing
+from tests.support.engines import Broken, opening
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
 from tests.support.worlds import HeldThreads
 
@@ -288,14 +289,14 @@ async def test_what_retention_deletes_is_counted_by_table(live: Live):
     assert progress.statistics().failed == {}
 
 
-async def test_a_step_of_retention_that_fails_is_counted(live: Live):
-    _, key = live.issue()
-    await visit(live, key, report(1))
-    live.clock.advance(hours=24 * 31)
-    progress = Progress(live.clock.now_ms)
-    tables = live.found.store._tables
-    index = tables.pop("events_by_level")  # as no store is
-    await sweep(live.found.store, live.clock.now_ms, 365, progress, with_passes=False)
-    tables["events_by_level"] = index
+async def test_a_step_of_retention_that_fails_is_counted(tmp_path: Path):
+    async with live_service(tmp_path, open_engine=opening(Broken)) as live:
+        _, key = live.issue()
+        await visit(live, key, report(1))
+        live.clock.advance(hours=24 * 31)
+        progress = Progress(live.clock.now_ms)
+        live.found.store.engine.missing.add("events_by_level")
+        await sweep(live.found.store, live.clock.now_ms, 365, progress, with_passes=False)
+        live.found.store.engine.missing.clear()
     assert progress.statistics().failed == {"events": 1}
     assert "events" not in progress.statistics().deleted

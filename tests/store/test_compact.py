@@ -10,11 +10,11 @@ from uuid import UUID
 
 import pytest
 
-from svc.store import compact as compacting
 from svc.store.codec import Corrupted
-from svc.store.compact import PARTIAL, Compacted, compact
 from svc.store.directory import Unusable, open_directory
-from svc.store.pages import Reach
+from svc.store.engine import Reach
+from svc.store.lmdb import compact as compacting
+from svc.store.lmdb.compact import PARTIAL, Compacted, compact
 from svc.store.steps import QUIET, Steps
 from svc.store.store import Store
 from svc.store.tables import BALANCES, DOCUMENTS, STATISTICS

@@ -21,9 +21,10 @@ import pytest
 from bench.rot import PAGE, structure
 from svc.store.codec import Corrupted
 from svc.store.directory import Unusable
-from svc.store.meta_pages import check_meta_pages
+from svc.store.engine import Reach
+from svc.store.lmdb.meta_pages import check_meta_pages
+from svc.store.lmdb.pages import check_pages
 from svc.store.migrations import MIGRATIONS
-from svc.store.pages import Reach, check_pages
 from svc.store.reading import read_only
 from svc.store.snapshot import Transaction
 from svc.store.store import Store
@@ -225,7 +226,7 @@ class Interrupted:
 def test_commits_between_the_snapshot_and_its_meta_page_are_no_damage(tmp_path: Path, reach: Reach, commits: int):
     store = opened(tmp_path)
     chance = random.Random(1)
-    busy = Interrupted(store._environment, lambda: change(store, chance, commits), times=20)
+    busy = Interrupted(store.engine.environment, lambda: change(store, chance, commits), times=20)
     check_pages(busy, reach, pause=at_once)  # pyright: ignore[reportArgumentType]  behaves like one
     assert busy.left == 0
     store.close()
@@ -245,8 +246,8 @@ def test_a_meta_page_that_is_half_written_is_no_damage_once_it_is_whole(tmp_path
     # A commit writes over the older page: its roots are there already, and its number, which is last, is not.
     write_at(file, older, metas[last][:COMMIT_AT] + metas[older][COMMIT_AT:])
     with pytest.raises(Corrupted):
-        check_pages(store._environment, reach, pause=at_once)  # it stays as it is
-    check_pages(store._environment, reach, pause=lambda _: write_at(file, older, metas[older]))
+        check_pages(store.engine.environment, reach, pause=at_once)  # it stays as it is
+    check_pages(store.engine.environment, reach, pause=lambda _: write_at(file, older, metas[older]))
     store.close()
 
 

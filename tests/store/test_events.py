@@ -92,7 +92,7 @@ class Counted(Snapshot):
     """A snapshot that counts the keys it steps over and the rows it reads."""
 
     def __init__(self, of: Snapshot) -> None:
-        super().__init__(of._handle, of._tables)
+        super().__init__(of.reader)
         self.touched: Counter[str] = Counter()
 
     def get(self, table: Any, *key: Any) -> Any:

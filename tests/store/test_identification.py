@@ -255,7 +255,7 @@ def test_a_row_of_the_index_is_read_once(shop: Shop):
             return super().get(table, *key)
 
     def look(transaction: Transaction) -> None:
-        index = VisitorIndex(Noting(transaction._handle, transaction._tables), shop.number)
+        index = VisitorIndex(Noting(transaction.writer), shop.number)
         (key, block), *_ = [(key[1], value) for key, value in transaction.scan(BLOCKS, shop.number)]
         for _ in range(2):
             assert index.block(key) == block
@@ -413,7 +413,7 @@ def test_a_block_in_which_the_visitor_stands_is_not_written_again(shop: Shop):
 
     def post(transaction: Transaction) -> None:
         keys = [key[1] for key, _ in transaction.scan(BLOCKS, shop.number)]
-        index = VisitorIndex(Noting(transaction._handle, transaction._tables), shop.number)
+        index = VisitorIndex(Noting(transaction.writer), shop.number)
         index.apply(Recognition(number=1, postings=tuple((key, 1.0) for key in keys)), "0" * 20)
         assert written == []
         index.apply(Recognition(number=1, dropped=(keys[0],)), "0" * 20)
@@ -436,6 +436,6 @@ def test_weights_that_are_kept_are_not_written_again(shop: Shop):
 
     for _ in range(3):
         assessment = assess(shop.submission(environment="development"), Everywhere())
-        shop.world.do(lambda txn, seen=assessment: identify(Noting(txn._handle, txn._tables), seen, shop.statistics))
+        shop.world.do(lambda txn, seen=assessment: identify(Noting(txn.writer), seen, shop.statistics))
     assert written.count("weights_snapshots") == 1
     assert written.count("documents") == 3

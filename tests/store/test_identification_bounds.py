@@ -47,7 +47,7 @@ class Counted(Transaction):
     """A transaction that keeps count of the rows it touches, by table."""
 
     def __init__(self, of: Transaction) -> None:
-        super().__init__(of._handle, of._tables)
+        super().__init__(of.writer)
         self.read: Counter[str] = Counter()
         self.written: Counter[str] = Counter()
 

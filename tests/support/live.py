@@ -22,6 +22,8 @@ from svc.http.edge import addresses
 from svc.service import Service, listen
 from svc.store import views
 from svc.store.directory import Opened, open_directory
+from svc.store.engine import OpenEngine
+from svc.store.lmdb.engine import LmdbEngine
 from svc.store.tables import KEYS, META, STATISTICS, TABLES
 from svc.store.transactions import accounts, keys
 from svc.webhook_transport.resolver import Resolver
@@ -168,12 +170,14 @@ async def live_service(
     transport: Transport | None = None,
     resolver: Resolver | None = None,
     metrics: bool = False,
+    open_engine: OpenEngine = LmdbEngine.open,
     **settings: Any,
 ) -> AsyncGenerator[Live, None]:
     """Serve from a data directory; drained, and every invariant checked, at the end.
 
     `run_sync` takes the place of real threads, such as `HeldThreads()`; `map_bytes` is the room in the store, `now_ms`
-    the time at the start; `transport` and `resolver` take the place of the network for webhooks.
+    the time at the start; `transport` and `resolver` take the place of the network for webhooks,
+    `open_engine` that of the store's engine.
     With `metrics` they are served too, at `metrics_url`, and the loop is watched, which never rests.
     """
     from svc.store.invariants import violations
@@ -183,7 +187,7 @@ async def live_service(
     world = settable_world(clock)
     if run_sync is not None:
         world = World(world.now_ms, world.entropy, run_sync)
-    found = open_directory(directory, world.run_sync, world.entropy, map_bytes=map_bytes)
+    found = open_directory(directory, world.run_sync, world.entropy, map_bytes=map_bytes, open_engine=open_engine)
     shutdown = trio.Event()
     try:
         async with trio.open_nursery() as nursery:

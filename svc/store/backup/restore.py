@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
-
-import lmdb
 
 from svc.domain.operations import Batch
 from svc.domain.timestamps import timestamp
@@ -21,11 +20,13 @@ from svc.store.backup import files, segments, snapshots
 from svc.store.backup.snapshots import Snapshot
 from svc.store.codec import Corrupted
 from svc.store.directory import Unusable, pepper_mark
+from svc.store.engine import Writer
 from svc.store.invariants import violations
+from svc.store.lmdb.engine import LmdbEngine
 from svc.store.migrations import MIGRATIONS, NewerStore
 from svc.store.reading import read_only
 from svc.store.steps import Steps
-from svc.store.store import MAX_TABLES, Store, full_is_told
+from svc.store.store import Store
 from svc.store.tables import TABLES
 from svc.world import RunSync
 
@@ -184,50 +185,40 @@ class _Batches:
 
 
 def _apply(store: Path, batches: Iterable[tuple[int, Batch]], map_bytes: int) -> None:
-    environment = lmdb.open(str(store), map_size=map_bytes, max_dbs=MAX_TABLES, mode=0o600, sync=False)
     known = {table.name for table in TABLES}
-    tables: dict[str, Any] = {}
-    try:
+    opened: set[str] = set()
+    with closing(LmdbEngine.open(store, map_bytes=map_bytes, durable=False)) as engine:
         left = iter(batches)
-        more = True
-        while more:
-            with full_is_told(environment), environment.begin(write=True) as handle:
-                more = _apply_some(environment, handle, left, known, tables)
-        environment.sync(True)
-    finally:
-        environment.close()
+        while some := _some(left):
+            named = {name for batch in some for name in batch.changes}
+            for name in sorted(named - known):
+                raise NewerStore(f"the log names a table {name!r}, which this program does not know: use a newer one")
+            engine.open_tables(named - opened, create=True)
+            opened |= named
+            engine.write(partial(_apply_some, batches=some), into_reserve=True)
+        engine.sync()
 
 
-def _apply_some(
-    environment: lmdb.Environment,
-    handle: lmdb.Transaction,
-    batches: Iterator[tuple[int, Batch]],
-    known: set[str],
-    tables: dict[str, Any],
-) -> bool:
-    """One commit's worth. Whether there may be more."""
-    done = 0
-    for size, batch in batches:
-        for name, rows in batch.changes.items():
-            if name not in tables:
-                if name not in known:
-                    raise NewerStore(
-                        f"the log names a table {name!r}, which this program does not know: use a newer one"
-                    )
-                tables[name] = environment.open_db(name.encode(), txn=handle)
-            _apply_rows(handle, tables[name], rows)
-        done += size
-        if done >= BYTES_A_COMMIT:
-            return True
-    return False
+def _some(batches: Iterator[tuple[int, Batch]]) -> list[Batch]:
+    """One commit's worth; empty at the end."""
+    found: list[Batch] = []
+    size = 0
+    for length, batch in batches:
+        found.append(batch)
+        size += length
+        if size >= BYTES_A_COMMIT:
+            break
+    return found
 
 
-def _apply_rows(handle: lmdb.Transaction, table: Any, rows: dict[bytes, bytes | None]) -> None:
-    for key, value in rows.items():
-        if value is None:
-            handle.delete(key, db=table)
-        else:
-            handle.put(key, value, db=table)
+def _apply_some(writer: Writer, batches: Iterable[Batch]) -> None:
+    for batch in batches:
+        for table, rows in batch.changes.items():
+            for key, value in rows.items():
+                if value is None:
+                    writer.delete(table, key)
+                else:
+                    writer.put(table, key, value)
 
 
 def _verify(partial: Path, run_sync: RunSync, map_bytes: int, steps: Steps) -> None:

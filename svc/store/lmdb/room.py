@@ -43,7 +43,7 @@ class Room:
     """Of one open environment."""
 
     def __init__(self, environment: lmdb.Environment, tables: Collection[Any]) -> None:
-        """`tables` are the handles of all of them."""
+        """`tables` are the handles of all of them; they may still be opened."""
         self._environment = environment
         self._tables = tables
 
@@ -64,7 +64,7 @@ class Room:
         """Bytes, at most twice the reserve."""
         if file.may_grow >= 2 * file.reserve:
             return 2 * file.reserve  # what this transaction takes is no more than the other half
-        return file.may_grow + file.size - file.page_bytes * self._pages_in_use(transaction)
+        return file.may_grow + file.size - file.page_bytes * pages_in_use(self._environment, transaction, self._tables)
 
     def _file(self) -> _File:
         info = self._environment.info()
@@ -75,10 +75,11 @@ class Room:
         most = min(info["map_size"], disk.f_blocks * disk.f_frsize)
         return _File(page_bytes, size, may_grow, min(most // RESERVE_SHARE, RESERVE_MOST_BYTES))
 
-    def _pages_in_use(self, transaction: Any) -> int:
-        """But for the list of free pages, of which LMDB tells nothing."""
-        stats = [self._environment.stat(), *map(transaction.stat, self._tables)]
-        return 2 + sum(stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] for stat in stats)
+
+def pages_in_use(environment: lmdb.Environment, transaction: Any, tables: Collection[Any]) -> int:
+    """Of these tables and the list of tables, but not of the list of free pages, of which LMDB tells nothing."""
+    stats = [environment.stat(), *map(transaction.stat, tables)]
+    return 2 + sum(stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] for stat in stats)
 
 
 def may_grow(environment: lmdb.Environment) -> bool:

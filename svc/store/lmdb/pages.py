@@ -16,14 +16,14 @@ import struct
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from enum import IntEnum
 from pathlib import Path
 from typing import NamedTuple
 
 import lmdb
 
 from svc.store.codec import Corrupted
-from svc.store.meta_pages import PAUSES_S
+from svc.store.engine import Reach
+from svc.store.lmdb.meta_pages import PAUSES_S
 from svc.store.steps import QUIET, Steps
 from svc.world import pause
 
@@ -67,18 +67,6 @@ class _Node(NamedTuple):
     key: bytes
     value: bytes
     is_table: bool
-
-
-class Reach(IntEnum):
-    """How far `check_pages` goes."""
-
-    COMMIT = 0
-    """The list of free pages, which says of which commit it is."""
-    BRANCHES = 1
-    """And every page but those with rows and large values, unless a table has but one page: a second for five
-    gigabytes."""
-    EVERYTHING = 2
-    """Every page: twenty seconds for five gigabytes."""
 
 
 def check_pages(

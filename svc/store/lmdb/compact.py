@@ -10,7 +10,6 @@ file, a crash after it the new one; what is left of an unfinished copy goes with
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import stat
@@ -25,10 +24,12 @@ import msgspec
 from svc.store.backup import files
 from svc.store.codec import Corrupted
 from svc.store.directory import Unusable
-from svc.store.meta_pages import check_meta_pages
-from svc.store.pages import Reach, check_pages
+from svc.store.engine import EngineError, InUseError, Reach
+from svc.store.lmdb.environment import open_read_only
+from svc.store.lmdb.meta_pages import check_meta_pages
+from svc.store.lmdb.pages import check_pages
+from svc.store.lmdb.sole_user import sole_user
 from svc.store.steps import Steps
-from svc.store.store import MAX_TABLES
 
 PARTIAL = ".compact.partial"
 """A folder in that of the store: LMDB writes some flags of the environment that it copies into the copy, and those of a
@@ -46,63 +47,51 @@ class Compacted(msgspec.Struct, frozen=True):
 
 def compact(store: Path, steps: Steps) -> Compacted:
     """Compact the store in a directory. Raises `Unusable` and `Corrupted`, and then the store is as it was."""
+    try:
+        with sole_user(store):
+            return _compact(store, steps)
+    except InUseError:
+        raise Unusable(
+            f"{store} is in use by another process, a backup or another command: let it end, or stop "
+            "`svc backup --follow`, and start this again"
+        ) from None
+    except EngineError as error:
+        raise Unusable(str(error)) from error
+
+
+def _compact(store: Path, steps: Steps) -> Compacted:
     file, partial = store / "data.mdb", store / PARTIAL
     copy = partial / "data.mdb"
-    with _nobody_else(store):
-        check_meta_pages(file)
-        try:
-            shutil.rmtree(partial, ignore_errors=True)
-            partial.mkdir(mode=0o700)
-            before = file.stat()
-            with _opened(store) as original:
-                check_pages(original, Reach.EVERYTHING, steps)
-                _refuse_no_room(original, store)
-                original.copy(str(partial), compact=True)
-                copy.chmod(stat.S_IMODE(before.st_mode))
-                if (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
-                    os.chown(copy, before.st_uid, before.st_gid)  # of root's making, it is still the service's
-                files.sync(copy)
-                rows = _verify(original, partial, steps)
-            after = copy.stat()
-            copy.rename(file)
-            files.sync(store)
-        except lmdb.Error as error:
-            raise Unusable(f"cannot compact {file}: {error}; the store is as it was") from error
-        except OSError as error:
-            place = error.filename or copy
-            raise Unusable(f"cannot compact {file}: {place}: {error.strerror}; the store is as it was") from error
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
+    check_meta_pages(file)
+    try:
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(mode=0o700)
+        before = file.stat()
+        with _opened(store) as original:
+            check_pages(original, Reach.EVERYTHING, steps)
+            _refuse_no_room(original, store)
+            original.copy(str(partial), compact=True)
+            copy.chmod(stat.S_IMODE(before.st_mode))
+            if (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
+                os.chown(copy, before.st_uid, before.st_gid)  # of root's making, it is still the service's
+            files.sync(copy)
+            rows = _verify(original, partial, steps)
+        after = copy.stat()
+        copy.rename(file)
+        files.sync(store)
+    except (EngineError, lmdb.Error) as error:
+        raise Unusable(f"cannot compact {file}: {error}; the store is as it was") from error
+    except OSError as error:
+        place = error.filename or copy
+        raise Unusable(f"cannot compact {file}: {place}: {error.strerror}; the store is as it was") from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
     return Compacted(before.st_size, after.st_size, rows)
 
 
 @contextmanager
-def _nobody_else(store: Path) -> Generator[None]:
-    """Keep every other process from opening the store: it waits. This one must not open it with its lock file either,
-    since closing a file gives up all locks of the process on it (POSIX, fcntl).
-    """
-    lock = store / "lock.mdb"
-    try:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-    except OSError as error:
-        raise Unusable(f"cannot write {lock}: {error.strerror}") from error
-    try:
-        try:
-            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1)
-        except BlockingIOError:
-            raise Unusable(
-                f"{store} is in use by another process, a backup or another command: let it end, or stop "
-                "`svc backup --follow`, and start this again"
-            ) from None
-        yield
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
 def _opened(directory: Path) -> Generator[lmdb.Environment]:
-    environment = lmdb.open(str(directory), readonly=True, lock=False, create=False, max_dbs=MAX_TABLES, map_size=0)
-    with closing(environment):
+    with closing(open_read_only(directory, live=True, locked=False)) as environment:
         yield environment
 
 

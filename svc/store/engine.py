@@ -1,0 +1,202 @@
+"""The interface between the store and the engine that keeps its bytes: tables by name, bytes in, bytes out.
+
+An engine keeps named tables, each an ordered map from bytes to bytes. Keys are ordered byte by byte, have 1 to
+`codec.MAX_KEY_BYTES` bytes and are unique in their table. Readers see one committed state; one writer at a time makes
+the next. What the bytes mean is the business of the layers above: `snapshot.py` packs keys and checks values,
+`store.py` groups jobs into commits.
+
+`tests/store/test_engine.py` is the contract: every engine passes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from enum import IntEnum
+from pathlib import Path
+from typing import NamedTuple, Protocol, TypeVar
+
+from svc.domain.errors import OperatorError
+from svc.store.steps import QUIET, Steps
+
+T = TypeVar("T")
+
+CheckRow = Callable[[str, bytes, bytes], object]
+"""(table, key, value): raises `codec.Corrupted` where the value is not what was written under that key."""
+
+
+class EngineError(Exception):
+    """The engine or the disk below it failed. Nobody knows whether a commit that raises it is durable."""
+
+
+class MissingTableError(EngineError):
+    """The engine has no table of that name."""
+
+
+class InUseError(EngineError):
+    """Another process has the engine's files open."""
+
+
+class StoreFull(OperatorError):  # noqa: N818  a state of the disk rather than a mistake of the caller
+    """The map or the disk is full, but for what is kept for deletes; nothing of the batch was stored."""
+
+
+class Reach(IntEnum):
+    """How much of its own structure an engine checks."""
+
+    COMMIT = 0
+    """The list of free pages, which says of which commit it is."""
+    BRANCHES = 1
+    """And every page but those with rows and large values, unless a table has but one page: a second for five
+    gigabytes."""
+    EVERYTHING = 2
+    """Every page: twenty seconds for five gigabytes."""
+
+
+class Space(NamedTuple):
+    """How large an engine is and what keeps it from getting smaller."""
+
+    used_bytes: int
+    """Pages in use, free pages inside the file included."""
+    limit_bytes: int
+    """How large the engine's own settings let it become."""
+    disk_free_bytes: int
+    """Left on the disk of the data directory, for this user."""
+    readers: int
+    """Reader slots taken, by any process. A thread keeps its slot after its read."""
+    reader_lag: int
+    """Commits since the oldest state that is still being read: pages that they freed cannot be used again."""
+
+
+class Reader(Protocol):
+    """One committed state, until it is closed. Belongs to the thread that opened it.
+
+    Every method raises `EngineError` where the engine fails and `KeyError` where the table was not opened.
+    """
+
+    def get(self, table: str, key: bytes, /) -> bytes | None:
+        """The value under a key; `None` where there is none."""
+        ...
+
+    def get_many(self, table: str, keys: Sequence[bytes], /) -> list[bytes | None]:
+        """The values under these keys, in their order; `None` for each that is not there."""
+        ...
+
+    def range(
+        self,
+        table: str,
+        first: bytes,
+        beyond: bytes | None,
+        /,
+        *,
+        reverse: bool = False,
+        keys_only: bool = False,
+        checked: bool = True,
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """(key, value) of the rows with `first` <= key < `beyond` in key order; `None` = to the end of the table.
+
+        `reverse`: largest key first. `keys_only`: values are not read, and are b"". `checked`: the engine checks that
+        keys are in order, and the rows on either side of the range with its `CheckRow` (the caller checks the rows that
+        it is given); without it, rows come as they are found, for callers that look for damage.
+        Raises `codec.Corrupted`. A row may be deleted once it was given, also while the rest is read.
+        """
+        ...
+
+    def count(self, table: str, /) -> int:
+        """Rows of a table."""
+        ...
+
+    def size(self, table: str, /) -> int:
+        """Bytes that a table takes, as far as the engine knows."""
+        ...
+
+    def close(self) -> None:
+        """Give the state up. Nothing may be read afterwards."""
+        ...
+
+
+class Writer(Reader, Protocol):
+    """The next state while it is made. Reads see what was written before them."""
+
+    def put(self, table: str, key: bytes, value: bytes, /) -> None:
+        """Insert or replace a row. Raises `StoreFull` as well."""
+        ...
+
+    def delete(self, table: str, key: bytes, /) -> bool:
+        """Whether there was such a row. Raises `StoreFull` as well: a delete takes room before it gives any."""
+        ...
+
+    def clear(self, table: str, /) -> None:
+        """Delete every row of a table."""
+        ...
+
+    def child(self) -> AbstractContextManager[Writer]:
+        """A transaction inside this one, which is not used until it ends. An exception undoes it and passes on."""
+        ...
+
+
+class Engine(Protocol):
+    """What keeps the bytes of a store."""
+
+    def tables(self) -> set[str]:
+        """The names of the tables that exist, opened or not. Raises `codec.Corrupted` where the list is damaged."""
+        ...
+
+    def open_tables(self, names: Iterable[str], /, *, create: bool = False) -> None:
+        """Open tables for use, before any reader or writer that uses them; `create` makes those that do not exist.
+
+        Raises `MissingTableError`.
+        """
+        ...
+
+    def read(self) -> Reader:
+        """The last committed state; later commits do not change it. Close it soon: it keeps space from being freed."""
+        ...
+
+    def write(self, group: Callable[[Writer], T], /, *, into_reserve: bool = False) -> T:
+        """Run `group` on the calling thread and commit, with one fsync, what it wrote; its result, when it is durable.
+
+        One writer at a time, across processes: others wait. If `group` raises, nothing is stored and the exception
+        passes on. `into_reserve`: the commit may use the room that is kept for deletes. Raises `StoreFull` where it
+        does not fit, and then nothing is stored, and `EngineError`.
+        """
+        ...
+
+    def space(self) -> Space:
+        """Asks the disk and looks at every reader slot."""
+        ...
+
+    def capacity_bytes(self) -> int:
+        """How large the engine can become: by its own limit, or by the whole disk where that is smaller."""
+        ...
+
+    def is_scarce(self) -> bool:
+        """Whether ordinary writes are rejected for want of room, or will be before long."""
+        ...
+
+    def check(self, reach: Reach, steps: Steps = QUIET) -> None:
+        """Check the engine's own structure, not the rows. Raises `codec.Corrupted`."""
+        ...
+
+    def clear_stale_readers(self) -> int:
+        """Free the reader slots of processes that died; how many there were."""
+        ...
+
+    def close(self) -> None:
+        """Close the files. No reader or writer may be open."""
+        ...
+
+
+class OpenEngine(Protocol):
+    """Opens the engine of a store, or creates it. `Store.open` and `open_directory` take one as an argument.
+
+    Tests pass one that wraps the real engine, to note, reject or lose what is written (`tests/support/engines.py`).
+    """
+
+    def __call__(self, directory: Path, /, *, map_bytes: int, durable: bool, check_row: CheckRow) -> Engine: ...
+
+
+def after_prefix(prefix: bytes) -> bytes | None:
+    """The smallest bytes that are larger than everything that begins with `prefix`; `None` = there are none."""
+    stem = prefix.rstrip(b"\xff")
+    return stem[:-1] + bytes((stem[-1] + 1,)) if stem else None

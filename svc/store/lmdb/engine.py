@@ -1,0 +1,213 @@
+"""`LmdbEngine`: the store's engine over one LMDB environment.
+
+One fixed large map, never resized while the service runs; all tables opened at the start, since opening one while a
+write transaction runs, and not in it, would freeze the process.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import lmdb
+
+from svc.store.codec import Corrupted
+from svc.store.engine import CheckRow, EngineError, MissingTableError, Reach, Space, StoreFull, Writer
+from svc.store.lmdb.environment import DEFAULT_MAP_BYTES, FILE, FULL, open_read_only, open_writable, write_failure
+from svc.store.lmdb.meta_pages import check_meta_pages
+from svc.store.lmdb.pages import check_pages
+from svc.store.lmdb.room import Room, pages_in_use
+from svc.store.lmdb.transaction import LmdbReader, LmdbWriter
+from svc.store.steps import QUIET, Steps
+
+T = TypeVar("T")
+
+
+class FileSize(NamedTuple):
+    """What a store's file is made of."""
+
+    page_bytes: int
+    pages: int
+    """In use, or free inside the file."""
+    free_pages: int
+    """Of those, pages of no table: free, or of the list of free ones, of which LMDB tells nothing."""
+    map_bytes: int
+    """What the file may grow to, as its last writer set it."""
+    commit: int
+    """The number of the last one."""
+
+
+class ReaderSlot(NamedTuple):
+    """A slot that a thread of a process has taken to read."""
+
+    process: int
+    thread: str
+    commit: int | None
+    """The one that it sees; `None` = it reads nothing now."""
+
+
+def _believe(table: str, key: bytes, value: bytes) -> None:
+    """For rows without a checksum."""
+
+
+class LmdbEngine:
+    """An open environment. Implements `svc.store.engine.Engine`; the methods after `close` are LMDB's own."""
+
+    def __init__(self, environment: lmdb.Environment, check_row: CheckRow = _believe) -> None:
+        self.environment = environment
+        """For this package and its tests; nothing else may use it."""
+        self._check_row = check_row
+        self._tables: dict[str, Any] = {}
+        self._room = Room(environment, self._tables.values())
+
+    @classmethod
+    def open(
+        cls,
+        directory: Path,
+        /,
+        *,
+        map_bytes: int = DEFAULT_MAP_BYTES,
+        durable: bool = True,
+        check_row: CheckRow = _believe,
+    ) -> LmdbEngine:
+        """Open or create the environment in a directory, made with mode 0700 where there is none.
+
+        Stale reader slots are freed and the last commit is checked. `durable=False` leaves out the fsync of each
+        commit: for stores that are thrown away. Raises `EngineError` and `codec.Corrupted`.
+        """
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        engine = cls(open_writable(directory, map_bytes=map_bytes, durable=durable), check_row)
+        try:
+            engine.clear_stale_readers()
+            engine.check(Reach.COMMIT)
+        except BaseException:
+            engine.close()
+            raise
+        return engine
+
+    @classmethod
+    def open_read_only(cls, path: Path, /, *, live: bool, check_row: CheckRow = _believe) -> LmdbEngine:
+        """Open an existing environment: a directory that others may write to if it is `live`, or else one file.
+
+        Nothing is created or locked, so that looking at a store cannot change it. Raises `EngineError`.
+        """
+        return cls(open_read_only(path, live=live), check_row)
+
+    def tables(self) -> set[str]:
+        with self.environment.begin() as handle:
+            names = {bytes(name) for name in handle.cursor().iternext(values=False)}
+        listed = self.environment.stat()["entries"]
+        if len(names) != listed:
+            raise Corrupted(f"the list of tables has {listed} and shows {len(names)}")
+        return {name.decode(errors="surrogateescape") for name in names}
+
+    def open_tables(self, names: Iterable[str], /, *, create: bool = False) -> None:
+        raw_names = {name: name.encode(errors="surrogateescape") for name in names}
+        try:
+            if create:
+                with self.environment.begin(write=True) as handle:  # one commit for all of them
+                    opened = {name: self.environment.open_db(raw, txn=handle) for name, raw in raw_names.items()}
+            else:
+                opened = {name: self.environment.open_db(raw, create=False) for name, raw in raw_names.items()}
+        except lmdb.NotFoundError as error:
+            raise MissingTableError(str(error)) from error
+        except lmdb.Error as error:
+            raise write_failure(self.environment, error) if create else EngineError(str(error)) from error
+        self._tables.update(opened)
+
+    def read(self) -> LmdbReader:
+        try:
+            return LmdbReader(self.environment.begin(), self._tables, self._check_row)
+        except lmdb.Error as error:
+            raise EngineError(str(error)) from error
+
+    def write(self, group: Callable[[Writer], T], /, *, into_reserve: bool = False) -> T:
+        """py-lmdb ties a write transaction to its thread, so begin to commit happen inside this one call."""
+        try:
+            with self.environment.begin(write=True) as handle:
+                result = group(LmdbWriter(self.environment, handle, self._tables, self._check_row))
+                if not into_reserve and not self._room.is_left(handle):
+                    raise StoreFull(FULL)
+                return result
+        except lmdb.Error as error:
+            raise write_failure(self.environment, error) from error
+
+    def space(self) -> Space:
+        info = self.environment.info()
+        disk = os.statvfs(self.environment.path())
+        slots = self.reader_slots()
+        oldest = min((slot.commit for slot in slots if slot.commit is not None), default=None)
+        return Space(
+            used_bytes=(info["last_pgno"] + 1) * self.environment.stat()["psize"],
+            limit_bytes=info["map_size"],
+            disk_free_bytes=disk.f_bavail * disk.f_frsize,
+            readers=len(slots),
+            reader_lag=0 if oldest is None else max(0, info["last_txnid"] - oldest),
+        )
+
+    def capacity_bytes(self) -> int:
+        disk = os.statvfs(self.environment.path())
+        return min(self.environment.info()["map_size"], disk.f_blocks * disk.f_frsize)
+
+    def is_scarce(self) -> bool:
+        with self.environment.begin() as handle:
+            return self._room.is_scarce(handle)
+
+    def check(self, reach: Reach, steps: Steps = QUIET) -> None:
+        """See `pages.py`."""
+        check_pages(self.environment, reach, steps)
+
+    def clear_stale_readers(self) -> int:
+        return self.environment.reader_check()
+
+    def close(self) -> None:
+        self.environment.close()
+
+    @property
+    def file(self) -> Path:
+        """The file of the environment."""
+        path = Path(self.environment.path())
+        return path / FILE if path.is_dir() else path
+
+    def check_file(self) -> None:
+        """That the file is whole as far as it can be told before LMDB reads on. Raises `Corrupted`."""
+        check_meta_pages(self.file)
+
+    def file_size(self) -> FileSize:
+        """Of the last commit."""
+        info, page_bytes = self.environment.info(), self.environment.stat()["psize"]
+        with self.environment.begin() as handle:
+            used = pages_in_use(self.environment, handle, self._tables.values())
+        pages = info["last_pgno"] + 1
+        return FileSize(page_bytes, pages, max(0, pages - used), info["map_size"], info["last_txnid"])
+
+    def reader_slots(self) -> list[ReaderSlot]:
+        """Of every process, from LMDB's own list: process, thread, commit or `-`."""
+        lines = [line.split() for line in self.environment.readers().splitlines()[1:]]
+        rows = [line for line in lines if len(line) == 3]
+        return [ReaderSlot(int(row[0]), row[1], None if row[2] == "-" else int(row[2])) for row in rows]
+
+    def copy(self, directory: Path, now_ms: Callable[[], int]) -> int:
+        """Copy one state, without its free pages, into an empty directory; a moment that is not before any commit in
+        it, and not after any commit that is not. Raises `EngineError`.
+        """
+        with self.environment.begin() as handle:
+            taken_at_ms = now_ms()
+            try:
+                self.environment.copy(str(directory), compact=True, txn=handle)
+            except lmdb.Error as error:
+                raise EngineError(str(error)) from error
+        return taken_at_ms
+
+    def resize(self, map_bytes: int) -> None:
+        """Let the file become so large, at least as large as it is. No transaction may be open in this process."""
+        self.environment.set_mapsize(map_bytes)
+
+    def sync(self) -> None:
+        """Have every commit of an environment that is not durable on disk."""
+        try:
+            self.environment.sync(True)
+        except lmdb.Error as error:
+            raise EngineError(str(error)) from error

@@ -1,0 +1,69 @@
+"""Opening LMDB environments, and what LMDB's errors mean."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import lmdb
+
+from svc.store.engine import EngineError, StoreFull
+from svc.store.lmdb.meta_pages import check_meta_pages
+from svc.store.lmdb.room import NO_ROOM, may_grow
+
+FILE = "data.mdb"
+DEFAULT_MAP_BYTES = 64 << 30
+MAX_TABLES = 64
+_MAX_READERS = 126
+FULL = "the store has reached map_gib, or its disk is full; raise the setting, or delete what is not needed"
+
+
+def open_writable(directory: Path, *, map_bytes: int, durable: bool) -> lmdb.Environment:
+    """The environment in a directory, created with mode 0600 where there is none.
+
+    `durable=False` leaves out the fsync of each commit. Raises `EngineError` and `codec.Corrupted`.
+    """
+    if (directory / FILE).exists():
+        check_meta_pages(directory / FILE)
+    try:
+        return lmdb.open(
+            str(directory),
+            map_size=map_bytes,
+            max_dbs=MAX_TABLES,
+            max_readers=_MAX_READERS,
+            mode=0o600,
+            sync=durable,
+            metasync=durable,
+        )
+    except lmdb.Error as error:
+        raise EngineError(str(error)) from error
+
+
+def open_read_only(path: Path, *, live: bool, locked: bool | None = None) -> lmdb.Environment:
+    """An existing environment: of a directory if it is `live`, so that other processes may write to it, or else of a
+    file alone. `locked=False`: of a directory that the caller keeps everybody else from. Raises `EngineError`.
+    """
+    try:
+        return lmdb.open(
+            str(path),
+            subdir=live,
+            readonly=True,
+            lock=live if locked is None else locked,
+            create=False,
+            max_dbs=MAX_TABLES,
+            map_size=0,  # as the file says
+        )
+    except lmdb.Error as error:
+        raise EngineError(str(error)) from error
+
+
+def write_failure(environment: lmdb.Environment, error: lmdb.Error) -> EngineError | StoreFull:
+    """What to raise for an error of a write. LMDB calls it an input/output error where a part of what it wrote found
+    room, and a part did not.
+    """
+    if isinstance(error, lmdb.MapFullError):
+        return StoreFull(FULL)
+    code = getattr(error, "code", None)
+    if code in NO_ROOM or (code == errno.EIO and not may_grow(environment)):
+        return StoreFull("the disk of the data directory is full")
+    return EngineError(str(error))

@@ -1,0 +1,195 @@
+"""Reader and writer over an LMDB transaction.
+
+A B-tree search tells the truth if the rows on either side of where it ended are what was written there, in their
+places: a damaged key leads astray only searches that end beside it. So a range checks those rows, and the order of all
+(ADR 18). That a single key is not there is believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+import lmdb
+
+from svc.store.codec import Corrupted
+from svc.store.engine import CheckRow, EngineError, Writer
+from svc.store.lmdb.environment import write_failure
+
+
+class LmdbReader:
+    """A snapshot, about a microsecond to begin."""
+
+    __slots__ = ("_check_row", "_handle", "_tables")
+
+    def __init__(self, handle: Any, tables: Mapping[str, Any], check_row: CheckRow) -> None:
+        self._handle = handle
+        self._tables = tables
+        self._check_row = check_row
+
+    def get(self, table: str, key: bytes, /) -> bytes | None:
+        try:
+            return self._handle.get(key, db=self._tables[table])
+        except lmdb.Error as error:
+            raise EngineError(str(error)) from error
+
+    def get_many(self, table: str, keys: Sequence[bytes], /) -> list[bytes | None]:
+        get, database = self._handle.get, self._tables[table]
+        try:
+            return [get(key, db=database) for key in keys]
+        except lmdb.Error as error:
+            raise EngineError(str(error)) from error
+
+    def range(
+        self,
+        table: str,
+        first: bytes,
+        beyond: bytes | None,
+        /,
+        *,
+        reverse: bool = False,
+        keys_only: bool = False,
+        checked: bool = True,
+    ) -> Iterator[tuple[bytes, bytes]]:
+        walk = self._down if reverse else self._up
+        try:
+            with self._handle.cursor(db=self._tables[table]) as cursor:
+                yield from walk(table, cursor, first, beyond, keys_only=keys_only, checked=checked)
+        except lmdb.Error as error:
+            raise EngineError(str(error)) from error
+
+    def _up(
+        self, table: str, cursor: Any, first: bytes, beyond: bytes | None, *, keys_only: bool, checked: bool
+    ) -> Iterator[tuple[bytes, bytes]]:
+        found = cursor.set_range(first)
+        before = self._checked_before(table, cursor, first, found=found) if checked else b""
+        while found:
+            key = cursor.key()
+            if checked and key <= before:
+                raise _out_of_order(table, key)
+            if beyond is not None and key >= beyond:
+                if checked:  # the key ends the range, so it is checked before it is believed
+                    self._check_row(table, key, cursor.value())
+                return
+            yield key, b"" if keys_only else cursor.value()
+            found, before = cursor.next(), key
+
+    def _down(
+        self, table: str, cursor: Any, first: bytes, beyond: bytes | None, *, keys_only: bool, checked: bool
+    ) -> Iterator[tuple[bytes, bytes]]:
+        found = beyond is not None and cursor.set_range(beyond)
+        if found and checked:
+            self._check_row(table, cursor.key(), cursor.value())
+        if not (cursor.prev() if found else cursor.last()):
+            return
+        after = beyond
+        for key in cursor.iterprev(keys=True, values=False):
+            if checked and after is not None and key >= after:
+                raise _out_of_order(table, key)
+            if key < first:
+                if checked:
+                    self._check_row(table, key, cursor.value())
+                return
+            yield key, b"" if keys_only else cursor.value()
+            after = key
+
+    def _checked_before(self, table: str, cursor: Any, key: bytes, *, found: bool) -> bytes:
+        """The last key before this one, b"" where there is none; the cursor, at the first key from this one on if
+        `found`, stays there. Raises `Corrupted`.
+        """
+        if found:
+            following = cursor.key()
+            if following < key:
+                raise _out_of_order(table, following)
+            self._check_row(table, following, cursor.value())
+        if not (cursor.prev() if found else cursor.last()):
+            if found:
+                cursor.first()
+            elif count := self.count(table):
+                raise Corrupted(f"{table} counts {count} rows and shows none")
+            return b""
+        before: bytes = cursor.key()
+        if before >= key:
+            raise _out_of_order(table, before)
+        self._check_row(table, before, cursor.value())
+        if found:
+            cursor.next()
+        return before
+
+    def count(self, table: str, /) -> int:
+        return self._stat(table)["entries"]
+
+    def size(self, table: str, /) -> int:
+        stat = self._stat(table)
+        return stat["psize"] * (stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"])
+
+    def _stat(self, table: str) -> dict[str, int]:
+        try:
+            return self._handle.stat(self._tables[table])
+        except lmdb.Error as error:
+            raise EngineError(str(error)) from error
+
+    def close(self) -> None:
+        self._handle.abort()
+
+
+class LmdbWriter(LmdbReader):
+    """The write transaction. py-lmdb ties it to the thread that began it, and says nothing when that is broken."""
+
+    __slots__ = ("_environment",)
+
+    def __init__(
+        self, environment: lmdb.Environment, handle: Any, tables: Mapping[str, Any], check_row: CheckRow
+    ) -> None:
+        super().__init__(handle, tables, check_row)
+        self._environment = environment
+
+    def put(self, table: str, key: bytes, value: bytes, /) -> None:
+        try:
+            self._handle.put(key, value, db=self._tables[table])
+        except lmdb.Error as error:
+            raise write_failure(self._environment, error) from error
+
+    def delete(self, table: str, key: bytes, /) -> bool:
+        try:
+            return self._handle.delete(key, db=self._tables[table])
+        except lmdb.Error as error:
+            raise write_failure(self._environment, error) from error
+
+    def clear(self, table: str, /) -> None:
+        try:
+            self._handle.drop(self._tables[table], delete=False)
+        except lmdb.Error as error:
+            raise write_failure(self._environment, error) from error
+
+    def child(self) -> _Child:
+        try:
+            handle = self._environment.begin(write=True, parent=self._handle)
+        except lmdb.Error as error:
+            raise write_failure(self._environment, error) from error
+        return _Child(self._environment, handle, self._tables, self._check_row)
+
+
+class _Child(LmdbWriter):
+    """A writer that commits into its parent at the end of the `with` block, or is undone by an exception."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self._handle.abort()
+            return
+        try:
+            self._handle.commit()
+        except lmdb.Error as failure:
+            raise write_failure(self._environment, failure) from failure
+
+
+def _out_of_order(table: str, key: bytes) -> Corrupted:
+    return Corrupted(f"rows of {table} are not in order: {key.hex()}")

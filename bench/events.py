@@ -23,8 +23,6 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
-import lmdb
-
 from bench.identify import Server, _free_port, _wait_for
 from bench.reports import device_report
 from svc.cli.keys import issue_key
@@ -36,6 +34,7 @@ from svc.domain.scoring import default_weights
 from svc.domain.timestamps import timestamp
 from svc.store.directory import open_directory
 from svc.store.events import put_event
+from svc.store.reading import read_only
 from svc.store.snapshot import Transaction
 from svc.store.tables import DOCUMENTS, EVENTS, ORGANIZATIONS, TABLES, WEIGHTS_SNAPSHOTS
 from svc.store.transactions.retention import EVENTS_A_STEP, over
@@ -197,21 +196,16 @@ def record(transaction: Transaction, number: int, batch: list[tuple[UUID, Event]
 
 
 def sizes(directory: Path, count: int) -> None:
-    """Pages of each table, per event."""
-    environment = lmdb.open(str(directory), readonly=True, max_dbs=64, lock=False)
-    print(f"{'':20}{'bytes per event':>16}{'depth':>7}")
-    total = 0
-    for table in TABLES:
-        handle = environment.open_db(table.name.encode(), create=False)
-        with environment.begin(db=handle) as transaction:
-            stat = transaction.stat(handle)
-        used = stat["psize"] * (stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"])
-        total += used
-        if stat["entries"] >= count:
-            print(f"{table.name:20}{used / count:16.0f}{stat['depth']:7}")
-    file_bytes = (environment.info()["last_pgno"] + 1) * environment.stat()["psize"]
-    print(f"{'all':20}{total / count:16.0f}\n{'file':20}{file_bytes / count:16.0f}\n")
-    environment.close()
+    """Bytes of each table, per event."""
+    with read_only(directory, live=True) as store, store.read() as snapshot:
+        print(f"{'':20}{'bytes per event':>16}")
+        total = 0
+        for table in TABLES:
+            used = snapshot.size(table)
+            total += used
+            if snapshot.count(table) >= count:
+                print(f"{table.name:20}{used / count:16.0f}")
+        print(f"{'all':20}{total / count:16.0f}\n{'file':20}{store.used_bytes / count:16.0f}\n")
 
 
 def ask(port: int, made: Made, requests: int) -> None:

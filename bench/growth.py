@@ -19,7 +19,6 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 from uuid import UUID
 
-import lmdb
 import msgspec
 import trio
 
@@ -34,8 +33,8 @@ from svc.domain.webhooks.records import LaneKey
 from svc.domain.webhooks.schedule import Result
 from svc.store import tables
 from svc.store.directory import Opened, open_directory
+from svc.store.reading import read_only
 from svc.store.snapshot import Transaction
-from svc.store.store import MAX_TABLES
 from svc.store.transactions.accounts import add_credit, create_organization
 from svc.store.transactions.identification import Recorded, identify
 from svc.store.transactions.supplement import supplement
@@ -203,13 +202,8 @@ def _prepare(transaction: Transaction) -> None:
 
 def table_bytes(directory: Path) -> dict[str, int]:
     """Table -> its pages, in bytes."""
-    environment = lmdb.open(str(directory / "store"), readonly=True, max_dbs=MAX_TABLES, lock=False)
-    with environment, environment.begin() as transaction:
-        told: dict[str, int] = {}
-        for table in tables.TABLES:
-            stat = transaction.stat(environment.open_db(table.name.encode(), transaction, create=False))
-            told[table.name] = stat["psize"] * (stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"])
-    return told
+    with read_only(directory / "store", live=True) as store, store.read() as snapshot:
+        return {table.name: snapshot.size(table) for table in tables.TABLES}
 
 
 def each(part: Part, sizes: dict[str, int], counts: dict[str, int]) -> float:

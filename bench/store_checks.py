@@ -18,12 +18,10 @@ from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import lmdb
-
 from svc.store.codec import Corrupted
 from svc.store.engine import Reach
+from svc.store.lmdb.engine import LmdbEngine
 from svc.store.lmdb.meta_pages import check_meta_pages
-from svc.store.lmdb.pages import check_pages
 from svc.store.store import Store
 from svc.store.tables import BALANCES, VISITOR_COUNTS
 
@@ -61,8 +59,7 @@ def write(directory: Path, seed: int, stop, commits) -> None:
 def check(directory: Path, count: int) -> Counter[tuple[str, str]]:
     """(check, what it says) of each alarm."""
     alarms: Counter[tuple[str, str]] = Counter()
-    environment = lmdb.open(str(directory), readonly=True, max_dbs=64, map_size=0)
-    with closing(environment):
+    with closing(LmdbEngine.open_read_only(directory, live=True)) as engine:
         for number in range(count):
             if number % 1000 == 0:
                 print(f"\r{number} checks, {alarms.total()} false alarms", end="", file=sys.stderr, flush=True)
@@ -72,7 +69,7 @@ def check(directory: Path, count: int) -> Counter[tuple[str, str]]:
             except Corrupted as error:
                 alarms["meta pages", _kind(error)] += 1
             try:
-                check_pages(environment, reach)
+                engine.check(reach)
             except Corrupted as error:
                 alarms[reach.name.lower(), _kind(error)] += 1
     return alarms

@@ -18,7 +18,8 @@ from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Seque
 from contextlib import asynccontextmanager, contextmanager, redirect_stderr
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+from uuid import UUID
 
 import structlog
 import trio
@@ -29,13 +30,12 @@ from bench.outbox import EVENT, Bench, anonymous_mib
 from svc.cli.logs import set_up_logging
 from svc.config import Config
 from svc.domain.webhooks.addresses import Reach
-from svc.domain.webhooks.envelope import identification_event_id
 from svc.domain.webhooks.lanes import ORGANIZATION_SLOTS
 from svc.domain.webhooks.transport_types import Transport
 from svc.service import Service, listen
 from svc.store.directory import Opened, open_directory
-from svc.store.snapshot import Transaction
-from svc.store.tables import ATTEMPTS, DELIVERIES
+from svc.store.engine import Engine
+from svc.store.tables import ATTEMPTS, DELIVERIES, WEBHOOK_EVENTS
 from svc.store.transactions.webhook_endpoints import (
     EndpointChange,
     Issued,
@@ -48,7 +48,10 @@ from svc.webhook_transport.connections import tls_context
 from svc.webhook_transport.resolver import SystemResolver
 from svc.webhook_transport.transport import DEADLINE_S, WebhookTransport
 from svc.world import World
+from tests.support.engines import Watched, opening
 from tests.support.process import Served
+
+T = TypeVar("T")
 
 COMPLETED = "identification.completed"
 LOOPBACK = ("127.0.0.0/8",)
@@ -83,26 +86,35 @@ WHOLE = Scale(20, ((200, 1), (20, 10), (40, 10), (200, 10)), 10_000, DEADLINE_S,
 QUICK = Scale(1, ((20, 10),), 200, 1, 1, 2_000)
 
 
+class Noting(Watched):
+    """The store's engine, which notes when the commit of each webhook event was on the disk."""
+
+    def __init__(self, inner: Engine) -> None:
+        super().__init__(inner, self._put)
+        self.committed: dict[str, float] = {}
+        """Id of the event -> monotonic seconds."""
+        self._new: list[str] = []
+
+    def _put(self, verb: str, table: str, key: bytes, _: bytes) -> bool:
+        if verb == "put" and table == WEBHOOK_EVENTS.name:
+            self._new.append(str(UUID(bytes=key[-16:])))
+        return True
+
+    def write(self, group: Callable[[Any], T], /, *, into_reserve: bool = False) -> T:
+        self._new.clear()
+        result = super().write(group, into_reserve=into_reserve)
+        self.committed.update(dict.fromkeys(self._new, time.monotonic()))
+        return result
+
+
 class Running:
     """A service that serves, and when what it has committed was on the disk."""
 
     def __init__(self, found: Opened, port: int) -> None:
+        assert isinstance(found.store.engine, Noting)
         self.found = found
         self.port = port
-        self.committed: dict[str, float] = {}
-        """Id of the event of an identification -> monotonic seconds."""
-        self._write_now = found.store.write_now
-        found.store.write_now = self._noting  # pyright: ignore[reportAttributeAccessIssue]  to see what it commits
-
-    def _noting(self, jobs: Sequence[Callable[[Transaction], Any]], **how: Any) -> list[Any]:
-        outcomes = self._write_now(jobs, **how)
-        at = time.monotonic()
-        for job in jobs:
-            assessment = job.keywords.get("assessment") if isinstance(job, partial) else None
-            if assessment is not None:
-                request_id = assessment.submission.request_id
-                self.committed[str(identification_event_id(COMPLETED, request_id))] = at
-        return outcomes
+        self.committed = found.store.engine.committed
 
     def pause(self, places: Iterable[int], *, paused: bool) -> None:
         """Those of the endpoints that `subscribe` has made."""
@@ -110,7 +122,7 @@ class Running:
             change = partial(
                 change_endpoint, number=1, endpoint_id=f"whk_{place}", change=EndpointChange(paused=paused)
             )
-            (changed,) = self._write_now([change])
+            (changed,) = self.found.store.write_now([change])
             assert isinstance(changed, Registered)
 
     def delays_ms(self, arrivals: Sequence[Arrival]) -> list[float]:
@@ -125,7 +137,7 @@ async def serving(directory: Path, far: FarSide, transport: Transport | None = N
         trusted_proxies=("127.0.0.1/32",), webhook_allow_networks=LOOPBACK, webhook_ca_file=str(far.ca_file)
     )
     world = World.real()
-    found = open_directory(directory, world.run_sync, world.entropy)
+    found = open_directory(directory, world.run_sync, world.entropy, open_engine=opening(Noting))
     shutdown = trio.Event()
     try:
         async with trio.open_nursery() as nursery:

@@ -18,7 +18,6 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-import lmdb
 import trio
 
 from bench.linkage.devices import Reported, device
@@ -130,18 +129,9 @@ class _Town:
         return taken_ns / 1000
 
     def bytes_on_disk(self) -> int:
-        """Of the three tables that grow with visitors. LMDB tells only in an environment opened for that."""
-        self._store.close()
-        with lmdb.open(str(self._directory), readonly=True, max_dbs=64) as environment:
-            pages = 0
-            for table in (VISITORS, BLOCKS, VISITOR_IDS):
-                with environment.begin() as transaction:
-                    handle = environment.open_db(table.name.encode(), transaction, create=False)
-                    stat = transaction.stat(handle)
-                pages += stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"]
-            page_bytes = environment.stat()["psize"]
-        self._store = self._open()
-        return pages * page_bytes
+        """Of the three tables that grow with visitors."""
+        with self._store.read() as snapshot:
+            return sum(snapshot.size(table) for table in (VISITORS, BLOCKS, VISITOR_IDS))
 
 
 def measure(sizes: Sequence[int], progress: Callable[[str], None], matches: int = MATCHES) -> list[Cost]:

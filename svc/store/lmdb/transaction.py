@@ -53,46 +53,50 @@ class LmdbReader:
         checked: bool = True,
     ) -> Iterator[tuple[bytes, bytes]]:
         walk = self._down if reverse else self._up
+        return walk(table, first, beyond, keys_only=keys_only, checked=checked)
+
+    def _up(
+        self, table: str, first: bytes, beyond: bytes | None, *, keys_only: bool, checked: bool
+    ) -> Iterator[tuple[bytes, bytes]]:
         try:
             with self._handle.cursor(db=self._tables[table]) as cursor:
-                yield from walk(table, cursor, first, beyond, keys_only=keys_only, checked=checked)
+                found = cursor.set_range(first)
+                before = self._checked_before(table, cursor, first, found=found) if checked else b""
+                while found:
+                    key = cursor.key()
+                    if checked and key <= before:
+                        raise _out_of_order(table, key)
+                    if beyond is not None and key >= beyond:
+                        if checked:  # the key ends the range, so it is checked before it is believed
+                            self._check_row(table, key, cursor.value())
+                        return
+                    yield key, b"" if keys_only else cursor.value()
+                    found, before = cursor.next(), key
         except lmdb.Error as error:
             raise EngineError(str(error)) from error
 
-    def _up(
-        self, table: str, cursor: Any, first: bytes, beyond: bytes | None, *, keys_only: bool, checked: bool
-    ) -> Iterator[tuple[bytes, bytes]]:
-        found = cursor.set_range(first)
-        before = self._checked_before(table, cursor, first, found=found) if checked else b""
-        while found:
-            key = cursor.key()
-            if checked and key <= before:
-                raise _out_of_order(table, key)
-            if beyond is not None and key >= beyond:
-                if checked:  # the key ends the range, so it is checked before it is believed
-                    self._check_row(table, key, cursor.value())
-                return
-            yield key, b"" if keys_only else cursor.value()
-            found, before = cursor.next(), key
-
     def _down(
-        self, table: str, cursor: Any, first: bytes, beyond: bytes | None, *, keys_only: bool, checked: bool
+        self, table: str, first: bytes, beyond: bytes | None, *, keys_only: bool, checked: bool
     ) -> Iterator[tuple[bytes, bytes]]:
-        found = beyond is not None and cursor.set_range(beyond)
-        if found and checked:
-            self._check_row(table, cursor.key(), cursor.value())
-        if not (cursor.prev() if found else cursor.last()):
-            return
-        after = beyond
-        for key in cursor.iterprev(keys=True, values=False):
-            if checked and after is not None and key >= after:
-                raise _out_of_order(table, key)
-            if key < first:
-                if checked:
-                    self._check_row(table, key, cursor.value())
-                return
-            yield key, b"" if keys_only else cursor.value()
-            after = key
+        try:
+            with self._handle.cursor(db=self._tables[table]) as cursor:
+                found = beyond is not None and cursor.set_range(beyond)
+                if found and checked:
+                    self._check_row(table, cursor.key(), cursor.value())
+                if not (cursor.prev() if found else cursor.last()):
+                    return
+                after = beyond
+                for key in cursor.iterprev(keys=True, values=False):
+                    if checked and after is not None and key >= after:
+                        raise _out_of_order(table, key)
+                    if key < first:
+                        if checked:
+                            self._check_row(table, key, cursor.value())
+                        return
+                    yield key, b"" if keys_only else cursor.value()
+                    after = key
+        except lmdb.Error as error:
+            raise EngineError(str(error)) from error
 
     def _checked_before(self, table: str, cursor: Any, key: bytes, *, found: bool) -> bytes:
         """The last key before this one, b"" where there is none; the cursor, at the first key from this one on if
@@ -142,7 +146,7 @@ class LmdbWriter(LmdbReader):
     def __init__(
         self, environment: lmdb.Environment, handle: Any, tables: Mapping[str, Any], check_row: CheckRow
     ) -> None:
-        super().__init__(handle, tables, check_row)
+        self._handle, self._tables, self._check_row = handle, tables, check_row  # begun for every job, so no super()
         self._environment = environment
 
     def put(self, table: str, key: bytes, value: bytes, /) -> None:

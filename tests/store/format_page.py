@@ -1,0 +1,63 @@
+"""The parts of docs/format.md that follow from the tables: places, tables and records.
+
+    python -m tests.store.format_page
+
+writes them into the page, between its marks. `test_format.py` fails when they are out of date.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from svc.store.naming import KEY_PARTS
+from tests.store.schema import schema
+
+PAGE = Path(__file__).parents[2] / "docs/format.md"
+TYPES = {"B": "u8", "H": "u16", "I": "u32", "Q": "u64"}
+BODIES = {"Signed": "i64", "Opaque": "bytes"}
+_PART = re.compile(r"\d+s|[BHIQ]|text")
+
+
+def key_parts(name: str, layout: str) -> list[tuple[str, str]]:
+    """(name, type) of each part of the keys of a table."""
+    types = [TYPES.get(part, f"b{part[:-1]}" if part.endswith("s") else part) for part in _PART.findall(layout)]
+    return list(zip(KEY_PARTS[name], types, strict=True))
+
+
+def _places() -> Iterator[str]:
+    yield "| list | places |"
+    yield "|---|---|"
+    for name, entries in schema()["places"].items():
+        yield f"| {name} | {', '.join(f'{place} `{entry}`' for place, entry in enumerate(entries))} |"
+
+
+def _tables() -> Iterator[str]:
+    yield "| table | key | body |"
+    yield "|---|---|---|"
+    for name, described in schema()["tables"].items():
+        layout, _, body = described.partition(" -> ")
+        key = ", ".join(f"{part} `{kind}`" for part, kind in key_parts(name, layout))
+        yield f"| `{name}` | {key} | `{BODIES.get(body, body.removeprefix('layout of '))}` |"
+
+
+def _records() -> Iterator[str]:
+    for name, fields in schema()["records"].items():
+        yield f"- `{name}`: " + ", ".join(f"`{field}`" for field in fields)
+
+
+PARTS = {"places": _places, "tables": _tables, "records": _records}
+
+
+def written(page: str) -> str:
+    """The page with the parts as they are now."""
+    for mark, lines in PARTS.items():
+        part = "\n".join([f"<!-- {mark} -->", *lines(), "<!-- end -->"])
+        page, count = re.subn(f"<!-- {mark} -->.*?<!-- end -->", lambda _, part=part: part, page, flags=re.DOTALL)
+        assert count == 1, f"docs/format.md has no place for its {mark}"
+    return page
+
+
+if __name__ == "__main__":
+    PAGE.write_text(written(PAGE.read_text()))

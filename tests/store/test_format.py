@@ -1,0 +1,225 @@
+"""docs/format.md is what lies on disk: rows, segments and files are read by its words alone."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import cbor2
+import msgspec
+import pytest
+from blake3 import blake3
+
+from svc.domain.matching import Visitor
+from svc.store.backup import files
+from svc.store.lmdb.engine import LmdbEngine
+from svc.store.reading import read_only
+from svc.store.serve_lock import sole_process
+from svc.store.tables import BLOCKS, KEYS, META, TABLES, VISITORS
+from svc.store.upgrade import upgrade
+from svc.world import World
+from tests.store.format_page import PAGE, written
+from tests.store.release import RELEASED, Released, populate, unpack
+from tests.support.backup import BackedUp
+
+TEXT = PAGE.read_text()
+SIZES = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}
+FILES = dict(re.findall(r"^\| `([^`]+)` \| (\d{4}) \|", TEXT, re.MULTILINE))
+"""path -> mode"""
+NAMES = {"TIMELINE": r"[0-9a-f]{32}", "SEQUENCE": r"\d{16}", "TIME": r"\d{8}T\d{6}\.\d{3}Z", "-N": r"-\d+"}
+
+
+def documented_tables() -> dict[str, tuple[list[str], str]]:
+    """Table -> (types of the parts of its key, body)"""
+    part = TEXT[TEXT.index("<!-- tables -->") :].partition("<!-- end -->")[0]
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \| `(\w+)` \|$", part, re.MULTILINE)
+    return {name: (re.findall(r"`(\w+)`", key), body) for name, key, body in rows}
+
+
+def documented_records() -> dict[str, list[str]]:
+    """Record -> names of its fields"""
+    part = TEXT[TEXT.index("<!-- records -->") :].partition("<!-- end -->")[0]
+    lines = re.findall(r"^- `(\w+)`: (.+)$", part, re.MULTILINE)
+    return {name: re.findall(r"(?:^|, )`(\w+):", fields) for name, fields in lines}
+
+
+def key_of(types: list[str], raw: bytes) -> tuple[Any, ...]:
+    parts: list[Any] = []
+    for kind in types:
+        size = SIZES[kind] if kind in SIZES else len(raw) if kind == "text" else int(kind.removeprefix("b"))
+        part, raw = raw[:size], raw[size:]
+        parts.append(int.from_bytes(part, "big") if kind in SIZES else part.decode() if kind == "text" else part)
+    assert raw == b""
+    return tuple(parts)
+
+
+def body_of(table: str, key: bytes, value: bytes) -> bytes:
+    checksum, body = value[:4], value[4:]
+    assert int.from_bytes(checksum, "big") == zlib.crc32(table.encode("ascii") + key + body)
+    return body
+
+
+def plain(value: Any) -> Any:
+    """As the page says that a record is written."""
+    if isinstance(value, msgspec.Struct):
+        return [plain(getattr(value, name)) for name in value.__struct_fields__]
+    if isinstance(value, tuple | list):
+        return [plain(one) for one in value]
+    return {name: plain(one) for name, one in value.items()} if isinstance(value, dict) else value
+
+
+def visitor_of(raw: bytes) -> dict[str, Any]:
+    """By the table of its bytes."""
+    at = 0
+
+    def numbers(count: int, code: str) -> list[int]:
+        nonlocal at
+        found = list(struct.unpack_from(f"<{count}{code}", raw, at))
+        at += struct.calcsize(f"<{count}{code}")
+        return found
+
+    assert numbers(1, "B") == [2]
+    visitor_id = raw[1:21].rstrip(b"\0").decode("ascii")
+    at = 21
+    family, collector, first_seen_s, last_seen_s = numbers(4, "I")
+    visits, visits_without_token, browser_version, os_release = numbers(4, "H")
+    (parent,), (parent_probability,) = numbers(1, "I"), numbers(1, "B")
+    font_sketch, rest_sketch = numbers(2, "Q")
+    values = numbers(20, "I")
+    f, n, t, e = numbers(4, "B")
+    tokens, exact_hashes = numbers(t, "Q"), numbers(e, "Q")
+    networks = [tuple(numbers(2, "I")) for _ in range(n)]
+    addresses, probation = numbers(n, "I"), numbers(t, "B")
+    former = [(numbers(1, "B")[0], numbers(1, "I")[0]) for _ in range(f)]
+    assert at == len(raw)
+    found = dict(locals())
+    return {
+        name: tuple(found[name]) if isinstance(found[name], list) else found[name] for name in Visitor.__struct_fields__
+    }
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Released:
+    return unpack(RELEASED / "0.1.0.tar.xz", tmp_path_factory.mktemp("released"))
+
+
+def rows_of(directory: Path) -> Iterator[tuple[str, bytes, bytes]]:
+    """(table, key, value) of every row, as LMDB has them."""
+    with closing(LmdbEngine.open_read_only(directory / "store", live=True)) as engine:
+        engine.open_tables(sorted(engine.tables()))
+        with closing(engine.read()) as reader:
+            for table in sorted(engine.tables()):
+                yield from ((table, key, value) for key, value in reader.range(table, b"", None))
+
+
+def test_what_follows_from_the_tables_is_up_to_date():
+    assert written(TEXT) == TEXT, "write it anew: python -m tests.store.format_page"
+
+
+async def test_every_row_can_be_read_by_the_documented_bytes(tmp_path: Path):
+    await populate(tmp_path)
+    tables, records = documented_tables(), documented_records()
+    by_name = {table.name: table for table in TABLES}
+    assert list(tables) == list(by_name)
+    seen: set[str] = set()
+    for name, raw_key, value in rows_of(tmp_path):
+        table, (types, kind) = by_name[name], tables[name]
+        seen.add(name)
+        assert key_of(types, raw_key) == table.key.unpack(raw_key)
+        body, known = body_of(name, raw_key, value), table.decode(raw_key, value)
+        match kind:
+            case "i64":
+                assert int.from_bytes(body, "big", signed=True) == known
+            case "bytes":
+                assert body == known
+            case "Visitor":
+                assert visitor_of(body) == msgspec.structs.asdict(known)
+            case "Block":
+                first, *numbers = struct.unpack(f"<{len(body) // 4}I", body)
+                assert (first / 16, tuple(numbers)) == (known.count, known.numbers)
+            case _:
+                assert list(known.__struct_fields__) == records[kind]
+                assert cbor2.loads(body) == plain(known)
+    assert {META.name, KEYS.name, VISITORS.name, BLOCKS.name, "events", "ledger", "webhook_deliveries"} <= seen
+
+
+def test_the_example_of_a_row_is_one():
+    ((key, value),) = re.findall(r"key `version` \(`(\w+)`\) the value `([\w ]+)`", TEXT)
+    assert META.key.unpack(bytes.fromhex(key)) == ("version",)
+    assert META.decode(bytes.fromhex(key), bytes.fromhex(value)) == 1
+
+
+def test_every_file_is_documented_with_its_mode(released: Released, tmp_path: Path):
+    """Of a data directory that was upgraded, served and followed, and of its backups."""
+    directory, world = released.directory, World.real()
+    upgrade(directory, world.run_sync, map_bytes=64 << 20, program="test", now_ms=world.now_ms)
+    with sole_process(directory, "svc serve", world.now_ms), files.exclusive(directory / "follower.lock", ""):
+        pass
+    with read_only(directory / "store", live=True):
+        pass
+    backed_up = BackedUp(tmp_path)
+    backed_up.follow()
+    backed_up.snapshot(pepper=backed_up.data / "pepper")
+    with backed_up.opened() as store, backed_up.following(store) as follower:
+        backed_up.commit(store)
+        assert follower.step()
+    patterns = {path: re.compile(_pattern(path)) for path in FILES}
+    met: set[str] = set()
+    for root in (directory, backed_up.data, backed_up.folder):
+        for file in (path for path in root.rglob("*") if path.is_file()):
+            name = file.relative_to(root).as_posix()
+            (documented,) = [path for path, pattern in patterns.items() if pattern.fullmatch(name)]
+            met.add(documented)
+            if root != directory or "before" in name or name.endswith(".lock"):  # the others come out of an archive
+                assert f"{file.stat().st_mode & 0o7777:04o}" == FILES[documented], name
+        assert all(path.stat().st_mode & 0o077 == 0 for path in root.rglob("*") if path.is_dir() and root != directory)
+    assert met == set(FILES) - {"dev-keys.json"}
+
+
+def _pattern(path: str) -> str:
+    pattern = re.escape(path).replace(r"\-N", "-N")
+    for name, digits in NAMES.items():
+        pattern = pattern.replace(name, digits)
+    return pattern
+
+
+def test_a_segment_and_its_batches_can_be_read_by_the_documented_bytes(tmp_path: Path):
+    backed_up = BackedUp(tmp_path)
+    backed_up.follow()
+    with backed_up.opened() as store, backed_up.following(store) as follower:
+        backed_up.commit(store, 3)
+        assert follower.step()
+    (segment,) = backed_up.folder.glob("operations-*.log")
+    (manifest,) = [json.loads(path.read_bytes()) for path in backed_up.folder.glob("snapshot-*/manifest.json")]
+    snapshot_file = next(backed_up.folder.glob("snapshot-*/data.mdb"))
+    assert manifest["blake3"] == blake3(snapshot_file.read_bytes()).hexdigest()
+    assert manifest["bytes"] == snapshot_file.stat().st_size
+    raw = segment.read_bytes()
+    timeline = raw[9:25]
+    assert (raw[:9], timeline.hex()) == (b"svc log 1", manifest["timeline"])
+    expected, at = int.from_bytes(raw[25:33], "big"), 33
+    rows: dict[str, dict[bytes, bytes | None]] = {}
+    while at < len(raw):
+        head, batch_bytes = raw[at : at + 12], int.from_bytes(raw[at + 8 : at + 12], "big")
+        assert int.from_bytes(head[:8], "big") == expected
+        assert int.from_bytes(raw[at + 12 : at + 16], "big") == zlib.crc32(timeline + head)
+        batch = raw[at + 16 : at + 16 + batch_bytes]
+        assert batch[:16] == blake3(batch[16:]).digest(16)
+        assert int.from_bytes(batch[16:24], "big") <= backed_up.clock.now_ms
+        for table, changed in msgspec.msgpack.decode(batch[24:], type=dict[str, dict[bytes, bytes | None]]).items():
+            rows.setdefault(table, {}).update(changed)
+        at, expected = at + 16 + batch_bytes, expected + 1
+    assert expected == manifest["sequence"] + 1 + 3
+    now = {(table, key): value for table, key, value in rows_of(backed_up.data)}
+    assert {
+        (table, key): value for table, changed in rows.items() for key, value in changed.items()
+    }.items() <= now.items()
+    for key, value in rows["ledger"].items():
+        assert value is not None
+        assert body_of("ledger", key, value)

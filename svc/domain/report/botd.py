@@ -107,5 +107,5 @@ TABLE = Table(
 )
 
 ADAPTER = Adapter(
-    "botd", "`value.NAME` is the `value` of a component of `botd`, `state.NAME` its `state`", _find, TABLE
+    "botd", "`botd`: `value.NAME` is the `value` of component `NAME`, `state.NAME` its `state`", _find, TABLE
 )

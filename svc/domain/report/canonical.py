@@ -146,7 +146,7 @@ def pixel_ratio(value: Any) -> str | None:
 
 
 def preferences(*values: Any) -> str:
-    """Accessibility preferences by the names of `PREFERENCES`: scalars."""
+    """Texts, numbers or booleans: accessibility preferences; only those that are on are compared."""
     return preferences_text(dict(zip(PREFERENCE_NAMES, values, strict=True)))
 
 
@@ -170,6 +170,21 @@ touch = pattern("{0}/{2}/{1}", whole, short_text, whole, needs=2)
 def widths(count: int) -> Converter:
     """A converter of so many widths of one text, in CSS pixels, each in another font."""
     return pattern("/".join(["{}"] * count), *[number_text] * count, needs=count, missing="")
+
+
+FOLLOWING = {
+    "MODEL": "hints",
+    "GPU": "gpu_vendor, gpu_renderer",
+    "HARDWARE": "cores, memory_gb",
+    "SCREEN": "screen",
+    "FRAME": "frame, or screen and available",
+    "TIMEZONE": "timezone",
+    "LANGUAGES": "languages",
+    "FIRST_LANGUAGE": "languages",
+    "FONTS": "fonts",
+    "PLUGINS": "plugin_names",
+}
+"""Attribute that `complete` adds -> the fields that it follows from."""
 
 
 def complete(reading: Reading) -> None:

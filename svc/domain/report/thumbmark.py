@@ -97,21 +97,18 @@ def _failed(component: Any) -> bool:
     return component.__class__ is dict and ("timeout" in component or "error" in component)
 
 
-def _vendor(*card: Any) -> str | None:
-    """Text of at most 256 characters."""
-    return text(_card(*card)[0], 256)
+def _vendor(unmasked: Any, unmasked_renderer: Any, renderer: Any, vendor: Any) -> str | None:
+    """Text of at most 256 characters: the unmasked name, else the plain one if the renderer's is not masked."""
+    return text(vendor if _is_plain(unmasked, unmasked_renderer, renderer) else unmasked, 256)
 
 
-def _renderer(*card: Any) -> str | None:
-    """Text of at most 256 characters, not the masked name."""
-    return text(_card(*card)[1], 256)
+def _renderer(unmasked_vendor: Any, unmasked: Any, renderer: Any) -> str | None:
+    """Text of at most 256 characters: the unmasked name, else the plain one if it is not masked."""
+    return text(renderer if _is_plain(unmasked_vendor, unmasked, renderer) else unmasked, 256)
 
 
-def _card(unmasked_vendor: Any, unmasked_renderer: Any, vendor: Any, renderer: Any) -> tuple[Any, Any]:
-    """The unmasked names, else the plain ones if they are not masked."""
-    if not unmasked_vendor and not unmasked_renderer and renderer != MASKED_RENDERER:
-        return vendor, renderer
-    return unmasked_vendor, unmasked_renderer
+def _is_plain(unmasked_vendor: Any, unmasked_renderer: Any, renderer: Any) -> bool:
+    return not unmasked_vendor and not unmasked_renderer and renderer != MASKED_RENDERER
 
 
 def _memory(value: Any) -> float | None:
@@ -202,7 +199,6 @@ def _extras(*given: Any) -> list[str]:
 
 
 _BRAVE = ClientHints(brands=(("Brave", ""),))
-_CARD = "hardware.videocard.{vendorUnmasked,rendererUnmasked,vendor,renderer}"
 TABLE = Table(
     fields(values.text_of(1_024), user_agent="system.useragent"),
     fields(values.short_text, platform="system.platform"),
@@ -211,8 +207,8 @@ TABLE = Table(
     fields(number, cores="system.hardwareConcurrency"),
     fields(values.whole, touch_points="screen.maxTouchPoints"),
     fields(_memory, memory_gb="hardware.deviceMemory"),
-    fields(_vendor, gpu_vendor=_CARD),
-    fields(_renderer, gpu_renderer=_CARD),
+    fields(_vendor, gpu_vendor="hardware.videocard.{vendorUnmasked,rendererUnmasked,renderer,vendor}"),
+    fields(_renderer, gpu_renderer="hardware.videocard.{vendorUnmasked,rendererUnmasked,renderer}"),
     fields(_resolution, screen="screen.resolution"),
     fields(number_text, COLOUR="screen.colorDepth"),
     fields(_preferences, ACCESSIBILITY="screen.mediaMatches"),

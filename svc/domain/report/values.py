@@ -74,7 +74,7 @@ def first_of(convert: Converter) -> Converter:
                 return found
         return None
 
-    return described(first, f"The first usable: {convert.__doc__}")
+    return described(first, f"The first that is usable of: {convert.__doc__}")
 
 
 def when(expected: Any, result: Any) -> Converter:
@@ -113,7 +113,7 @@ def pattern(template: str, *converts: Converter, needs: int, missing: str | None
 
 
 def number(value: Any) -> float | None:
-    """A finite number of a size that a browser reports; booleans are none. Whole numbers come back as `int`."""
+    """Number between -10^15 and 10^15; booleans are none. Whole numbers come back as `int`."""
     kind = value.__class__
     if (kind is int or kind is float) and -_LARGEST_NUMBER < value < _LARGEST_NUMBER:
         return value
@@ -121,12 +121,13 @@ def number(value: Any) -> float | None:
 
 
 def whole(value: Any) -> int | None:
-    """A number without a fraction."""
+    """Whole number between -10^15 and 10^15."""
     found = number(value)
     return int(found) if found is not None and found == int(found) else None
 
 
 def flag(value: Any) -> bool | None:
+    """Boolean."""
     return value if type(value) is bool else None
 
 
@@ -136,7 +137,7 @@ def members(value: Any) -> dict[str, Any]:
 
 
 def figures(value: Any) -> dict[str, float] | None:
-    """Object of at most 64 numbers by name, such as results of `Math`; `None` if larger, or without any."""
+    """Object of at most 64 numbers by name, such as results of `Math`; a larger one counts as missing."""
     said = members(value)
     if len(said) > MOST_FIGURES:
         return None
@@ -164,7 +165,7 @@ def texts(value: Any, longest: int = 128) -> list[str] | None:
 
 
 def size(width: Any, height: Any) -> tuple[float, float] | None:
-    """Two numbers that are no less than zero."""
+    """Two numbers of at least 0: width and height in CSS pixels, of apps in physical ones."""
     across, down = number(width), number(height)
     if across is None or down is None or across < 0 or down < 0:
         return None
@@ -172,7 +173,7 @@ def size(width: Any, height: Any) -> tuple[float, float] | None:
 
 
 def epoch_ms(value: Any) -> int | None:
-    """A moment written as RFC 3339 text with an offset, or as milliseconds since 1970."""
+    """RFC 3339 text with an offset, or milliseconds since 1970; up to the year 9999."""
     if type(value) is str:
         if len(value) > 40 or _RFC_3339.fullmatch(value) is None:
             return None
@@ -194,7 +195,7 @@ def shown(value: float) -> str:
 
 
 def scalar_text(value: Any) -> str | None:
-    """A leaf as text: strings as they are, numbers by `shown`, booleans as in JSON; `None` for anything unusable."""
+    """Text, number or boolean; kept as text, numbers by `shown`, booleans as in JSON."""
     kind = value.__class__
     if kind is str:
         return value if value and is_unicode(value) else None
@@ -205,7 +206,7 @@ def scalar_text(value: Any) -> str | None:
 
 
 def number_text(value: Any) -> str | None:
-    """A number, as `shown`."""
+    """Number between -10^15 and 10^15; kept as text."""
     found = number(value)
     return None if found is None else shown(found)
 

@@ -66,15 +66,15 @@ def _bounded(value: Any, depth: int, budget: _Budget) -> Any:
     """The value with long text cut, long lists shortened and what is nested too deep left out."""
     kind = value.__class__
     if kind is str:
-        return value[:LONGEST_TEXT] if is_unicode(value) else None
-    if kind is bool:
+        return value[:LONGEST_TEXT] if value.isascii() or is_unicode(value) else None
+    if kind is bool or value is None:
         return value
     if kind is dict and depth < MAX_DEPTH:
         fields = members(value)
         return {
             name: _bounded(inner, depth + 1, budget)
             for name, inner in islice(fields.items(), budget.take(min(len(fields), MAX_COMPONENTS)))
-            if len(name) <= 64 and is_unicode(name)
+            if len(name) <= 64 and (name.isascii() or is_unicode(name))
         }
     if kind is list and depth < MAX_DEPTH:
         entries = entries_of(value)

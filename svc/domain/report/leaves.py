@@ -80,7 +80,9 @@ class _Walk:
         if self.left < 0 or len(found) >= MAX_FOUND:
             return False
         kind = value.__class__
-        if kind is dict or kind is list:
+        if kind is str and 0 < len(value) <= LONGEST_VALUE and value.isascii():
+            found.append(f"{path}={value}")
+        elif kind is dict or kind is list:
             if depth < MAX_DEPTH:
                 self._visit_inside(path, value, depth + 1)
         elif value is not None:

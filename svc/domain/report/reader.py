@@ -51,11 +51,9 @@ def read_report(signals: Signals, facts: RequestFacts) -> Report:
     claims = _claims(readings)
     attributes: dict[Attribute, str] = {}
     rest: set[str] = set()
-    for reading in readings:
+    for reading in reversed(readings):
         prefix = reading.collector + ":"
-        for attribute, value in reading.attributes.items():
-            if attribute not in attributes:
-                attributes[attribute] = prefix + value
+        attributes |= {attribute: prefix + value for attribute, value in reading.attributes.items()}
         rest.update(reading.rest)
     kept = tuple(sorted(rest)[:MAX_LEAVES])
     if kept:
@@ -81,6 +79,8 @@ def read_report(signals: Signals, facts: RequestFacts) -> Report:
 
 def _claims(readings: Sequence[Reading]) -> Claims:
     """What the collectors say, the first that says anything believed; but one that sees a webdriver is enough."""
+    if len(readings) == 1:
+        return Claims(**readings[0].claims)
     said: dict[str, Any] = {}
     for reading in reversed(readings):
         said |= reading.claims

@@ -85,11 +85,12 @@ def _marked(tree: Signals) -> int:
     """The number of components that bear their marks."""
     found = 0
     for name, marks in MARKS.items() if tree else ():
-        component = members(tree.get(name))
-        for mark in marks:
-            if mark in component:
-                found += not _failed(component)
-                break
+        if name in tree:
+            component = members(tree[name])
+            for mark in marks:
+                if mark in component:
+                    found += not _failed(component)
+                    break
     return found
 
 

@@ -102,7 +102,7 @@ def pattern(template: str, *converts: Converter, needs: int, missing: str | None
 
     def joined(*given: Any) -> str | None:
         found = [convert(value) for convert, value in zip(converts, given, strict=True)]
-        if found[:needs] == nothing:
+        if found[0] is None and found[:needs] == nothing:
             return None
         if missing is not None and None in found:
             found = [missing if value is None else value for value in found]

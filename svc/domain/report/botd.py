@@ -9,11 +9,10 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
+from svc.domain.report import values
 from svc.domain.report.canonical import listed_languages
-from svc.domain.report.reading import Reading
-from svc.domain.report.values import MAX_LIST, entries_of, flag, is_unicode, members, number, size, text, whole
-
-NAME = "botd"
+from svc.domain.report.table import Adapter, Part, Signals, Table, fields
+from svc.domain.report.values import MAX_LIST, entries_of, flag, is_unicode, members, number, text, text_of, whole
 
 SUCCESS = 0
 NULL = -4
@@ -41,11 +40,12 @@ class _Budget:
         return taken
 
 
-def read(signals: dict[str, Any]) -> Reading | None:
-    """The components that could be read, cut to a bounded size, or `None` when there is no such report."""
+def _find(signals: Signals, taken: set[str]) -> Part | None:
+    """The values of the components that could be read, cut to a bounded size."""
+    del taken
     components = members(signals.get("botd"))
     recognised = False
-    readable: dict[str, Any] = {}
+    readable: Signals = {}
     budget = _Budget(MAX_VALUES)
     for name, component in islice(components.items(), MAX_COMPONENTS):
         fields = members(component)
@@ -59,45 +59,53 @@ def read(signals: dict[str, Any]) -> Reading | None:
                 readable[name] = value
     if not recognised:
         return None
-    claims = _claims(readable)
-    if members(components.get("webGL")).get("state") == NULL:
-        claims["webgl"] = False
-    return Reading(collector=NAME, attributes={}, claims=claims, rest=[], botd=readable)
-
-
-def _claims(readable: dict[str, Any]) -> dict[str, Any]:
-    window = members(readable.get("windowSize"))
-    renderer = text(members(readable.get("webGL")).get("renderer"), 256)
-    return {
-        "user_agent": text(readable.get("userAgent"), 1_024),
-        "product_sub": text(readable.get("productSub"), 32),
-        "languages": listed_languages(readable.get("languages")),
-        "outer_window": size(window.get("outerWidth"), window.get("outerHeight")),
-        "inner_window": size(window.get("innerWidth"), window.get("innerHeight")),
-        "gpu_renderer": None if renderer == MASKED_RENDERER else renderer,
-        "focused": flag(readable.get("documentFocus")),
-        "plugin_count": whole(readable.get("pluginsLength")),
-        "webdriver": flag(readable.get("webDriver")),
-        "eval_length": whole(readable.get("evalLength")),
-    }
+    return Part({"value": readable, "state": {"webGL": members(components.get("webGL")).get("state")}})
 
 
 def _bounded(value: Any, depth: int, budget: _Budget) -> Any:
     """The value with long text cut, long lists shortened and what is nested too deep left out."""
     kind = value.__class__
     if kind is str:
-        return value[:LONGEST_TEXT] if is_unicode(value) else None
-    if kind is bool:
+        return value[:LONGEST_TEXT] if value.isascii() or is_unicode(value) else None
+    if kind is bool or value is None:
         return value
     if kind is dict and depth < MAX_DEPTH:
         fields = members(value)
         return {
             name: _bounded(inner, depth + 1, budget)
             for name, inner in islice(fields.items(), budget.take(min(len(fields), MAX_COMPONENTS)))
-            if len(name) <= 64 and is_unicode(name)
+            if len(name) <= 64 and (name.isascii() or is_unicode(name))
         }
     if kind is list and depth < MAX_DEPTH:
         entries = entries_of(value)
         shown = budget.take(min(len(entries), MAX_LIST >> 2 * depth))
         return [_bounded(inner, depth + 1, budget) for inner in entries[:shown]]
     return number(value)
+
+
+def _readable(components: Any) -> Any:
+    """Object of at most 64 components and 4,000 values, texts of at most 2,048 characters."""
+    return components
+
+
+def _renderer(value: Any) -> str | None:
+    """Text of at most 256 characters, not the masked name."""
+    return None if value == MASKED_RENDERER else text(value, 256)
+
+
+TABLE = Table(
+    fields(_readable, botd="value.*"),
+    fields(values.when(NULL, result=False), webgl="state.webGL"),
+    fields(text_of(1_024), user_agent="value.userAgent"),
+    fields(text_of(32), product_sub="value.productSub"),
+    fields(listed_languages, languages="value.languages"),
+    fields(values.size, outer_window="value.windowSize.{outerWidth,outerHeight}"),
+    fields(values.size, inner_window="value.windowSize.{innerWidth,innerHeight}"),
+    fields(_renderer, gpu_renderer="value.webGL.renderer"),
+    fields(flag, focused="value.documentFocus", webdriver="value.webDriver"),
+    fields(whole, plugin_count="value.pluginsLength", eval_length="value.evalLength"),
+)
+
+ADAPTER = Adapter(
+    "botd", "`botd`: `value.NAME` is the `value` of component `NAME`, `state.NAME` its `state`", _find, TABLE
+)

@@ -1,25 +1,46 @@
-"""The canonical forms that more than one adapter produces: one browser, one text, however often it is upgraded.
+"""Converters and derived fields that several adapters share: one browser, one text, however often it is upgraded.
 
-What may live here: typed values in, comparable text out. A form leaves out what a release, a rotated screen or a
-spelling changes without the device having changed, and nothing else.
+What may live here: JSON values or canonical fields in, a canonical field out. A form leaves out what a release, a
+rotated screen or a spelling changes without the device having changed, and nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 from svc.domain.model import Attribute, ClientHints
-from svc.domain.report.brands import brand_list, invented_brand
+from svc.domain.report.brands import read_brands
 from svc.domain.report.gpu import canonical_gpu
-from svc.domain.report.reading import Reading
-from svc.domain.report.values import compact, digest, entries_of, flag, number, scalar_text, shown, text, texts
+from svc.domain.report.table import Reading
+from svc.domain.report.values import (
+    Converter,
+    compact,
+    digest,
+    entries_of,
+    flag,
+    members,
+    number,
+    number_text,
+    pattern,
+    scalar_text,
+    short_text,
+    shown,
+    text,
+    texts,
+    whole,
+)
 
 MAX_LANGUAGES = 32
 LARGEST_COMPARED_MEMORY_GB = 8
 SMALLEST_COMPARED_MEMORY_GB = 2
 """Chromium reported memory as .25 to 8 GB, and from release 147 on as 2 to 32 on desktops: a 16 GB machine "grew" from
 8 to 16 overnight. Compared is what both report."""
+
+HINTS = "{brands,fullVersionList,mobile,platform,platformVersion,architecture,bitness,model}"
+"""Members of `navigator.userAgentData` and of its high-entropy values, in the order of `client_hints`."""
+PREFERENCE_NAMES = ("contrast", "forcedColors", "invertedColors", "monochrome", "reducedMotion", "reducedTransparency")
+PREFERENCES = "{" + ",".join(PREFERENCE_NAMES) + "}"
+"""Members in the order of `preferences`."""
 
 _RENAMED_ZONES = {
     "Africa/Asmera": "Africa/Asmara",
@@ -49,44 +70,178 @@ _RENAMED_ZONES = {
 """Old names that browsers still report for a while after the zone was renamed (IANA tz database, `backward`)."""
 
 _OFF_ALWAYS: tuple[Any, ...] = (None, False, 0)
+_NO_HINTS = ClientHints()
 
 
-def put_screen(attributes: dict[Attribute, str], screen: tuple[float, float] | None) -> None:
-    """The longer side first: a turned phone keeps its screen."""
-    if screen is not None and screen[0] > 0 and screen[1] > 0:
-        attributes[Attribute.SCREEN] = f"{shown(max(screen))}x{shown(min(screen))}"
+def client_hints(*values: Any) -> ClientHints | None:
+    """The values of `HINTS`: lists of brands, a boolean, texts of at most 64 characters, the model of at most 128.
+
+    Empty text means not said. Source: W3C UA Client Hints, 4.1.
+    """
+    brands, full_versions, mobile, platform, platform_version, architecture, bitness, model = values
+    pairs, invented = read_brands(brands)
+    hints = ClientHints(
+        brands=(full_versions is not None and read_brands(full_versions)[0]) or pairs,
+        grease=invented,
+        emptied=brands == [] and platform == "",
+        overridden=architecture == "" and bitness == "",
+        mobile=flag(mobile),
+        platform=text(platform, 64),
+        platform_version=text(platform_version, 64),
+        architecture=text(architecture, 64),
+        model=text(model, 128),
+    )
+    return None if hints == _NO_HINTS else hints
 
 
-def put_processors(reading: Reading, *, vendor: Any, renderer: Any, cores: Any, memory_gb: Any) -> None:
-    """What a browser tells of its graphics, cores and memory, as claims and as attributes."""
-    claims = reading.claims
-    claims["gpu_vendor"] = text(vendor, 256)
-    claims["gpu_renderer"] = text(renderer, 256)
-    put_gpu(reading.attributes, claims["gpu_vendor"], claims["gpu_renderer"])
-    claims["cores"] = number(cores)
-    claims["memory_gb"] = number(memory_gb)
-    reading.rest += put_hardware(reading.attributes, claims["cores"], claims["memory_gb"])
+def language_list(languages: Any, language: Any = None) -> tuple[str, ...] | None:
+    """List of at most 512 language tags of at most 64 characters; where there is no list, the one language."""
+    tags = texts(languages, 64)
+    if tags is None:
+        one = text(language, 64)
+        return None if one is None else (one,)
+    return tuple(tags)
 
 
-def put_hardware(attributes: dict[Attribute, str], cores: float | None, memory_gb: float | None) -> list[str]:
-    """Cores and memory. Returns the leaf of a memory that is known better than it is compared."""
-    if cores is None and memory_gb is None:
-        return []
-    leaves: list[str] = []
+def listed_languages(lists: Any) -> tuple[str, ...] | None:
+    """List of at most 32 lists of language tags: `[[language], [languages...]]`. Chromium fills only the first."""
+    tags: dict[str, None] = {}
+    for inner in entries_of(lists)[:MAX_LANGUAGES]:
+        for tag in texts(inner, 64) or ():
+            tags[tag] = None
+    return tuple(tags) or None
+
+
+def time_zone(value: Any) -> str | None:
+    """IANA time zone of at most 64 characters, by its present name."""
+    zone = text(value, 64)
+    return None if zone is None else _RENAMED_ZONES.get(zone, zone)
+
+
+def font_set(fonts: Any) -> tuple[str, ...] | None:
+    """List of at most 512 font names of at most 128 characters; kept sorted, each once."""
+    found = texts(fonts)
+    return None if found is None else tuple(sorted(set(found)))
+
+
+def plugin_names(plugins: Any) -> tuple[str, ...] | None:
+    """List of at most 512 plugins, as names of at most 128 characters or as objects with `name`."""
+    if type(plugins) is not list:
+        return None
+    return tuple(
+        [text(one if type(one) is str else members(one).get("name"), 128) or "" for one in entries_of(plugins)]
+    )
+
+
+def text_tuple(value: Any) -> tuple[str, ...] | None:
+    """List of at most 512 texts of at most 64 characters."""
+    found = texts(value, 64)
+    return None if found is None else tuple(found)
+
+
+def pixel_ratio(value: Any) -> str | None:
+    """Physical pixels of one CSS pixel, above 0; compared to three decimals."""
+    ratio = number(value)
+    return shown(round(ratio, 3)) if ratio is not None and ratio > 0 else None
+
+
+def preferences(*values: Any) -> str:
+    """Texts, numbers or booleans: accessibility preferences; only those that are on are compared."""
+    return preferences_text(dict(zip(PREFERENCE_NAMES, values, strict=True)))
+
+
+def preferences_text(said: dict[str, Any]) -> str:
+    """Accessibility preferences that are on. One that a browser does not know yet is off, so that learning it in a
+    later release changes nothing.
+    """
+    on: list[str] = []
+    for name, value in said.items():
+        if value not in _OFF_ALWAYS:
+            found = scalar_text(value)
+            if found is not None and found not in ("none", "no-preference", "standard"):
+                on.append(f"{name}={found}")
+    return compact(",".join(sorted(on))) or "default"
+
+
+touch = pattern("{0}/{2}/{1}", whole, short_text, whole, needs=2)
+"""Touch points, platform, architecture."""
+
+
+def widths(count: int) -> Converter:
+    """A converter of so many widths of one text, in CSS pixels, each in another font."""
+    return pattern("/".join(["{}"] * count), *[number_text] * count, needs=count, missing="")
+
+
+FOLLOWING = {
+    "MODEL": "hints",
+    "GPU": "gpu_vendor, gpu_renderer",
+    "HARDWARE": "cores, memory_gb",
+    "SCREEN": "screen",
+    "FRAME": "frame, or screen and available",
+    "TIMEZONE": "timezone",
+    "LANGUAGES": "languages",
+    "FIRST_LANGUAGE": "languages",
+    "FONTS": "fonts",
+    "PLUGINS": "plugin_names",
+}
+"""Attribute that `complete` adds -> the fields that it follows from."""
+
+
+def complete(reading: Reading) -> None:
+    """Adds the attributes that follow from claims and parts, except those that the adapter's table gave."""
+    claims, attributes, parts = reading.claims, reading.attributes, reading.parts
+    _add_hardware(reading)
+    _add_screen(reading)
+    if "timezone" in claims:
+        attributes[Attribute.TIMEZONE] = claims["timezone"]
+    tags = _language_tags(claims.get("languages", ()))
+    if tags:
+        attributes[Attribute.LANGUAGES] = compact(",".join(tags))
+        attributes[Attribute.FIRST_LANGUAGE] = compact(tags[0])
+    fonts = claims.get("fonts")
+    if fonts is not None:
+        # An empty set says something too: none of the fonts that the collector looked for.
+        attributes[Attribute.FONTS] = digest("\n".join(fonts)) if fonts else "none"
+    names = parts.get("plugin_names")
+    if names is not None and Attribute.PLUGINS not in attributes:
+        attributes[Attribute.PLUGINS] = compact(",".join(names)) or "none"
+        claims["plugin_count"] = len(names)
+
+
+def _add_hardware(reading: Reading) -> None:
+    claims, attributes = reading.claims, reading.attributes
+    hints = claims.get("hints")
+    if hints is not None and hints.model:
+        attributes[Attribute.MODEL] = compact(hints.model)
+    name = canonical_gpu(claims.get("gpu_vendor", ""), claims.get("gpu_renderer", ""))
+    if name:
+        attributes[Attribute.GPU] = compact(name)
+    cores, memory_gb = claims.get("cores"), claims.get("memory_gb")
+    if Attribute.HARDWARE in attributes or (cores is None and memory_gb is None):
+        return
     memory = ""
     if memory_gb is not None:
         compared = min(max(memory_gb, SMALLEST_COMPARED_MEMORY_GB), LARGEST_COMPARED_MEMORY_GB)
         memory = shown(compared)
         if compared != memory_gb:
-            leaves.append(f"deviceMemory={shown(memory_gb)}")
+            reading.rest.append(f"deviceMemory={shown(memory_gb)}")
     attributes[Attribute.HARDWARE] = f"{'' if cores is None else shown(cores)}/{memory}"
-    return leaves
 
 
-def put_languages(attributes: dict[Attribute, str], languages: Sequence[str] | None) -> None:
+def _add_screen(reading: Reading) -> None:
+    """The longer side first: a turned phone keeps its screen."""
+    attributes, parts = reading.attributes, reading.parts
+    screen, available = reading.claims.get("screen"), parts.get("available")
+    if screen is not None and min(screen) > 0:
+        attributes[Attribute.SCREEN] = f"{shown(max(screen))}x{shown(min(screen))}"
+    if screen is not None and available is not None:
+        parts["frame"] = (int(screen[0] - available[0]), int(screen[1] - available[1]))
+    if "frame" in parts:
+        attributes[Attribute.FRAME] = ",".join("" if side is None else str(side) for side in parts["frame"])
+
+
+def _language_tags(languages: tuple[str, ...]) -> list[str]:
     """In the visitor's order, lower case, without the locale's encoding or variant (`en_US.UTF-8@posix` = `en-us`)."""
-    if not languages:
-        return
     tags: dict[str, None] = {}
     for language in languages[:MAX_LANGUAGES]:
         tag = language
@@ -95,67 +250,4 @@ def put_languages(attributes: dict[Attribute, str], languages: Sequence[str] | N
         tag = tag.strip().replace("_", "-").lower()
         if tag:
             tags[tag] = None
-    if tags:
-        attributes[Attribute.LANGUAGES] = compact(",".join(tags))
-        attributes[Attribute.FIRST_LANGUAGE] = compact(next(iter(tags)))
-
-
-def listed_languages(lists: Any) -> tuple[str, ...] | None:
-    """The languages, as reported, of a list of lists: `[[language], [languages...]]`. Chromium fills only the first."""
-    tags: dict[str, None] = {}
-    for inner in entries_of(lists)[:MAX_LANGUAGES]:
-        for tag in texts(inner, 64) or ():
-            tags[tag] = None
-    return tuple(tags) or None
-
-
-def put_gpu(attributes: dict[Attribute, str], vendor: str | None, renderer: str | None) -> None:
-    if vendor is not None or renderer is not None:
-        name = canonical_gpu(vendor or "", renderer or "")
-        if name:
-            attributes[Attribute.GPU] = compact(name)
-
-
-def put_fonts(attributes: dict[Attribute, str], fonts: Sequence[str] | None) -> None:
-    """The set of fonts; an empty one says something too: none of the fonts that the collector looked for."""
-    if fonts is not None:
-        attributes[Attribute.FONTS] = digest("\n".join(fonts)) if fonts else "none"
-
-
-def font_set(fonts: Iterable[str] | None) -> tuple[str, ...] | None:
-    """Fonts sorted, each once."""
-    return None if fonts is None else tuple(sorted(set(fonts)))
-
-
-def time_zone(value: Any) -> str | None:
-    """An IANA zone by its present name."""
-    zone = text(value, 64)
-    return None if zone is None else _RENAMED_ZONES.get(zone, zone)
-
-
-def preferences_text(preferences: dict[str, Any]) -> str:
-    """Accessibility preferences that are on. One that a browser does not know yet is off, so that learning it in a
-    later release changes nothing.
-    """
-    on: list[str] = []
-    for name, value in preferences.items():
-        if value not in _OFF_ALWAYS:
-            said = scalar_text(value)
-            if said is not None and said not in ("none", "no-preference", "standard"):
-                on.append(f"{name}={said}")
-    return compact(",".join(sorted(on))) or "default"
-
-
-def read_user_agent_data(value: dict[str, Any]) -> ClientHints:
-    """`navigator.userAgentData` with whatever high-entropy values were asked for. Empty text means not said."""
-    return ClientHints(
-        brands=brand_list(value.get("fullVersionList")) or brand_list(value.get("brands")),
-        grease=invented_brand(value.get("brands")),
-        emptied=value.get("brands") == [] and value.get("platform") == "",
-        overridden=value.get("architecture") == "" and value.get("bitness") == "",
-        mobile=flag(value.get("mobile")),
-        platform=text(value.get("platform"), 64),
-        platform_version=text(value.get("platformVersion"), 64),
-        architecture=text(value.get("architecture"), 64),
-        model=text(value.get("model"), 128),
-    )
+    return list(tags)

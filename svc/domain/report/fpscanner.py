@@ -7,26 +7,16 @@ What may live here: where the sections stand in a report, and which signal means
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
-from svc.domain.model import Attribute
-from svc.domain.report.canonical import (
-    preferences_text,
-    put_languages,
-    put_processors,
-    put_screen,
-    read_user_agent_data,
-    time_zone,
-)
+from svc.domain.model import ClientHints
+from svc.domain.report import canonical, values
 from svc.domain.report.leaves import leaves_of
 from svc.domain.report.masks import STANDARD_PLUGINS
-from svc.domain.report.reading import Reading
-from svc.domain.report.values import compact, flag, members, number, scalar_text, shown, size, text, texts, whole
-
-NAME = "fpscanner"
+from svc.domain.report.table import Adapter, Part, Signals, Table, fields
+from svc.domain.report.values import flag, members, number, pattern, scalar_text, short_text, text, text_of, whole
 
 SECTIONS = ("automation", "device", "browser", "graphics", "codecs", "locale", "contexts")
 MARKS = ("automation", "graphics", "contexts")
@@ -34,205 +24,161 @@ MARKS = ("automation", "graphics", "contexts")
 SENTINELS = frozenset({"ERROR", "NA", "SKIPPED", "INIT"})
 _SENTINEL_LEAVES = tuple(f"={sentinel}" for sentinel in sorted(SENTINELS))
 
-LONGEST_USER_AGENT = 1_024
 STANDARD_PLUGINS_HASH = "-2cdc5c8b"
 """What the library makes of `STANDARD_PLUGINS`: names joined by commas, hashed in 32 bits."""
-DRIVERS = {
-    "cdp": "cdp",
-    "playwright": "playwright",
-    "selenium": "selenium",
-    "webdriverWritable": "webdriver_writable",
-}
-"""Signal of the section `automation` -> driver mark."""
-PREFERENCES = {"prefersReducedMotion": "reducedMotion", "prefersReducedTransparency": "reducedTransparency"}
-POINTERS = ("pointer", "anyPointer", "hover", "anyHover")
+QUERIES = {"prefersReducedMotion": "reducedMotion", "prefersReducedTransparency": "reducedTransparency"}
+"""Media query -> accessibility preference."""
+_UNPATCHED = (True, True, False)
+"""What the list of plugins says where nobody replaced it: it is one, a plugin owns its types, an index too large finds
+nothing."""
+DRIVER_MARKS = ("cdp", "playwright", "selenium", "webdriver_writable")
+_CONTEXT = "{userAgent,platform,language,cpuCount,memory,webdriver,vendor,renderer}"
+_CONTEXT_FIELDS: dict[str, values.Converter] = {
+    "user_agent": text_of(1_024), "platform": short_text, "language": short_text, "cores": number, "memory_gb": number,
+    "webdriver": flag, "gpu_vendor": text_of(256), "gpu_renderer": text_of(256),
+}  # fmt: skip
+"""Name in `Claims` -> converter, in the order of `_CONTEXT`."""
 
 
-def sections_of(signals: dict[str, Any]) -> dict[str, Any] | None:
-    """The object that holds the sections, or `None` when this is no report of fpscanner.
-
-    It stands at the top level or under `fpscanner`, either bare or, as in the library's whole answer, under `signals`.
-    """
+def _find(signals: Signals, taken: set[str]) -> Part | None:
+    """The sections, at the top level or in `fpscanner`: bare or, as in the library's whole response, in `signals`."""
     named = members(signals.get("fpscanner"))
     for sections in (named, members(named.get("signals")), members(signals.get("signals")), signals):
-        if all(type(sections.get(mark)) is dict for mark in MARKS):
-            return sections
+        if _are_sections(sections):
+            taken.update(SECTIONS if sections is signals else ("signals",))
+            return Part(sections)
     return None
 
 
-def read(sections: dict[str, Any]) -> Reading:
-    """What the sections say."""
-    reading = Reading(collector=NAME, attributes={}, claims={}, rest=[])
-    device, browser = _section(sections, "device"), _section(sections, "browser")
-    graphics = _section(sections, "graphics")
-    _read_device(device, _section(graphics, "webGL"), reading)
-    _read_screen(device, reading)
-    _read_place(_section(sections, "locale"), reading)
-    _read_browser(browser, reading)
-    _read_canvas(_section(graphics, "canvas"), reading)
-    _read_automation(_section(sections, "automation"), _section(sections, "contexts"), reading)
-    _read_extras(sections, reading)
-    return reading
+def _are_sections(value: Signals) -> bool:
+    for mark in MARKS:  # noqa: SIM110 -- a generator costs more than the look-ups
+        if value.get(mark).__class__ is not dict:
+            return False
+    return True
 
 
-def _section(parent: dict[str, Any], name: str) -> dict[str, Any]:
-    """The members of a section that were answered."""
-    return {
-        key: value
-        for key, value in members(parent.get(name)).items()
-        if type(value) is not str or value not in SENTINELS
-    }
+def _hints(*given: Any) -> ClientHints | None:
+    """The values of `HINTS`, and whether the browser is Brave, a boolean."""
+    hints = canonical.client_hints(*given[:-1])
+    if given[-1] is not True or (hints is not None and any(brand == "Brave" for brand, _ in hints.brands)):
+        return hints
+    hints = hints or ClientHints()
+    return msgspec.structs.replace(hints, brands=(*hints.brands, ("Brave", "")))
 
 
-def _read_device(device: dict[str, Any], graphics: dict[str, Any], reading: Reading) -> None:
-    put_processors(
-        reading,
-        vendor=graphics.get("vendor"),
-        renderer=graphics.get("renderer"),
-        cores=device.get("cpuCount"),
-        memory_gb=device.get("memory"),
-    )
-    reading.claims["platform"] = platform = text(device.get("platform"), 64)
-    if platform is not None:
-        reading.attributes[Attribute.TOUCH] = compact(platform)
+def _preferences(queries: Any) -> str | None:
+    """Object: scalars of the media queries; one that is `null` is asked and off."""
+    asked = [(name, members(queries)[query]) for query, name in QUERIES.items() if query in members(queries)]
+    said = {name: value for name, value in asked if type(value) is not str or value not in SENTINELS}
+    return canonical.preferences_text(said) if said else None
 
 
-def _read_screen(device: dict[str, Any], reading: Reading) -> None:
-    attributes, claims = reading.attributes, reading.claims
-    screen, queries = _section(device, "screenResolution"), _section(device, "mediaQueries")
-    claims["screen"] = total = size(screen.get("width"), screen.get("height"))
-    put_screen(attributes, total)
-    available = size(screen.get("availableWidth"), screen.get("availableHeight"))
-    if total is not None and available is not None:
-        reading.frame = (int(total[0] - available[0]), int(total[1] - available[1]))
-        attributes[Attribute.FRAME] = f"{reading.frame[0]},{reading.frame[1]}"
-    claims["inner_window"] = size(screen.get("innerWidth"), screen.get("innerHeight"))
-
-    claims["colour_depth"] = depth = number(screen.get("colorDepth"))
-    if depth is not None:
-        gamut, bits = scalar_text(queries.get("colorGamut")), scalar_text(queries.get("colorDepth"))
-        attributes[Attribute.COLOUR] = compact(f"{shown(depth)}/{gamut or ''}/{bits or ''}")
-    if any(query in queries for query in PREFERENCES):
-        attributes[Attribute.ACCESSIBILITY] = preferences_text(
-            {name: queries.get(query) for query, name in PREFERENCES.items()}
-        )
-    pointer, hover = text(queries.get("anyPointer"), 16), flag(queries.get("anyHover"))
-    if pointer is not None and hover is not None:
-        claims["pointer"] = pointer != "none" or hover
-    reading.rest += _leaves((f"mediaQueries.{query}", queries.get(query)) for query in POINTERS)
+def _pointer(pointer: Any, hover: Any) -> bool | None:
+    """Text of at most 16 characters, `none` where there is no pointer; and a boolean."""
+    kind, hovers = text(pointer, 16), flag(hover)
+    return None if kind is None or hovers is None else kind != "none" or hovers
 
 
-def _read_place(locale: dict[str, Any], reading: Reading) -> None:
-    attributes, claims = reading.attributes, reading.claims
-    spoken, formats = _section(locale, "languages"), _section(locale, "internationalization")
-    languages = texts(spoken.get("languages"), 64)
-    claims["language"] = language = text(spoken.get("language"), 64)
-    if languages is None:
-        languages = None if language is None else [language]
-    if languages is not None:
-        claims["languages"] = tuple(languages)
-        put_languages(attributes, languages)
-    zone = time_zone(formats.get("timezone"))
-    if zone is not None:
-        claims["timezone"] = zone
-        attributes[Attribute.TIMEZONE] = zone
-    reading.rest += _leaves([("localeLanguage", formats.get("localeLanguage"))])
+def _flavors(value: Any) -> tuple[str, ...] | None:
+    """Boolean: whether there is `window.chrome`."""
+    return None if type(value) is not bool else ("chrome",) if value else ()
 
 
-def _read_browser(browser: dict[str, Any], reading: Reading) -> None:
-    attributes, claims = reading.attributes, reading.claims
-    claims["user_agent"] = text(browser.get("userAgent"), LONGEST_USER_AGENT)
-    hints = read_user_agent_data(_section(browser, "highEntropyValues"))
-    if _section(browser, "features").get("brave") is True and all(brand != "Brave" for brand, _ in hints.brands):
-        hints = msgspec.structs.replace(hints, brands=(*hints.brands, ("Brave", "")))
-    claims["hints"] = hints
-    if hints.model:
-        attributes[Attribute.MODEL] = compact(hints.model)
-
-    chrome = flag(_section(browser, "features").get("chrome"))
-    if chrome is not None:
-        claims["vendor_flavors"] = ("chrome",) if chrome else ()
-    plugins = _section(browser, "plugins")
-    claims["plugins_patched"] = _patched(plugins)
-    claims["plugin_count"] = count = whole(plugins.get("pluginCount"))
-    names = text(plugins.get("pluginNamesHash"), 64)
-    if names is not None:
-        attributes[Attribute.PLUGINS] = compact(f"{count}/{names}")
-        if names == STANDARD_PLUGINS_HASH:
-            reading.plugin_names = STANDARD_PLUGINS
-
-    claims["eval_length"] = whole(browser.get("etsl"))
-    maths, length = scalar_text(browser.get("maths")), scalar_text(browser.get("etsl"))
-    if maths is not None or length is not None:
-        source = flag(_section(browser, "toSourceError").get("hasToSource"))
-        attributes[Attribute.MISCELLANEOUS] = compact(f"{maths}/{length}/{source}")
+def _patched(*answers: Any) -> bool | None:
+    """Booleans."""
+    said = [(flag(answer), expected) for answer, expected in zip(answers, _UNPATCHED, strict=True)]
+    known = [answer != expected for answer, expected in said if answer is not None]
+    return any(known) if known else None
 
 
-PLUGIN_CHECKS = {"isValidPluginArray": True, "pluginConsistency1": True, "pluginOverflow": False}
-"""What the list of plugins answers where nobody replaced it: it is one, a plugin owns its types, an index too large
-finds nothing."""
+def _canvas(drawn: Any, modified: Any) -> str | None:
+    """Hash of an image, text of at most 64 characters; none where it has pixels that were not drawn, a boolean."""
+    return None if flag(modified) else text(drawn, 64)
 
 
-def _patched(plugins: dict[str, Any]) -> bool | None:
-    answers = [(flag(plugins.get(name)), expected) for name, expected in PLUGIN_CHECKS.items()]
-    if all(answer is None for answer, _ in answers):
-        return None
-    return any(answer is not None and answer != expected for answer, expected in answers)
+def _contexts(*given: Any) -> dict[str, dict[str, Any]] | None:
+    """Texts of at most 1,024, 64 and 256 characters, numbers and a boolean, of an iframe and of a worker."""
+    middle = len(_CONTEXT_FIELDS)
+    found = {"iframe": _answers(given[:middle]), "worker": _answers(given[middle:])}
+    return {name: answers for name, answers in found.items() if answers} or None
 
 
-def _read_canvas(canvas: dict[str, Any], reading: Reading) -> None:
-    """An image that comes back with pixels that were not drawn is noise, and differs the next time."""
-    drawn = text(canvas.get("canvasFingerprint"), 64)
-    reading.claims["canvas_noise"] = noisy = flag(canvas.get("hasModifiedCanvas"))
-    if drawn is not None and not noisy:
-        reading.attributes[Attribute.CANVAS] = drawn
-
-
-def _read_automation(automation: dict[str, Any], contexts: dict[str, Any], reading: Reading) -> None:
-    claims = reading.claims
-    answers = {"iframe": _answers(_section(contexts, "iframe")), "worker": _answers(_section(contexts, "webWorker"))}
-    claims["contexts"] = {name: found for name, found in answers.items() if found} or None
-    driven = flag(automation.get("webdriver"))
-    if any(found.get("webdriver") is True for found in answers.values()):
-        driven = True
-    claims["webdriver"] = driven
-    if any(flag(automation.get(name)) is not None for name in DRIVERS):
-        marks = [mark for name, mark in DRIVERS.items() if automation.get(name) is True]
-        # Where `navigator.webdriver` does not exist, as in Chromium before version 89, writing to it creates it.
-        if flag(automation.get("webdriver")) is None and "webdriver_writable" in marks:
-            marks.remove("webdriver_writable")
-        claims["driver_marks"] = tuple(marks)
-
-
-def _answers(context: dict[str, Any]) -> dict[str, Any]:
-    """What one context answered, under the names of `Claims`."""
-    found = {
-        "user_agent": text(context.get("userAgent"), LONGEST_USER_AGENT),
-        "platform": text(context.get("platform"), 64),
-        "language": text(context.get("language"), 64),
-        "cores": number(context.get("cpuCount")),
-        "memory_gb": number(context.get("memory")),
-        "webdriver": flag(context.get("webdriver")),
-        "gpu_vendor": text(context.get("vendor"), 256),
-        "gpu_renderer": text(context.get("renderer"), 256),
-    }
+def _answers(given: tuple[Any, ...]) -> dict[str, Any]:
+    found = {name: convert(value) for (name, convert), value in zip(_CONTEXT_FIELDS.items(), given, strict=True)}
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _read_extras(sections: dict[str, Any], reading: Reading) -> None:
-    """Answers that no attribute takes. The features of the browser are none of them: they say its release."""
-    device, graphics = members(sections.get("device")), members(sections.get("graphics"))
-    browser = members(sections.get("browser"))
-    reading.rest += _leaves(
-        [
-            ("codecs", sections.get("codecs")),
-            ("extensions", members(browser.get("extensions")).get("extensions")),
-            ("keyboard", device.get("keyboard")),
-            ("media", device.get("multimediaDevices")),
-            ("webgpu", graphics.get("webgpu")),
-        ]
-    )
+def _webdriver(*answers: Any) -> bool | None:
+    """Booleans of page, iframe and worker, of which one is enough."""
+    return True if any(answer is True for answer in answers) else flag(answers[0])
 
 
-def _leaves(found: Iterable[tuple[str, Any]]) -> list[str]:
-    return [leaf for leaf in leaves_of(found) if not leaf.endswith(_SENTINEL_LEAVES)]
+def _driver_marks(webdriver: Any, *marks: Any) -> tuple[str, ...] | None:
+    """Booleans."""
+    if all(flag(mark) is None for mark in marks):
+        return None
+    found = [name for name, mark in zip(DRIVER_MARKS, marks, strict=True) if mark is True]
+    # Where `navigator.webdriver` does not exist, as in Chromium before version 89, writing to it creates it.
+    if flag(webdriver) is None and "webdriver_writable" in found:
+        found.remove("webdriver_writable")
+    return tuple(found)
+
+
+def _leaves(*names: str) -> values.Converter:
+    """A converter of as many values, each walked under its name, without what stands for a missing value."""
+
+    def convert(*given: Any) -> list[str]:
+        """JSON of any shape, of which at most 1,024 values are looked at and 128 kept."""
+        return [leaf for leaf in leaves_of(zip(names, given, strict=True)) if not leaf.endswith(_SENTINEL_LEAVES)]
+
+    return convert
+
+
+_POINTERS = ("pointer", "anyPointer", "hover", "anyHover")
+TABLE = Table(
+    fields(text_of(1_024), user_agent="browser.userAgent"),
+    fields(short_text, platform="device.platform", language="locale.languages.language"),
+    fields(text_of(256), gpu_vendor="graphics.webGL.vendor", gpu_renderer="graphics.webGL.renderer"),
+    fields(number, cores="device.cpuCount", memory_gb="device.memory"),
+    fields(number, colour_depth="device.screenResolution.colorDepth"),
+    fields(whole, plugin_count="browser.plugins.pluginCount", eval_length="browser.etsl"),
+    fields(flag, canvas_noise="graphics.canvas.hasModifiedCanvas"),
+    fields(_hints, hints=f"browser.highEntropyValues.{canonical.HINTS} + browser.features.brave"),
+    fields(values.size, screen="device.screenResolution.{width,height}"),
+    fields(values.size, available="device.screenResolution.{availableWidth,availableHeight}"),
+    fields(values.size, inner_window="device.screenResolution.{innerWidth,innerHeight}"),
+    fields(
+        pattern("{}/{}/{}", values.number_text, scalar_text, scalar_text, needs=1, missing=""),
+        COLOUR="device.screenResolution.colorDepth + device.mediaQueries.{colorGamut,colorDepth}",
+    ),
+    fields(_preferences, ACCESSIBILITY="device.mediaQueries.(prefersReducedMotion,prefersReducedTransparency)"),
+    fields(_pointer, pointer="device.mediaQueries.{anyPointer,anyHover}"),
+    fields(canonical.language_list, languages="locale.languages.{languages,language}"),
+    fields(canonical.time_zone, timezone="locale.internationalization.timezone"),
+    fields(_flavors, vendor_flavors="browser.features.chrome"),
+    fields(_patched, plugins_patched="browser.plugins.{isValidPluginArray,pluginConsistency1,pluginOverflow}"),
+    fields(values.when(STANDARD_PLUGINS_HASH, STANDARD_PLUGINS), plugin_names="browser.plugins.pluginNamesHash"),
+    fields(pattern("{1}/{0}", short_text, whole, needs=1), PLUGINS="browser.plugins.{pluginNamesHash,pluginCount}"),
+    fields(pattern("{}", short_text, needs=1), TOUCH="device.platform"),
+    fields(
+        pattern("{}/{}/{}", scalar_text, scalar_text, flag, needs=2),
+        MISCELLANEOUS="browser.{maths,etsl} + browser.toSourceError.hasToSource",
+    ),
+    fields(_canvas, CANVAS="graphics.canvas.{canvasFingerprint,hasModifiedCanvas}"),
+    fields(_contexts, contexts=f"contexts.iframe.{_CONTEXT} + contexts.webWorker.{_CONTEXT}"),
+    fields(_webdriver, webdriver="automation.webdriver + contexts.{iframe,webWorker}.webdriver"),
+    fields(_driver_marks, driver_marks="automation.{webdriver,cdp,playwright,selenium,webdriverWritable}"),
+    fields(
+        _leaves(*(f"mediaQueries.{name}" for name in _POINTERS)),
+        rest="device.mediaQueries.{" + ",".join(_POINTERS) + "}",
+    ),
+    fields(_leaves("localeLanguage"), rest="locale.internationalization.localeLanguage"),
+    # The features of the browser are not among them: they say its release.
+    fields(
+        _leaves("codecs", "extensions", "keyboard", "media", "webgpu"),
+        rest="codecs + browser.extensions.extensions + device.{keyboard,multimediaDevices} + graphics.webgpu",
+    ),
+    absent=SENTINELS,
+)
+
+ADAPTER = Adapter("fpscanner", "the sections", _find, TABLE, canonical.complete)

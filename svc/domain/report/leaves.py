@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from svc.domain.report.values import digest, entries_of, is_unicode, scalar_text
+from svc.domain.report.values import digest, entries_of, is_unicode, members, scalar_text
 
 MAX_VISITED = 1_024
 """Values looked at, whatever their number in the report."""
@@ -45,13 +45,10 @@ _VOLATILE = re.compile(
 _IDENTIFIER = re.compile(r"(?:^|_)(?:id|ids|ID)$|[a-z]I[dD]$")
 
 
-def leaves_of(members: Iterable[tuple[str, Any]]) -> list[str]:
-    """The leaves under the given (key, value) pairs, at most `MAX_FOUND`, in no promised order."""
+def leaves_of(pairs: Iterable[tuple[str, Any]]) -> list[str]:
+    """The leaves under (name, JSON value) pairs as `path=value`, at most `MAX_FOUND`, in no promised order."""
     walk = _Walk()
-    for key, value in islice(members, MAX_VISITED):
-        name = _steady_name(key) if len(key) <= MAX_KEY else _steady_name(key[:MAX_KEY])
-        if name is not None:
-            walk.visit(name, value, 1)
+    walk.visit_members("", pairs, 1)
     return walk.found
 
 
@@ -64,34 +61,41 @@ def _steady_name(key: str) -> str | None:
 
 
 class _Walk:
-    __slots__ = ("found", "visited")
+    __slots__ = ("found", "left")
 
     def __init__(self) -> None:
         self.found: list[str] = []
-        self.visited = 0
+        self.left = MAX_VISITED
 
-    def visit(self, path: str, value: Any, depth: int) -> None:
-        self.visited += 1
-        if self.visited > MAX_VISITED or len(self.found) >= MAX_FOUND:
-            return
+    def visit_members(self, prefix: str, pairs: Iterable[tuple[str, Any]], depth: int) -> None:
+        for key, value in islice(pairs, MAX_VISITED):
+            name = _steady_name(key if len(key) <= MAX_KEY else key[:MAX_KEY])
+            if name is not None and not self._visit(prefix + name, value, depth):
+                return
+
+    def _visit(self, path: str, value: Any, depth: int) -> bool:
+        """Whether there is room for more."""
+        self.left -= 1
+        found = self.found
+        if self.left < 0 or len(found) >= MAX_FOUND:
+            return False
         kind = value.__class__
-        if kind is str:
-            if value and is_unicode(value):
-                self.found.append(f"{path}={value if len(value) <= LONGEST_VALUE else digest(value)}")
-        elif kind is dict and depth < MAX_DEPTH:
-            self._visit_members(path, value, depth + 1)
-        elif kind is list:
-            # Without the position: a list that gained one entry stays near to what it was.
-            entry_path = path + "[]"
-            for inner in entries_of(value) if depth < MAX_DEPTH else ():
-                self.visit(entry_path, inner, depth + 1)
+        if kind is str and 0 < len(value) <= LONGEST_VALUE and value.isascii():
+            found.append(f"{path}={value}")
+        elif kind is dict or kind is list:
+            if depth < MAX_DEPTH:
+                self._visit_inside(path, value, depth + 1)
         elif value is not None:
             shown = scalar_text(value)
             if shown is not None:
-                self.found.append(f"{path}={shown}")
+                found.append(f"{path}={shown if kind is not str or len(shown) <= LONGEST_VALUE else digest(shown)}")
+        return True
 
-    def _visit_members(self, path: str, members: dict[str, Any], depth: int) -> None:
-        for key, inner in islice(members.items(), MAX_VISITED):
-            name = _steady_name(key) if len(key) <= MAX_KEY else _steady_name(key[:MAX_KEY])
-            if name is not None:
-                self.visit(f"{path}.{name}", inner, depth)
+    def _visit_inside(self, path: str, value: Any, depth: int) -> None:
+        if type(value) is dict:
+            self.visit_members(path + ".", members(value).items(), depth)
+            return
+        # Without the position: a list that gained one entry stays near to what it was.
+        for inner in entries_of(value):
+            if not self._visit(path + "[]", inner, depth):
+                return

@@ -6,10 +6,10 @@ are worthless then. Such a browser is no suspect: it protects its user.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from svc.domain.model import Attribute, Claims, RequestFacts
-from svc.domain.report.reading import Reading
+from svc.domain.report.table import Reading, first_part
 
 NOTHING: frozenset[Attribute] = frozenset()
 
@@ -60,7 +60,7 @@ def deliberate_noise(
 ) -> frozenset[Attribute]:
     """The attributes that this browser garbles; empty for most browsers, and where it is not evident."""
     if _has_brand(claims, facts, "Brave"):
-        names = next((reading.plugin_names for reading in readings if reading.plugin_names is not None), None)
+        names = first_part(readings, "plugin_names")
         return BRAVE_RENDERING if names == STANDARD_PLUGINS else BRAVE
     user_agent = facts.user_agent or claims.user_agent or ""
     if "Firefox/" in user_agent:
@@ -70,7 +70,7 @@ def deliberate_noise(
     return NOTHING
 
 
-def _is_levelled(claims: Claims, readings: Iterable[Reading]) -> bool:
+def _is_levelled(claims: Claims, readings: Sequence[Reading]) -> bool:
     """UTC, a usual number of cores, and a screen that is no larger than the page, of a letterbox step: all three.
 
     Where nothing is known of the page, a screen without a desktop must do. Releases that round no more have a renderer
@@ -85,7 +85,7 @@ def _is_levelled(claims: Claims, readings: Iterable[Reading]) -> bool:
         return True
     if claims.cores is not None and claims.cores not in _LEVELLED_CORES:
         return False
-    frame = next((reading.frame for reading in readings if reading.frame is not None), None)
+    frame = first_part(readings, "frame")
     if claims.screen is None or (frame is not None and any(frame)):
         return False
     long_side, short_side = max(claims.screen), min(claims.screen)

@@ -8,44 +8,23 @@ one maker on one device are one visitor.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any, Literal
 
-from svc.domain.model import Attribute, scoring_platform
-from svc.domain.report.canonical import preferences_text, put_gpu, put_languages, put_screen, time_zone
-from svc.domain.report.leaves import NOT_OF_THE_DEVICE, leaves_of
-from svc.domain.report.reading import Reading
-from svc.domain.report.values import compact, epoch_ms, flag, members, number, scalar_text, shown, size, text, texts
-
-NAME = "native"
+from svc.domain.model import scoring_platform
+from svc.domain.report import canonical, values
+from svc.domain.report.leaves import NOT_OF_THE_DEVICE
+from svc.domain.report.table import Adapter, Part, Signals, Table, fields
+from svc.domain.report.values import compact, first_of, members, number, scalar_text, shown, text, text_of
 
 FLAGS = (
-    "app_tampering",
-    "cloned_app",
-    "emulator",
-    "frida",
-    "jailbroken",
-    "location_spoofing",
-    "mitm",
-    "rooted",
-    "simulator",
-    "vpn_active",
-)
-MODEL = ("model", "device_model")
-VENDOR_ID = ("vendor_id", "identifier_for_vendor", "android_id")
-ARCHITECTURE = ("architecture", "abi", "cpu_abi")
-MARKS = (*MODEL, "manufacturer", "os_version", "os_build", *VENDOR_ID)
+    "app_tampering", "cloned_app", "emulator", "frida", "jailbroken", "location_spoofing", "mitm", "rooted",
+    "simulator", "vpn_active",
+)  # fmt: skip
+MARKS = (
+    "model", "device_model", "manufacturer", "os_version", "os_build", "vendor_id", "identifier_for_vendor",
+    "android_id",
+)  # fmt: skip
 """What an SDK sends at least one of, or a flag: without any, it is the flat report of a web page."""
-
-# fmt: off
-READ_HERE = frozenset(
-    {
-        *MARKS, *FLAGS, *ARCHITECTURE, "platform", "device", "flags", "screen", "cores", "memory_mb", "disk_gb", "gpu",
-        "languages", "locale", "timezone", "font_scale", "app", "factory_reset_at", "userAgent", "user_agent",
-    }
-)
-# fmt: on
-_NOT_LEAVES = READ_HERE | NOT_OF_THE_DEVICE
 
 SHARED_IDS = frozenset({"9774d56d682e549c"})
 """Identifiers that many devices have: this one was given to every device of some makers (Android issue 10603)."""
@@ -53,140 +32,140 @@ _NOTHING_BUT_ZEROS = re.compile(r"[0-]+")
 _VERSION = re.compile(r"\d{1,5}(?:\.\d{1,5}){0,3}", re.ASCII)
 _NARROWEST_TABLET = 600
 """Density-independent pixels of the short side, from where on Android counts a device as a tablet (`sw600dp`)."""
+_LARGEST_DISK_GB = 2**20
 
 Native = Literal["android", "ios"]
 
 
-def platform_of(signals: dict[str, Any]) -> Native | None:
+def _find(signals: Signals, taken: set[str]) -> Part | None:
+    """Members of `device` count before those at the top level; a flag may stand in either, or in `flags`."""
+    platform = _platform_of(signals)
+    if platform is None:
+        return None
+    device, flags = members(signals.get("device")), members(signals.get("flags"))
+    said = {name: value for part in (signals, device) for name, value in part.items() if value is not None}
+    unknown = [(name, value) for name, value in said.items() if name not in _NOT_LEAVES]
+    said["flags"] = {
+        name: True for name in FLAGS if signals.get(name) is True or device.get(name) is True or flags.get(name) is True
+    }
+    said["platform"] = platform
+    # An app's report is as flat as a plain one, and uses some of its names.
+    taken.update(signals)
+    return Part(said, unknown)
+
+
+def _platform_of(signals: Signals) -> Native | None:
     """The system whose SDK made the report, bridges included (`react-native-ios`); `None` when none did."""
     said = text(signals.get("platform"), 64)
     platform = "web" if said is None else scoring_platform(said)
     if platform == "web":
         return None
-    device = members(signals.get("device"))
-    for part in (device, signals):
+    for part in (members(signals.get("device")), signals):
         if any(scalar_text(part.get(mark)) is not None for mark in MARKS) or any(name in part for name in FLAGS):
             return platform
     return None
 
 
-def read(signals: dict[str, Any], platform: Native) -> Reading:
-    """What the SDK says. Members of `device` count before those at the top level."""
-    said = dict(_flat(signals))
-    reading = Reading(collector=NAME, attributes={}, claims={}, rest=[])
-    claims = reading.claims
-    claims["native_platform"] = platform
-    claims["native_os_version"] = _version(said.get("os_version"))
-    claims["user_agent"] = text(said.get("userAgent"), 1_024) or text(said.get("user_agent"), 1_024)
-    _read_hardware(said, platform, reading)
-    _read_screen(said, platform, reading)
-    _read_place(said, reading)
-    reading.vendor_id = _vendor_id(said)
-    reading.device_flags = _flags(signals)
-    reading.factory_reset_at_ms = epoch_ms(said.get("factory_reset_at"))
-    reading.rest += leaves_of((name, value) for name, value in said.items() if name not in _NOT_LEAVES)
-    return reading
-
-
-def _flat(signals: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    for part in (signals, members(signals.get("device"))):
-        for name, value in part.items():
-            if value is not None:
-                yield name, value
-
-
-def _first_text(said: dict[str, Any], names: tuple[str, ...], longest: int) -> str | None:
-    return next((found for name in names if (found := text(said.get(name), longest)) is not None), None)
-
-
 def _version(value: Any) -> str | None:
-    """The digits of a version: `17.4.1`, `14`."""
+    """Number, or text of at most 32 characters: the digits of a version, as `17.4.1`."""
     said = text(value, 32) if type(value) is str else scalar_text(value)
     found = _VERSION.match(said or "")
     return None if found is None else found[0]
 
 
-def _read_hardware(said: dict[str, Any], platform: Native, reading: Reading) -> None:
-    attributes, claims = reading.attributes, reading.claims
-    model = _first_text(said, MODEL, 128)
-    if model is not None:
-        # Apple's models have one manufacturer; elsewhere two makers may use one name.
-        maker = text(said.get("manufacturer"), 64) if platform == "android" else None
-        attributes[Attribute.MODEL] = compact(f"{(maker or '').lower()}/{model}")
-
-    graphics = said.get("gpu")
-    card = members(graphics)
-    claims["gpu_vendor"] = vendor = text(card.get("vendor"), 256)
-    claims["gpu_renderer"] = renderer = text(graphics, 256) or text(card.get("renderer"), 256)
-    put_gpu(attributes, vendor, renderer)
-
-    claims["cores"] = cores = number(said.get("cores"))
-    megabytes = number(said.get("memory_mb"))
-    memory = None if megabytes is None or megabytes <= 0 else megabytes / 1024
-    claims["memory_gb"] = memory
-    if cores is not None or memory is not None:
-        # What the kernel keeps for itself changes with updates of the system: whole gigabytes do not.
-        rounded = "" if memory is None else str(round(memory))
-        attributes[Attribute.HARDWARE] = f"{'' if cores is None else shown(cores)}/{rounded}"
-    disk = number(said.get("disk_gb"))
-    if disk is not None and 0 < disk < 2**20:
-        reading.rest.append(f"disk_gb={_sold_as(disk)}")
-    architecture = _first_text(said, ARCHITECTURE, 32)
-    if architecture is not None:
-        attributes[Attribute.TOUCH] = architecture
+_first_model = first_of(text_of(128))
 
 
-def _sold_as(gigabytes: float) -> int:
-    """The size of the storage as sold, of which systems show what they leave: the next power of two."""
-    size_sold = 1
-    while size_sold < gigabytes:
-        size_sold *= 2
-    return size_sold
+def _model(platform: Any, manufacturer: Any, *models: Any) -> str | None:
+    """Texts of at most 128 characters, the manufacturer of at most 64.
+
+    Apple's models have one manufacturer; elsewhere two makers may use one name.
+    """
+    model = _first_model(*models)
+    if model is None:
+        return None
+    maker = text(manufacturer, 64) if platform == "android" else None
+    return compact(f"{(maker or '').lower()}/{model}")
 
 
-def _read_screen(said: dict[str, Any], platform: Native, reading: Reading) -> None:
-    attributes, claims = reading.attributes, reading.claims
-    screen = members(said.get("screen"))
-    claims["screen"] = total = size(screen.get("width"), screen.get("height"))
-    put_screen(attributes, total)
-    scale = number(screen.get("scale"))
-    if scale is not None and scale > 0:
-        attributes[Attribute.PIXEL_RATIO] = shown(round(scale, 3))
+def _memory(value: Any) -> float | None:
+    """MiB above 0; kept in GiB."""
+    megabytes = number(value)
+    return None if megabytes is None or megabytes <= 0 else megabytes / 1024
+
+
+def _hardware(cores: Any, memory_mb: Any) -> str | None:
+    """Number; MiB above 0, compared in whole GiB: what the kernel keeps for itself changes with updates."""
+    count, memory = number(cores), _memory(memory_mb)
+    if count is None and memory is None:
+        return None
+    return f"{'' if count is None else shown(count)}/{'' if memory is None else round(memory)}"
+
+
+def _disk(value: Any) -> list[str] | None:
+    """Gigabytes above 0 and below 2^20; kept as sold, of which systems show what they leave: the next power of two."""
+    disk = number(value)
+    if disk is None or not 0 < disk < _LARGEST_DISK_GB:
+        return None
+    sold = 1
+    while sold < disk:
+        sold *= 2
+    return [f"disk_gb={sold}"]
+
+
+def _kind(*given: Any) -> Literal["tablet", "mobile"]:
+    """Texts of at most 128 characters, and CSS or physical pixels: a tablet has 600 density-independent ones."""
+    platform, model, device_model, width, height, scale = given
     if platform == "ios":
-        tablet = (_first_text(said, MODEL, 128) or "").startswith("iPad")
-    else:
-        tablet = total is not None and scale is not None and scale > 0 and min(total) / scale >= _NARROWEST_TABLET
-    claims["native_kind"] = "tablet" if tablet else "mobile"
+        return "tablet" if (_first_model(model, device_model) or "").startswith("iPad") else "mobile"
+    screen, density = values.size(width, height), number(scale)
+    wide = screen is not None and density is not None and density > 0 and min(screen) / density >= _NARROWEST_TABLET
+    return "tablet" if wide else "mobile"
 
 
-def _read_place(said: dict[str, Any], reading: Reading) -> None:
-    attributes, claims = reading.attributes, reading.claims
-    languages = texts(said.get("languages"), 64)
-    if languages is None:
-        language = text(said.get("locale"), 64)
-        languages = None if language is None else [language]
-    if languages is not None:
-        claims["languages"] = tuple(languages)
-        put_languages(attributes, languages)
-    zone = time_zone(said.get("timezone"))
-    if zone is not None:
-        claims["timezone"] = zone
-        attributes[Attribute.TIMEZONE] = zone
-    scale = number(said.get("font_scale"))
-    if scale is not None:
-        attributes[Attribute.ACCESSIBILITY] = preferences_text({"fontScale": None if scale == 1 else round(scale, 2)})
+def _font_scale(value: Any) -> str | None:
+    """Factor; kept to two decimals."""
+    scale = number(value)
+    return None if scale is None else canonical.preferences_text({"fontScale": None if scale == 1 else round(scale, 2)})
 
 
-def _vendor_id(said: dict[str, Any]) -> str | None:
-    """An identifier as long as a client token must be, and of this device alone."""
-    for name in VENDOR_ID:
-        found = text(said.get(name), 64, shortest=16)
+def _vendor_id(*ids: Any) -> str | None:
+    """Text of 16 to 64 characters, as long as a client token must be: the first that is of this device alone."""
+    for one in ids:
+        found = text(one, 64, shortest=16)
         if found is not None and found.lower() not in SHARED_IDS and _NOTHING_BUT_ZEROS.fullmatch(found) is None:
             return found
     return None
 
 
-def _flags(signals: dict[str, Any]) -> tuple[str, ...]:
-    """Only `true` is true; a flag may stand at the top level, in `device` or in `flags`."""
-    parts = (signals, members(signals.get("device")), members(signals.get("flags")))
-    return tuple([name for name in FLAGS if any(flag(part.get(name)) for part in parts)])
+def _flags(*flags: Any) -> tuple[str, ...] | None:
+    """Booleans, of which only `true` is true."""
+    return tuple([name for name, value in zip(FLAGS, flags, strict=True) if value is True]) or None
+
+
+TABLE = Table(
+    fields(values.short_text, native_platform="platform"),
+    fields(_version, native_os_version="os_version"),
+    fields(_kind, native_kind="{platform,model,device_model} + screen.{width,height,scale}"),
+    fields(first_of(text_of(1_024)), user_agent="{userAgent,user_agent}"),
+    fields(_model, MODEL="{platform,manufacturer,model,device_model}"),
+    fields(first_of(text_of(32)), TOUCH="{architecture,abi,cpu_abi}"),
+    fields(text_of(256), gpu_vendor="gpu.vendor"),
+    fields(first_of(text_of(256)), gpu_renderer="gpu + gpu.renderer"),
+    fields(number, cores="cores"),
+    fields(_memory, memory_gb="memory_mb"),
+    fields(_hardware, HARDWARE="{cores,memory_mb}"),
+    fields(_disk, rest="disk_gb"),
+    fields(values.size, screen="screen.{width,height}"),
+    fields(canonical.pixel_ratio, PIXEL_RATIO="screen.scale"),
+    fields(canonical.language_list, languages="{languages,locale}"),
+    fields(canonical.time_zone, timezone="timezone"),
+    fields(_font_scale, ACCESSIBILITY="font_scale"),
+    fields(_vendor_id, vendor_id="{vendor_id,identifier_for_vendor,android_id}"),
+    fields(_flags, device_flags="flags.{" + ",".join(FLAGS) + "}"),
+    fields(values.epoch_ms, factory_reset_at_ms="factory_reset_at"),
+)
+READ_HERE = TABLE.names | {*MARKS, *FLAGS, "device", "app"}
+_NOT_LEAVES = READ_HERE | NOT_OF_THE_DEVICE
+
+ADAPTER = Adapter("native", "the top level, or `device`, which counts first", _find, TABLE, canonical.complete)

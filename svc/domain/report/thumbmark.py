@@ -7,36 +7,14 @@ What may live here: where the tree stands in a report, and which component means
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import Any
 
-from svc.domain.model import Attribute, ClientHints
-from svc.domain.report.canonical import (
-    font_set,
-    preferences_text,
-    put_fonts,
-    put_languages,
-    put_processors,
-    put_screen,
-    time_zone,
-)
+from svc.domain.model import ClientHints
+from svc.domain.report import canonical, values
 from svc.domain.report.leaves import NOT_OF_THE_DEVICE, leaves_of
-from svc.domain.report.reading import Reading
-from svc.domain.report.values import (
-    MAX_LIST,
-    compact,
-    digest,
-    flag,
-    members,
-    number,
-    scalar_text,
-    shown,
-    structure_text,
-    text,
-    texts,
-    whole,
-)
-
-NAME = "thumbmark"
+from svc.domain.report.table import Adapter, Part, Signals, Table, fields
+from svc.domain.report.values import compact, digest, members, number, number_text, scalar_text, text, texts
 
 MARKS = {
     "audio": ("sampleHash",),
@@ -48,21 +26,12 @@ MARKS = {
     "webgl": ("commonPixelsHash", "commonImageHash"),
 }
 """Component -> members that no other collector has in a component of that name."""
-# fmt: off
-KNOWN = frozenset(
-    {
-        "audio", "canvas", "fonts", "hardware", "intl", "locales", "math", "mathml", "mediaDevices", "permissions",
-        "plugins", "screen", "speech", "system", "webgl", "webrtc",
-    }
-)
-# fmt: on
 FEWEST_ELSEWHERE = 2
 """Components that must bear their marks where the tree is not announced by the name `thumbmark`."""
 
-LONGEST_USER_AGENT = 1_024
 MASKED_RENDERER = "WebKit WebGL"
 """What Chromium and WebKit call every renderer for whoever does not ask for the unmasked name, as the library does."""
-PREFERENCES = {
+QUERIES = {
     "prefers-contrast": "contrast",
     "forced-colors": "forcedColors",
     "inverted-colors": "invertedColors",
@@ -71,210 +40,200 @@ PREFERENCES = {
 }
 """Media query -> accessibility preference."""
 POINTERS = frozenset({"pointer", "any-pointer", "hover", "any-hover"})
-STOCK_FONTS = ("Arial", "Courier New", "Georgia", "Helvetica", "Times New Roman", "Verdana")
-"""Their widths show how text is rendered; those of other fonts change with what is installed."""
 SMALLEST_CONSTANT = 1e-9
 """Integrals that should be nothing are left with rounding noise, which differs between releases."""
+MOST_CONSTANTS = 64
 
-_NOT_LEAVES = KNOWN | NOT_OF_THE_DEVICE
 _DIGITS = re.compile(r"\d{1,9}(?:\.\d{1,9})?", re.ASCII)
 _RESOLUTION = re.compile(r"(\d{1,6})x(\d{1,6})", re.ASCII)
 
 
-def tree_of(signals: dict[str, Any]) -> dict[str, Any] | None:
+def _find(signals: Signals, taken: set[str]) -> Part | None:
+    """The components that did not fail. Where the tree is no other object, all else in it is a component of the page's
+    making.
+    """
+    tree = tree_of(signals)
+    if tree is None:
+        return None
+    components = {name: tree[name] for name in KNOWN if name in tree and not _failed(tree[name])}
+    if tree is signals:
+        taken |= KNOWN
+        return Part(components)
+    return Part(
+        components, ((name, value) for name, value in tree.items() if name not in _NOT_LEAVES and not _failed(value))
+    )
+
+
+def tree_of(signals: Signals) -> Signals | None:
     """The object that holds the components, or `None` when this is no report of ThumbmarkJS.
 
-    It stands under `thumbmark`, either bare or as the library's whole answer, under `components` as in that answer, or
-    at the top level.
+    It stands under `thumbmark`, either bare or as the library's whole response, under `components` as in that response,
+    or at the top level.
     """
     named = members(signals.get("thumbmark"))
-    for tree, fewest in (
-        (named, 1),
-        (members(named.get("components")), 1),
-        (members(signals.get("components")), FEWEST_ELSEWHERE),
-        (signals, FEWEST_ELSEWHERE),
-    ):
-        if tree and _marked(tree) >= fewest:
+    if named:
+        for tree in (named, members(named.get("components"))):
+            if _marked(tree) >= 1:
+                return tree
+    for tree in (members(signals.get("components")), signals):
+        if _marked(tree) >= FEWEST_ELSEWHERE:
             return tree
     return None
 
 
-def _marked(tree: dict[str, Any]) -> int:
+def _marked(tree: Signals) -> int:
+    """The number of components that bear their marks."""
     found = 0
-    for name, marks in MARKS.items():
-        component = _component(tree, name)
-        if component and any(mark in component for mark in marks):
-            found += 1
+    for name, marks in MARKS.items() if tree else ():
+        if name in tree:
+            component = members(tree[name])
+            for mark in marks:
+                if mark in component:
+                    found += not _failed(component)
+                    break
     return found
 
 
-def _component(tree: dict[str, Any], name: str) -> dict[str, Any]:
-    """A component's members; none when it failed."""
-    component = members(tree.get(name))
-    return {} if _failed(component) else component
+def _failed(component: Any) -> bool:
+    return component.__class__ is dict and ("timeout" in component or "error" in component)
 
 
-def _failed(component: dict[str, Any]) -> bool:
-    return "timeout" in component or "error" in component
+def _vendor(unmasked: Any, unmasked_renderer: Any, renderer: Any, vendor: Any) -> str | None:
+    """Text of at most 256 characters: the unmasked name, else the plain one if the renderer's is not masked."""
+    return text(vendor if _is_plain(unmasked, unmasked_renderer, renderer) else unmasked, 256)
 
 
-def read(tree: dict[str, Any], *, alone: bool) -> Reading:
-    """What the components say. `alone`: whatever else stands in the tree is a component too, of the page's making."""
-    reading = Reading(collector=NAME, attributes={}, claims={}, rest=[])
-    _read_device(tree, reading)
-    _read_screen(_component(tree, "screen"), reading)
-    _read_place(_component(tree, "locales"), reading)
-    _read_rendering(tree, reading)
-    _read_engine(tree, reading)
-    _read_extras(tree, reading)
-    if alone:
-        reading.rest += leaves_of(
-            (name, value) for name, value in tree.items() if name not in _NOT_LEAVES and not _failed(members(value))
-        )
-    return reading
+def _renderer(unmasked_vendor: Any, unmasked: Any, renderer: Any) -> str | None:
+    """Text of at most 256 characters: the unmasked name, else the plain one if it is not masked."""
+    return text(renderer if _is_plain(unmasked_vendor, unmasked, renderer) else unmasked, 256)
 
 
-def _read_device(tree: dict[str, Any], reading: Reading) -> None:
-    hardware, system, screen = (_component(tree, name) for name in ("hardware", "system", "screen"))
-    card = members(hardware.get("videocard"))
-    vendor, renderer = card.get("vendorUnmasked"), card.get("rendererUnmasked")
-    if not vendor and not renderer and card.get("renderer") != MASKED_RENDERER:
-        vendor, renderer = card.get("vendor"), card.get("renderer")
-    put_processors(
-        reading,
-        vendor=vendor,
-        renderer=renderer,
-        cores=system.get("hardwareConcurrency"),
-        memory_gb=_memory(hardware.get("deviceMemory")),
-    )
-    claims = reading.claims
-    claims["platform"] = platform = text(system.get("platform"), 64)
-    claims["touch_points"] = points = whole(screen.get("maxTouchPoints"))
-    if platform is not None or points is not None:
-        architecture = whole(hardware.get("architecture"))
-        reading.attributes[Attribute.TOUCH] = compact(f"{points}/{architecture}/{platform}")
+def _is_plain(unmasked_vendor: Any, unmasked_renderer: Any, renderer: Any) -> bool:
+    return not unmasked_vendor and not unmasked_renderer and renderer != MASKED_RENDERER
 
 
 def _memory(value: Any) -> float | None:
-    """A number written as text; 0 where the browser does not tell."""
+    """Gigabytes, as a number or as text of digits; 0 where the browser does not tell."""
     said = text(value, 16)
     memory = number(value) if said is None else float(said) if _DIGITS.fullmatch(said) else None
     return memory if memory is not None and memory > 0 else None
 
 
-def _read_screen(screen: dict[str, Any], reading: Reading) -> None:
-    attributes = reading.attributes
-    resolution = _RESOLUTION.fullmatch(text(screen.get("resolution"), 16) or "")
-    if resolution is not None:
-        reading.claims["screen"] = total = (float(resolution[1]), float(resolution[2]))
-        put_screen(attributes, total)
-    depth = number(screen.get("colorDepth"))
-    if depth is not None:
-        attributes[Attribute.COLOUR] = shown(depth)
-    matches = texts(screen.get("mediaMatches"), 64)
-    if matches:
-        chosen: dict[str, Any] = {}
-        for match in matches:
-            query, _, value = match.partition(": ")
-            if query in PREFERENCES:
-                chosen[PREFERENCES[query]] = value
-            elif query in POINTERS:
-                reading.rest.append(f"mediaMatches={match}")
-        attributes[Attribute.ACCESSIBILITY] = preferences_text(chosen)
+def _resolution(value: Any) -> tuple[float, float] | None:
+    """Text: width and height in CSS pixels, as `1920x1080`."""
+    found = _RESOLUTION.fullmatch(text(value, 16) or "")
+    return None if found is None else (float(found[1]), float(found[2]))
 
 
-def _read_place(locales: dict[str, Any], reading: Reading) -> None:
-    """Release 1 tells only the first language, as text."""
-    languages = texts(locales.get("languages"), 64)
-    if languages is None:
-        language = text(locales.get("languages"), 64)
-        languages = None if language is None else [language]
-    if languages is not None:
-        reading.claims["languages"] = tuple(languages)
-        put_languages(reading.attributes, languages)
-    zone = time_zone(locales.get("timezone"))
-    if zone is not None:
-        reading.claims["timezone"] = zone
-        reading.attributes[Attribute.TIMEZONE] = zone
+def _preferences(matches: Any) -> str | None:
+    """List of at most 512 texts: media queries that match, as `prefers-contrast: more`."""
+    pairs = [match.partition(": ") for match in texts(matches, 64) or ()]
+    return (
+        canonical.preferences_text({QUERIES[query]: value for query, _, value in pairs if query in QUERIES})
+        if pairs
+        else None
+    )
 
 
-def _read_rendering(tree: dict[str, Any], reading: Reading) -> None:
-    attributes = reading.attributes
-    widths = members(tree.get("fonts"))
-    if type(tree.get("fonts")) is dict and not _failed(widths):
-        measured = [name for name in list(widths)[:MAX_LIST] if number(widths[name]) is not None]
-        fonts = font_set(texts(measured))
-        reading.claims["fonts"] = fonts
-        put_fonts(attributes, fonts)
-        stock = [number(widths.get(name)) for name in STOCK_FONTS]
-        if any(width is not None for width in stock):
-            attributes[Attribute.FONT_PREFERENCES] = compact(
-                "/".join("" if width is None else shown(width) for width in stock)
-            )
-
-    canvas, graphics = _component(tree, "canvas"), _component(tree, "webgl")
-    for attribute, drawn in (
-        (Attribute.CANVAS, canvas.get("commonPixelsHash") or canvas.get("commonImageDataHash")),
-        (Attribute.WEBGL, graphics.get("commonPixelsHash") or graphics.get("commonImageHash")),
-    ):
-        said = scalar_text(drawn)
-        if said is not None:
-            attributes[attribute] = compact(said)
-
-    heard = number(_component(tree, "audio").get("sampleHash"))
-    # 0 is what the library answers for Samsung, whose noise it does not measure.
-    if heard is not None and heard > 0:
-        attributes[Attribute.AUDIO] = f"{heard:.4f}"
+def _pointers(matches: Any) -> list[str]:
+    """List of at most 512 texts: media queries that match, as `pointer: coarse`."""
+    found = texts(matches, 64) or ()
+    return [f"mediaMatches={match}" for match in found if match.partition(": ")[0] in POINTERS]
 
 
-def _read_engine(tree: dict[str, Any], reading: Reading) -> None:
-    attributes, claims = reading.attributes, reading.claims
-    system = _component(tree, "system")
-    claims["user_agent"] = text(system.get("useragent"), LONGEST_USER_AGENT)
-    claims["product_sub"] = product = text(system.get("productSub"), 32)
-    if members(system.get("browser")).get("name") == "Brave":
-        claims["hints"] = ClientHints(brands=(("Brave", ""),))
+def _languages(value: Any) -> tuple[str, ...] | None:
+    """List of language tags; release 1 tells only the first, as text."""
+    return canonical.language_list(value, value)
 
-    listed = _component(tree, "plugins").get("plugins")
-    if type(listed) is list:
-        names = [plugin.partition("|")[0] for plugin in texts(listed, 1_024) or ()]
-        claims["plugin_count"] = len(names)
-        reading.plugin_names = tuple(names)
-        attributes[Attribute.PLUGINS] = compact(",".join(names)) or "none"
 
+def _fonts(value: Any) -> tuple[str, ...] | None:
+    """Object of font name -> width of a text in it, of which 512 are looked at."""
+    if type(value) is not dict:
+        return None
+    fonts = members(value)
+    return canonical.font_set([name for name in islice(fonts, values.MAX_LIST) if number(fonts[name]) is not None])
+
+
+def _hash(first: Any, second: Any) -> str | None:
+    """Hash as text, hashed once more when longer than 64 characters; the second where the first is empty."""
+    said = scalar_text(first or second)
+    return None if said is None else compact(said)
+
+
+def _plugin_names(plugins: Any) -> tuple[str, ...] | None:
+    """List of at most 512 texts of at most 1,024 characters: `name|file|description`."""
+    names = texts(plugins, 1_024)
+    return None if names is None else tuple([name.partition("|")[0] for name in names])
+
+
+def _engine(constants: Any, product: Any, cookies: Any) -> str | None:
+    """Object of numbers, of which 64 are looked at; text of at most 32 characters; boolean. Hashed together."""
     maths = {
-        name: found if abs(found) >= SMALLEST_CONSTANT else 0
-        for name, value in list(_component(tree, "math").items())[:64]
+        name: f"{found if abs(found) >= SMALLEST_CONSTANT else 0:.10g}"
+        for name, value in islice(members(constants).items(), MOST_CONSTANTS)
         if (found := number(value)) is not None and len(name) <= 32
     }
-    cookies = flag(system.get("cookieEnabled"))
-    if maths or product is not None:
-        written = structure_text(
-            {
-                "math": {name: f"{value:.10g}" for name, value in maths.items()},
-                "product": product,
-                "cookies": cookies,
-            }
-        )
-        if written is not None:
-            attributes[Attribute.MISCELLANEOUS] = digest(written)
+    if not maths and product is None:
+        return None
+    written = values.structure_text({"math": maths, "product": product, "cookies": values.flag(cookies)})
+    return None if written is None else digest(written)
 
 
-def _read_extras(tree: dict[str, Any], reading: Reading) -> None:
-    """Answers that no attribute takes, without what changes from one minute to the next in them.
+def _extras(*given: Any) -> list[str]:
+    """Texts, and objects of any members: what no attribute takes and what does not change by the minute.
 
-    `intl` is not among them: it shows the language data of the release.
+    Of permissions, what was not decided is left out, so that a permission that a release invents changes nothing; of
+    voices, all until the first is there, since they arrive some time after the page.
     """
-    found: list[tuple[str, Any]] = []
-    states = _component(tree, "permissions")
-    # What was not decided is left out, so that a permission that a release invents changes nothing.
-    found.append(("permissions", {name: state for name, state in states.items() if state != "prompt"}))
-    codecs = members(_component(tree, "webrtc").get("details"))
-    found += [(f"webrtc.{name}", members(codecs.get(name)).get("hash")) for name in ("audio", "video")]
-    found.append(("mathml", _component(tree, "mathml").get("hash")))
-    voices = members(_component(tree, "speech").get("details"))
-    # None yet: they arrive some time after the page.
-    if number(voices.get("voiceCount")):
-        found.append(("speech", voices.get("voicesHash")))
-    found.append(("mediaDevices", _component(tree, "mediaDevices")))
-    reading.rest += leaves_of(found)
+    permissions, audio_codecs, video_codecs, mathml, voice_count, voices, devices = given
+    decided = {name: state for name, state in members(permissions).items() if state != "prompt"}
+    return leaves_of(
+        [
+            ("permissions", decided),
+            ("webrtc.audio", audio_codecs),
+            ("webrtc.video", video_codecs),
+            ("mathml", mathml),
+            ("speech", voices if number(voice_count) else None),
+            ("mediaDevices", members(devices)),
+        ]
+    )
+
+
+_BRAVE = ClientHints(brands=(("Brave", ""),))
+TABLE = Table(
+    fields(values.text_of(1_024), user_agent="system.useragent"),
+    fields(values.short_text, platform="system.platform"),
+    fields(values.text_of(32), product_sub="system.productSub"),
+    fields(values.when("Brave", _BRAVE), hints="system.browser.name"),
+    fields(number, cores="system.hardwareConcurrency"),
+    fields(values.whole, touch_points="screen.maxTouchPoints"),
+    fields(_memory, memory_gb="hardware.deviceMemory"),
+    fields(_vendor, gpu_vendor="hardware.videocard.{vendorUnmasked,rendererUnmasked,renderer,vendor}"),
+    fields(_renderer, gpu_renderer="hardware.videocard.{vendorUnmasked,rendererUnmasked,renderer}"),
+    fields(_resolution, screen="screen.resolution"),
+    fields(number_text, COLOUR="screen.colorDepth"),
+    fields(_preferences, ACCESSIBILITY="screen.mediaMatches"),
+    fields(_pointers, rest="screen.mediaMatches"),
+    fields(_languages, languages="locales.languages"),
+    fields(canonical.time_zone, timezone="locales.timezone"),
+    fields(_fonts, fonts="fonts.*"),
+    # Their widths show how text is rendered; those of other fonts change with what is installed.
+    fields(canonical.widths(6), FONT_PREFERENCES="fonts.{Arial,Courier New,Georgia,Helvetica,Times New Roman,Verdana}"),
+    fields(_plugin_names, plugin_names="plugins.plugins"),
+    fields(_hash, CANVAS="canvas.{commonPixelsHash,commonImageDataHash}"),
+    fields(_hash, WEBGL="webgl.{commonPixelsHash,commonImageHash}"),
+    # 0 stands for Samsung, whose noise the library does not measure.
+    fields(values.above_zero(".4f"), AUDIO="audio.sampleHash"),
+    fields(canonical.touch, TOUCH="screen.maxTouchPoints + system.platform + hardware.architecture"),
+    fields(_engine, MISCELLANEOUS="math.* + @product_sub + system.cookieEnabled"),
+    fields(
+        _extras,
+        rest="permissions.* + webrtc.details.{audio,video}.hash + mathml.hash + "
+        "speech.details.{voiceCount,voicesHash} + mediaDevices.*",
+    ),
+)
+KNOWN = TABLE.names | {"intl"}
+"""`intl` is not read: it shows the language data of the release."""
+_NOT_LEAVES = KNOWN | NOT_OF_THE_DEVICE
+
+ADAPTER = Adapter("thumbmark", "the tree of components", _find, TABLE, canonical.complete)

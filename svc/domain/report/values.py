@@ -7,6 +7,7 @@ nobody vouches for, and a wrong type means the same as a missing value, "not com
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
@@ -40,8 +41,79 @@ def text(value: Any, longest: int, *, shortest: int = 1) -> str | None:
     return value if is_unicode(value) else None
 
 
+Converter = Callable[..., Any]
+
+
+def described(convert: Converter, words: str) -> Converter:
+    """The converter, with these words as its docstring: type, unit and bounds."""
+    convert.__doc__ = words
+    return convert
+
+
+def text_of(longest: int, *, shortest: int = 1) -> Converter:
+    """A converter to text of `shortest` to `longest` characters, as `text` reads it."""
+
+    def convert(value: Any) -> str | None:
+        if value.__class__ is str and shortest <= len(value) <= longest and (value.isascii() or is_unicode(value)):
+            return value
+        return None
+
+    return described(convert, f"Text of {shortest} to {longest:,} characters.")
+
+
+short_text = text_of(64)
+
+
+def first_of(convert: Converter) -> Converter:
+    """A converter of several values to the first that is usable, as `convert` reads it."""
+
+    def first(*given: Any) -> Any:
+        for value in given:
+            found = convert(value)
+            if found is not None:
+                return found
+        return None
+
+    return described(first, f"The first that is usable of: {convert.__doc__}")
+
+
+def when(expected: Any, result: Any) -> Converter:
+    """A converter to `result` of this one value."""
+
+    def convert(value: Any) -> Any:
+        return result if value == expected else None
+
+    return described(convert, f"`{expected}`, or anything else.")
+
+
+def above_zero(spelled: str) -> Converter:
+    """A converter of a number above zero to text, by a format specification. Failures are zero or below."""
+
+    def convert(value: Any) -> str | None:
+        found = number(value)
+        return format(found, spelled) if found is not None and found > 0 else None
+
+    return described(convert, f"Number above 0; compared as `{spelled}`.")
+
+
+def pattern(template: str, *converts: Converter, needs: int, missing: str | None = None) -> Converter:
+    """A converter of as many values to one text; of the first `needs` values one must be usable."""
+    nothing = [None] * needs
+
+    def joined(*given: Any) -> str | None:
+        found = [convert(value) for convert, value in zip(converts, given, strict=True)]
+        if found[0] is None and found[:needs] == nothing:
+            return None
+        if missing is not None and None in found:
+            found = [missing if value is None else value for value in found]
+        return compact(template.format(*found))
+
+    words = dict.fromkeys((convert.__doc__ or "").partition("\n")[0] for convert in converts)
+    return described(joined, " ".join(words))
+
+
 def number(value: Any) -> float | None:
-    """A finite number of a size that a browser reports; booleans are none. Whole numbers come back as `int`."""
+    """Number between -10^15 and 10^15; booleans are none. Whole numbers come back as `int`."""
     kind = value.__class__
     if (kind is int or kind is float) and -_LARGEST_NUMBER < value < _LARGEST_NUMBER:
         return value
@@ -49,12 +121,13 @@ def number(value: Any) -> float | None:
 
 
 def whole(value: Any) -> int | None:
-    """A number without a fraction."""
+    """Whole number between -10^15 and 10^15."""
     found = number(value)
     return int(found) if found is not None and found == int(found) else None
 
 
 def flag(value: Any) -> bool | None:
+    """Boolean."""
     return value if type(value) is bool else None
 
 
@@ -63,16 +136,16 @@ def members(value: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if type(value) is dict else _NO_MEMBERS
 
 
-def figures(value: Any) -> dict[str, float]:
-    """The numbers of an object by name, such as results of `Math`; none of one larger than any browser sends."""
+def figures(value: Any) -> dict[str, float] | None:
+    """Object of at most 64 numbers by name, such as results of `Math`; a larger one counts as missing."""
     said = members(value)
     if len(said) > MOST_FIGURES:
-        return {}
+        return None
     return {
         name: found
         for name, value in said.items()
         if (found := number(value)) is not None and len(name) <= LONGEST_NAME and is_unicode(name)
-    }
+    } or None
 
 
 def entries_of(value: Any) -> list[Any]:
@@ -86,13 +159,13 @@ def texts(value: Any, longest: int = 128) -> list[str] | None:
         return None
     return [
         entry
-        for entry in entries_of(value)
-        if type(entry) is str and 0 < len(entry) <= longest and (entry.isascii() or is_unicode(entry))
+        for entry in cast("list[Any]", value)[:MAX_LIST]
+        if entry.__class__ is str and 0 < len(entry) <= longest and (entry.isascii() or is_unicode(entry))
     ]
 
 
 def size(width: Any, height: Any) -> tuple[float, float] | None:
-    """Two numbers that are no less than zero."""
+    """Two numbers of at least 0: width and height in CSS pixels, of apps in physical ones."""
     across, down = number(width), number(height)
     if across is None or down is None or across < 0 or down < 0:
         return None
@@ -100,7 +173,7 @@ def size(width: Any, height: Any) -> tuple[float, float] | None:
 
 
 def epoch_ms(value: Any) -> int | None:
-    """A moment written as RFC 3339 text with an offset, or as milliseconds since 1970."""
+    """RFC 3339 text with an offset, or milliseconds since 1970; up to the year 9999."""
     if type(value) is str:
         if len(value) > 40 or _RFC_3339.fullmatch(value) is None:
             return None
@@ -122,12 +195,18 @@ def shown(value: float) -> str:
 
 
 def scalar_text(value: Any) -> str | None:
-    """A leaf as text: strings as they are, numbers by `shown`, booleans as in JSON; `None` for anything unusable."""
+    """Text, number or boolean; kept as text, numbers by `shown`, booleans as in JSON."""
     kind = value.__class__
     if kind is str:
         return value if value and is_unicode(value) else None
     if kind is bool:
         return "true" if value else "false"
+    found = number(value)
+    return None if found is None else shown(found)
+
+
+def number_text(value: Any) -> str | None:
+    """Number between -10^15 and 10^15; kept as text."""
     found = number(value)
     return None if found is None else shown(found)
 

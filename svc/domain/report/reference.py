@@ -1,0 +1,93 @@
+"""Every field that is read of a report: canonical field, path, type and unit; and the page that shows them.
+
+What may live here: what the tables of the adapters say, for people and for other programs. `docs/report-fields.md` is
+what `page` returns; a test prints the command that writes it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from svc.domain.model import Attribute
+from svc.domain.report.canonical import FOLLOWING
+from svc.domain.report.reader import ADAPTERS, IN_ANY_REPORT
+from svc.domain.report.table import Field
+
+
+class FieldRow(NamedTuple):
+    """One path that an adapter reads."""
+
+    adapter: str
+    """Name of the adapter; empty for fields of any report."""
+    field: str
+    """The canonical field: an attribute (capitals), a field of `Claims`, `rest` (leaves), or a part of a reading."""
+    path: str
+    """Where its value stands, in the notation of `table.fields`."""
+    kind: str
+    """Type, unit and bounds of all values of the field, as its converter says."""
+
+
+def field_rows() -> list[FieldRow]:
+    """Every path that is read of any report, adapter by adapter, in the order of the tables."""
+    tables = [("", IN_ANY_REPORT), *((adapter.name, adapter.table) for adapter in ADAPTERS)]
+    return [
+        FieldRow(name, _name(field), path, _kind(field))
+        for name, table in tables
+        for field in table.fields
+        for path in field.paths
+    ]
+
+
+def _name(field: Field) -> str:
+    return field.name.name if isinstance(field.name, Attribute) else field.name
+
+
+def _kind(field: Field) -> str:
+    """The first paragraph of the converter's docstring, on one line, and the unit of fields that are mere numbers."""
+    unit = _UNITS.get(_name(field), "")
+    return " ".join((field.convert.__doc__ or "").partition("\n\n")[0].split()) + (unit and f" Unit: {unit}.")
+
+
+_UNITS = {
+    "cores": "logical processors",
+    "memory_gb": "gigabytes",
+    "colour_depth": "bits of a pixel",
+    "touch_points": "fingers",
+    "plugin_count": "plugins",
+    "eval_length": "characters of `eval.toString()`",
+}
+
+
+def page() -> str:
+    """The page `docs/report-fields.md`, whole."""
+    lines = [
+        "# Fields of reports",
+        "",
+        "What is read of `signals`, by collector. A field in capitals is compared when a device is recognized; the",
+        "others are claims for detection, or parts of those. Whatever is not listed is compared as leaves,",
+        "`path=value`, or only archived. A value of another type, too long or too large counts as missing.",
+        "",
+        "`a.b` is member `b` of `a`. `a or b.c` is member `c` of the first that is an object with members. `a.(b,c)`",
+        "is the object `a`, of which `b` and `c` are read; `a.*` all of its members; `a[].b` the list `a`, of whose",
+        "entries `b` is read. `@a` is the field `a` of the same collector.",
+        "",
+        "Attributes that follow from other fields, for collectors whose own table does not have them:",
+        "",
+        "| attribute | follows from |",
+        "|---|---|",
+        *(f"| `{name}` | {sources} |" for name, sources in FOLLOWING.items()),
+    ]
+    rows = field_rows()
+    places = {"": "the top level of any report"} | {adapter.name: adapter.where for adapter in ADAPTERS}
+    for name, where in places.items():
+        lines += ["", f"## {name or 'Any report'}", "", f"Paths start from {where}.", ""]
+        lines += ["| field | path | type, unit and bounds |", "|---|---|---|"]
+        grouped: dict[tuple[str, str], list[str]] = {}
+        for row in rows:
+            if row.adapter == name:
+                grouped.setdefault((row.field, row.kind), []).append(f"`{row.path.replace('|', ' or ')}`")
+        lines += [
+            f"| `{field}` | {', '.join(paths)} | {kind.replace('|', chr(92) + '|')} |"
+            for (field, kind), paths in grouped.items()
+        ]
+    return "\n".join(lines) + "\n"

@@ -235,6 +235,12 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             "is only one organization."
         ),
     ] = 0.5
+    keys_per_day: Annotated[
+        Count,
+        about(
+            "Keys that may be issued in a UTC day, for each organization. Revoked and expired keys are kept for 400 days."
+        ),
+    ] = 1_000
 
     def map_bytes(self) -> int:
         """Largest size of the store."""
@@ -263,6 +269,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             self.archive_gib_per_day * GIB,
             self.nonproduction_archive_gib_per_day * GIB,
             self.store_share,
+            self.keys_per_day,
         )
 
     def network_files(self, data: Path | None) -> Path | None:

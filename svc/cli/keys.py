@@ -88,15 +88,21 @@ def issue(  # noqa: PLR0913, PLR0917  one parameter per option
 
 
 def issue_key(found: Opened, world: World, **fields: Any) -> tuple[Key, str]:
-    """A new key and its secret; `fields` as of `credentials.new_key`."""
+    """A new key and its secret; `fields` as of `credentials.new_key`. Raises `Refused` at a limit."""
+    keys_per_day = settings().keys_per_day
     issued, secret = new_key(
         key_id="key_" + twenty_characters(world.entropy), entropy=world.entropy(32), now_ms=world.now_ms(), **fields
     )
 
     def job(transaction: Transaction) -> Key:
-        stored = keys.issue_key(transaction, issued, digest(found.pepper, secret))
+        stored = keys.issue_key(transaction, issued, digest(found.pepper, secret), keys_per_day)
         if isinstance(stored, Refusal):
-            raise Refused(f"{stored.message} `svc key list ORG` shows them, `svc key revoke KEY_ID` revokes one.")
+            next_step = (
+                "`svc key list ORG` shows them, `svc key revoke KEY_ID` revokes one."
+                if stored.code == "key_limit"
+                else "The setting `keys_per_day` is the limit."
+            )
+            raise Refused(f"{stored.message} {next_step}")
         return stored
 
     return commit(found, world, job, issued_change), secret

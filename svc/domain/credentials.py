@@ -71,6 +71,11 @@ class Key(msgspec.Struct, frozen=True, array_like=True):
     def status(self) -> Literal["active", "revoked"]:
         return "active" if self.revoked_at_ms is None else "revoked"
 
+    @property
+    def ended_at_ms(self) -> int | None:
+        """When it was revoked, else when it expires; `None` for a key without end."""
+        return self.expires_at_ms if self.revoked_at_ms is None else self.revoked_at_ms
+
     def usable(self, now_ms: int) -> bool:
         return self.revoked_at_ms is None and (self.expires_at_ms is None or now_ms < self.expires_at_ms)
 

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple, get_args
 import msgspec
 
 from svc.domain.ids import DAY_MS
+from svc.domain.key_quota import ActiveKeys
 
 EVENT_BYTES = 2_304
 """An event with its index rows, its idempotency key, its replay memory and one webhook that tells of it."""
@@ -39,6 +40,8 @@ class Quotas(NamedTuple):
     """Archived reports of everything else in a UTC day."""
     store_share: float = 0.5
     """Of the store's capacity."""
+    keys_per_day: int = 1_000
+    """Keys issued in a UTC day."""
 
 
 class Holding(msgspec.Struct, frozen=True, array_like=True):
@@ -55,6 +58,10 @@ class Holding(msgspec.Struct, frozen=True, array_like=True):
     archived_bytes: int = 0
     """`row_bytes` of reports that were archived in production."""
     nonproduction_archived_bytes: int = 0
+    keys_issued: int = 0
+    """Keys issued on that day."""
+    active_keys: ActiveKeys | None = None
+    """`None` = not counted yet."""
 
     @property
     def held_bytes(self) -> int:
@@ -66,7 +73,9 @@ class Holding(msgspec.Struct, frozen=True, array_like=True):
         day = at_ms // DAY_MS
         if day == self.day:
             return self
-        return msgspec.structs.replace(self, day=day, nonproduction=0, archived_bytes=0, nonproduction_archived_bytes=0)
+        return msgspec.structs.replace(
+            self, day=day, nonproduction=0, archived_bytes=0, nonproduction_archived_bytes=0, keys_issued=0
+        )
 
     def plus(self, *, events: int = 0, visitors: int = 0, report_bytes: int = 0) -> Holding:
         return msgspec.structs.replace(

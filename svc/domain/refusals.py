@@ -37,7 +37,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "revision_conflict": (409, "Somebody else has saved since the revision you sent. Read the weights again and repeat your change."),
     "sdk_key_revoked": (409, "This SDK key was revoked, which is for good. Issue a new key."),
     "proxy_key_revoked": (409, "This proxy key was revoked before. There is nothing left to do."),
-    "key_limit": (409, "The organization has 200 keys that are not revoked, and may not have more. Revoke one first."),
+    "key_limit": (409, "The organization has 200 active keys, and may not have more. Revoke one first."),
     "supplement_conflict": (409, "Another deferred report was accepted for this request, and stays."),
     "idempotency_key_too_long": (422, "The Idempotency-Key is over 255 characters. Send a shorter one."),
     "invalid_visitor_metadata": (422, "The forwarded visitor details are missing or malformed. Send x-svc-visitor-ip with one IPv4 or IPv6 address, and well-formed x-svc-visitor-origin and x-svc-visitor-user-agent if any."),

@@ -55,6 +55,7 @@ from svc.store.tables import (
     Table,
 )
 from svc.store.transactions.holdings import counted, holding
+from svc.store.transactions.keys import counted_keys
 from svc.store.views import find_sdk_key
 from svc.store.views import organization as find_organization
 from svc.store.webhook_invariants import WEBHOOK_RULES
@@ -255,6 +256,13 @@ def _holding(snapshot: Snapshot, number: int) -> Iterator[str]:
         )
 
 
+def _active_keys(snapshot: Snapshot, number: int) -> Iterator[str]:
+    kept = holding(snapshot, number).active_keys
+    found = counted_keys(snapshot, number, 0 if kept is None else kept.as_of_ms)
+    if kept not in (None, found):
+        yield f"organization {number} has {found.count} active keys, its count says {kept.count}"
+
+
 def _weights(snapshot: Snapshot, number: int) -> Iterator[str]:
     for (_, place, key_id), _ in snapshot.scan(WEIGHTS, number):
         if place >= len(PLATFORMS):
@@ -290,6 +298,7 @@ RULES: tuple[tuple[Rule, tuple[Table[Any], ...]], ...] = (
     (_blocks, (DEPARTED, BLOCKS)),
     (_history, (VISITOR_HISTORY,)),
     (_holding, (DOCUMENTS, DEFERRED_REPORTS, EVENTS, VISITORS)),
+    (_active_keys, (ORGANIZATION_KEYS,)),
     (_weights, (WEIGHTS,)),
     *WEBHOOK_RULES,
 )

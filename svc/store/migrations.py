@@ -14,13 +14,13 @@ import msgspec
 
 from svc.domain.errors import OperatorError
 from svc.domain.matching.statistics import rows_of_format_2
-from svc.domain.quotas import Holding
 from svc.store.codec import Key, Opaque
 from svc.store.learned import PRODUCTION, SHARED
 from svc.store.region import derive_region
 from svc.store.snapshot import Transaction
 from svc.store.tables import META, ORGANIZATIONS, STATISTICS, Table
 from svc.store.transactions.holdings import counted, keep
+from svc.store.transactions.keys import counted_keys
 
 Migration = Callable[[Transaction], None]
 
@@ -30,11 +30,10 @@ def _first_version(_: Transaction) -> None:
 
 
 def _second_version(transaction: Transaction) -> None:
-    """Version 2: the tables of 0.2.0. What organizations hold of the store is counted from now on."""
+    """Version 2: the tables of 0.2.0. What organizations hold of the store, and their active keys, are counted."""
     for (number,), _ in transaction.scan(ORGANIZATIONS):
-        found = counted(transaction, number)
-        if found != Holding():
-            keep(transaction, number, found)
+        active = counted_keys(transaction, number)
+        keep(transaction, number, msgspec.structs.replace(counted(transaction, number), active_keys=active))
     derive_region(transaction)
     _split_statistics(transaction)
 

@@ -89,7 +89,7 @@ PAST_DUE: Table[int] = Table("past_due", Key("I"), Signed())
 """organization -> since when, in ms; those that are past due now and no others"""
 
 HOLDINGS: Table[Holding] = Table("holdings", Key("I"), Record(Holding))
-"""organization -> what it holds of the store and has taken today; no row = nothing"""
+"""organization -> what it holds of the store and has taken today, and its active keys; no row = nothing"""
 
 AUDIT: Table[AuditRecord] = Table("audit", Key("I16s"), Record(AuditRecord))
 """organization, UUIDv7 (the request id for changes over HTTP); append-only, for 400 days"""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ import trio
 import trio.testing
 
 from svc.cli.output import Refused
+from svc.domain.credentials import Key
+from svc.http.management.keys import KEYS_AT_ONCE
+from svc.store import views
 from svc.store.tables import KEYS
 from tests.spec.answers import BROWSER, assert_error, assert_invalid, nothing_stored, visit
 from tests.spec.automation import MANAGEMENT, Automation, stored_keys
@@ -485,20 +489,87 @@ async def test_a_management_answer_is_none_for_browsers(live: Live):
 
 
 @PATHS
-async def test_an_organization_has_at_most_200_keys_that_are_not_revoked(live: Live, path: str):
-    """Decisions 2.5: of all kinds together; expired ones count, another organization's do not."""
+async def test_an_organization_has_at_most_200_active_keys(live: Live, path: str):
+    """Decisions 2.5: of all kinds together; revoked and expired ones don't count, another organization's neither."""
     automation = Automation(live)
     live.issue(organization=live.new_organization().number)
     kinds = ("public", "secret", "proxy", "management")
-    issued = [live.issue(kinds[n % 4], **({"expires_at_ms": 1} if n % 7 == 0 else {})) for n in range(198)]
+    minute_ms = live.clock.now_ms + 60_000
+    issued = [live.issue(kinds[n % 4], **({"expires_at_ms": minute_ms} if n % 99 == 0 else {})) for n in range(198)]
     body = {"name": "one more", "environment": "staging"}
     assert (await automation("POST", path, body)).status_code == 201
     with nothing_stored(live):
         assert_error(await automation("POST", path, body), 409, "key_limit")
         with pytest.raises(Refused, match="svc key revoke"):
             live.issue()
-    live.revoke(issued[0][0])
+    live.revoke(issued[1][0])
     assert (await automation("POST", path, body)).status_code == 201
+    assert_error(await automation("POST", path, body), 409, "key_limit")
+    live.clock.advance(seconds=60)
+    statuses = [(await automation("POST", path, body)).status_code for _ in range(3)]
+    assert statuses == [201, 201, 409], "two keys have expired"
+    live.revoke(issued[0][0])
+    assert_error(await automation("POST", path, body), 409, "key_limit")
+
+
+@PATHS
+async def test_an_organization_issues_so_many_keys_a_day(tmp_path: Path, path: str):
+    """Decisions 2.5, 4: `429` until midnight (UTC), whatever was revoked; another organization is not concerned."""
+    async with live_service(tmp_path, keys_per_day=3) as live:
+        live.clock.advance(hours=1)
+        automation = Automation(live)
+        body = {"name": "shop", "environment": "staging"}
+        for _ in range(2):
+            answer = await automation("POST", path, body)
+            assert answer.status_code == 201
+            key_id = answer.json()["key" if path == SDK else "credential"]["id"]
+            assert (await automation("POST", f"{path}/{key_id}/revoke")).status_code == 200
+        with nothing_stored(live):
+            refused = await automation("POST", path, body)
+        assert_error(refused, 429, "rate_limited")
+        assert "has issued 3 keys today" in refused.json()["error"]["message"]
+        assert int(refused.headers["retry-after"]) == 23 * 3600
+        other = Automation(live, organization=live.new_organization())
+        assert (await other("POST", path, body)).status_code == 201
+        live.clock.advance(hours=23)
+        assert (await automation("POST", path, body)).status_code == 201
+
+
+async def test_the_command_line_issues_no_more_keys_a_day_than_the_setting_says(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("SVC_KEYS_PER_DAY", "2")
+    live.issue()
+    live.issue()
+    with pytest.raises(Refused, match=r"has issued 2 keys today.*keys_per_day"):
+        live.issue()
+
+
+@PATHS
+async def test_a_list_is_read_some_keys_at_a_time_and_is_whole(live: Live, path: str, monkeypatch: pytest.MonkeyPatch):
+    """Decisions 2.5: a page reads no key far beyond its last one."""
+    automation = Automation(live)
+    wanted, other = ("secret", "proxy") if path == SDK else ("proxy", "secret")
+    for number in range(3 * KEYS_AT_ONCE):
+        live.clock.advance(seconds=0.001)
+        live.issue(wanted if number % 3 else other, name=f"{number}")
+    names = [f"{number}" for number in range(3 * KEYS_AT_ONCE) if number % 3]
+    assert [row["name"] for row in await listed(automation, path)] == names
+    read: list[Key] = []
+    scan_keys = views.scan_keys
+
+    def heard(*given: Any) -> Iterator[Key]:
+        for key in scan_keys(*given):
+            read.append(key)
+            yield key
+
+    monkeypatch.setattr(views, "scan_keys", heard)
+    for limit in (1, 21, 22, len(names)):
+        read.clear()
+        page = (await automation("GET", f"{path}?limit={limit}")).json()
+        assert [row["name"] for row in page[LIST_OF[path]]] == names[:limit]
+        assert ("next_cursor" in page) == (limit < len(names))
+        assert len(read) <= limit * 3 // 2 + 2 * KEYS_AT_ONCE
 
 
 @PATHS

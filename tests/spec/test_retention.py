@@ -183,6 +183,18 @@ async def test_a_revoked_key_goes_after_400_days_with_its_weights(live: Live):
     assert (await live.identify(secret)).status_code == 401
 
 
+async def test_an_expired_key_goes_after_400_days(live: Live):
+    """As a revoked one: it does not count as active, so it must not stay for ever."""
+    expires_ms = live.clock.now_ms + 60_000
+    _, secret = live.issue(expires_at_ms=expires_ms)
+    live.issue()
+    await swept(live, expires_ms + 400 * DAY_MS - 1)
+    assert counts(live, KEYS, KEY_IDS, ORGANIZATION_KEYS) == [2, 2, 2]
+    await swept(live, expires_ms + 400 * DAY_MS)
+    assert counts(live, KEYS, KEY_IDS, ORGANIZATION_KEYS) == [1, 1, 1]
+    assert (await live.identify(secret)).status_code == 401
+
+
 async def test_a_visitor_unseen_for_the_time_of_the_setting_is_forgotten(live: Live):
     """`visitor_retention_days`: record, id and places in blocks; whoever comes back is somebody new."""
     _, public = live.issue()

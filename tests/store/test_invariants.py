@@ -13,6 +13,7 @@ import pytest
 
 from bench.retention import Months
 from svc.domain.history import VisitorHistory
+from svc.domain.key_quota import ActiveKeys
 from svc.domain.matching import EMPTY_BLOCK
 from svc.domain.scoring import default_profile
 from svc.domain.weights import StoredWeights, WeightsChange, changed
@@ -30,6 +31,7 @@ from svc.store.tables import (
     EVENTS,
     EVENTS_BY_LEVEL,
     EVENTS_BY_VISITOR,
+    HOLDINGS,
     IDEMPOTENCY,
     LEDGER,
     ORGANIZATION_IDS,
@@ -211,6 +213,8 @@ def stray(transaction: Transaction) -> None:
         (drop(VISITOR_IDS), "is not found by its id"),
         (put(VISITOR_COUNTS, 1, value=0), "is beyond the 0 numbers given"),
         (departed, "is gone and known"),
+        (change(HOLDINGS, active_keys=ActiveKeys(7)), "active keys, its count says 7"),
+        (change(HOLDINGS, active_keys=ActiveKeys(1, (5,))), "active keys, its count says 2"),
         (put(BLOCKS, 1, b"123456789", value=EMPTY_BLOCK.with_posting(999, 1)), "names visitor 999, who is not known"),
     ],
 )

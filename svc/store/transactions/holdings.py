@@ -42,7 +42,7 @@ def report_bytes(snapshot: Snapshot, number: int, request_id: bytes) -> int:
 
 
 def counted(snapshot: Snapshot, number: int) -> Holding:
-    """By looking at every row of an organization; the day's counts are left at zero."""
+    """By looking at every row of an organization; the day's counts are left at zero, and its keys uncounted."""
     found = Holding()
     for table in REPORTS:
         for key in snapshot.keys_down(table, (number,), (number + 1,)):

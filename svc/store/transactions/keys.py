@@ -1,38 +1,58 @@
-"""API keys: issue, revoke, change. Use is noted at most once a minute, with what the key was used for."""
+"""API keys: issue, revoke, change. Use is noted at most once a minute, with what the key was used for.
+
+The active keys of an organization are counted in the transaction that changes them (`holdings`): issuing takes as
+long whatever was revoked before.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 from typing import Literal
 
 import msgspec
 
 from svc.domain.credentials import Key, KeyKind
+from svc.domain.key_quota import ActiveKeys, may_issue
 from svc.domain.model import PLATFORMS
+from svc.domain.quotas import Holding, Quotas, seconds_to_midnight
 from svc.domain.refusals import Refusal, invalid
-from svc.store.snapshot import Transaction
+from svc.store.snapshot import Snapshot, Transaction
 from svc.store.tables import KEY_IDS, KEYS, ORGANIZATION_KEYS, WEIGHTS
+from svc.store.transactions.holdings import holding, keep
 from svc.store.views import find_key_of, find_sdk_key, keys_of, scan_keys, weights_key
 
 LAST_USED_STEP_MS = 60_000
 """`last_used_at` is written at most this often per key (decisions 2.3)."""
 
 
-MOST_ACTIVE_KEYS = 200
-"""Keys of an organization that are not revoked, of all kinds together (decisions 2.5)."""
+def issue_key(
+    transaction: Transaction, key: Key, digest: bytes, keys_per_day: int = Quotas().keys_per_day
+) -> Key | Refusal:
+    """As `store_key`, within the limits of an organization (decisions 2.5).
 
-
-def issue_key(transaction: Transaction, key: Key, digest: bytes) -> Key | Refusal:
-    """As `store_key`, up to the limit. A key that has expired counts until it is revoked."""
-    active = (known for known in scan_keys(transaction, key.organization) if known.status == "active")
-    if next(islice(active, MOST_ACTIVE_KEYS - 1, None), None) is not None:
-        return Refusal("key_limit")
-    return store_key(transaction, key, digest)
+    Over the limit of active keys it is `409 key_limit`, over that of the day `429 rate_limited` until midnight (UTC).
+    """
+    held, active = _held(transaction, key.organization, key.created_at_ms)
+    match may_issue(active.count, held.keys_issued, keys_per_day):
+        case "active_keys":
+            return Refusal("key_limit")
+        case "keys_per_day":
+            return Refusal(
+                "rate_limited",
+                retry_after_s=seconds_to_midnight(key.created_at_ms),
+                reason="over the day's limit of issued keys",
+                explanation=f"The organization has issued {keys_per_day} keys today (UTC), and may not issue more. "
+                "Wait for the seconds in Retry-After.",
+            )
+        case None:
+            return store_key(transaction, key, digest)
 
 
 def store_key(transaction: Transaction, key: Key, digest: bytes) -> Key:
     """Store a new key under the digest of its secret, of an organization that is known to have few."""
+    held, active = _held(transaction, key.organization, key.created_at_ms)
+    active, issued = active.plus_key(key.expires_at_ms), held.keys_issued + 1
+    keep(transaction, key.organization, msgspec.structs.replace(held, active_keys=active, keys_issued=issued))
     transaction.put(KEYS, (digest,), key)
     transaction.put(KEY_IDS, (key.id,), digest)
     transaction.put(ORGANIZATION_KEYS, (key.organization, key.created_at_ms, key.id), digest)
@@ -47,6 +67,7 @@ def revoke_key(transaction: Transaction, key_id: str, now_ms: int) -> Key | Lite
         return "unknown"
     if key.status == "revoked":
         return "revoked_before"
+    _uncount(transaction, key, now_ms)
     revoked = msgspec.structs.replace(key, revoked_at_ms=now_ms)
     transaction.put(KEYS, (digest,), revoked)
     return revoked
@@ -89,8 +110,10 @@ def replace_origins(
     return replaced
 
 
-def forget_key(transaction: Transaction, key: Key, digest: bytes) -> None:
+def forget_key(transaction: Transaction, key: Key, digest: bytes, now_ms: int) -> None:
     """Delete a key with its weights, as if it had never been."""
+    if key.status == "active":
+        _uncount(transaction, key, now_ms)
     transaction.delete(KEYS, digest)
     transaction.delete(KEY_IDS, key.id)
     transaction.delete(ORGANIZATION_KEYS, key.organization, key.created_at_ms, key.id)
@@ -107,3 +130,31 @@ def note_use(transaction: Transaction, digest: bytes, now_ms: int) -> None:
 
 def use_is_due(key: Key, now_ms: int) -> bool:
     return key.last_used_at_ms is None or now_ms - key.last_used_at_ms >= LAST_USED_STEP_MS
+
+
+def counted_keys(snapshot: Snapshot, number: int, as_of_ms: int = 0) -> ActiveKeys:
+    """The active keys of an organization by looking at every key."""
+    expiries: list[int] = []
+    unlimited = 0
+    for key in scan_keys(snapshot, number):
+        if key.status == "revoked":
+            continue
+        if key.expires_at_ms is None:
+            unlimited += 1
+        elif key.expires_at_ms > as_of_ms:
+            expiries.append(key.expires_at_ms)
+    return ActiveKeys(unlimited, tuple(sorted(expiries)), as_of_ms)
+
+
+def _held(transaction: Transaction, number: int, now_ms: int) -> tuple[Holding, ActiveKeys]:
+    """What an organization holds today, and its keys that are active now."""
+    held = holding(transaction, number)
+    active = held.active_keys or counted_keys(transaction, number)
+    return held.on(now_ms), active.at(now_ms)
+
+
+def _uncount(transaction: Transaction, key: Key, now_ms: int) -> None:
+    """Leave out a key that is about to be revoked or deleted."""
+    held, active = _held(transaction, key.organization, now_ms)
+    active = active.minus_key(key.expires_at_ms)
+    keep(transaction, key.organization, msgspec.structs.replace(held, active_keys=active))

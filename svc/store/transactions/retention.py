@@ -9,7 +9,7 @@
     idempotency key                                                     24 hours (decisions 3.2), deleted within 6 more
     visitor unseen, without events                                      `visitor_retention_days`
     audit record                                                        400 days
-    key, since it was revoked                                           400 days, deleted within 6 hours
+    key, since it was revoked, or since it expired if it was not         400 days, deleted within 6 hours
 
 Ledger, settlements and changes of billing status are for ever; a set of weights is kept once, however often it scored.
 
@@ -61,8 +61,8 @@ EVENTS_A_STEP = 32
 ROWS_A_STEP = 256
 LOOKS_A_STEP = 512
 """Rows that one step of a pass looks at."""
-REVOKED_KEY_MS = 400 * DAY_MS
-"""How long a revoked key is still listed (decisions 2.5)."""
+ENDED_KEY_MS = 400 * DAY_MS
+"""How long a revoked key is still listed (decisions 2.5), and an expired one."""
 DEPARTED_A_PASS = 100_000
 """Visitors that one pass takes out of the blocks: their numbers are held in memory meanwhile."""
 
@@ -186,9 +186,10 @@ def _pass_visitors(now_ms: int, visitor_days: int, start: tuple[Any, ...], trans
 def _pass_keys(now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> Step:
     def delete(_: tuple[Any, ...], digest: bytes) -> bool:
         key = transaction.get(KEYS, digest)
-        if key is None or key.revoked_at_ms is None or now_ms - key.revoked_at_ms < REVOKED_KEY_MS:
+        ended_at_ms = None if key is None else key.ended_at_ms
+        if key is None or ended_at_ms is None or now_ms - ended_at_ms < ENDED_KEY_MS:
             return False
-        forget_key(transaction, key, digest)
+        forget_key(transaction, key, digest, now_ms)
         return True
 
     return _look(transaction, ORGANIZATION_KEYS, start, delete)

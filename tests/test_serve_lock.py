@@ -28,7 +28,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def held(data: Path, **options):
-    return sole_process(data, "svc test", lambda: NOW_MS, **options)
+    return sole_process(data, "svc test", lambda: NOW_MS, reason="for a test", **options)
 
 
 def everything(data: Path) -> dict[str, list[Any]]:
@@ -109,6 +109,26 @@ def test_a_waiting_process_goes_on_as_soon_as_the_lock_is_free(data: Path):
 
     with held(data, wait_s=60, pause=release):
         pass
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        (("store", "compact"), "what another process commits while the file is rewritten would be lost"),
+        (("replay", "/dev/null"), "would overwrite what the other has learned about devices"),
+        (("pepper", "replace", "--revoke-all-keys"), "a running service would keep the old pepper"),
+    ],
+    ids=("compact", "replay", "pepper"),
+)
+def test_a_command_that_must_be_alone_says_why(data: Path, command: tuple[str, ...], reason: str):
+    before = everything(data)
+    with held(data):
+        done = run(*command, "--data", str(data), status=1)
+    assert f"{data} is in use by `svc test` (process {os.getpid()} on " in done.stderr
+    assert reason in done.stderr
+    assert "webhook" not in done.stderr
+    assert everything(data) == before
 
 
 def test_a_lock_file_that_is_a_link_is_refused_and_its_target_left_alone(data: Path, tmp_path: Path):

@@ -39,7 +39,8 @@ def replace(agreed: bool, directory: Path, as_json: bool) -> None:
     config, world = settings(), World.real()
     refuse_without_data(directory)
     path = Path(config.pepper_file) if config.pepper_file else directory / "pepper"
-    with sole_process(directory, "svc pepper replace", world.now_ms):
+    reason = "a running service would keep the old pepper and reject every key made with the new one"
+    with sole_process(directory, "svc pepper replace", world.now_ms, reason=reason):
         revoked = _replace(directory, path, config, world)
     show({"pepper": str(path), "revoked_keys": revoked}, as_json=as_json)
     if not as_json:

@@ -52,6 +52,8 @@ FIRST_MOMENT_MS = 1_767_225_600_000
 """2026-01-01T00:00:00Z: when a file without times begins."""
 STEP_MS = 1000
 """A report without a time arrives this long after the one before it."""
+ALONE = "a replay and a service would overwrite what the other has learned about devices"
+"""Why a replay into a data directory runs alone."""
 TOP_SIGNALS = 10
 """Signals that the summary names."""
 NUMBERS_SHOWN = 10
@@ -289,7 +291,7 @@ def _opened(directory: Path | None, config: Config) -> Generator[tuple[Opened, W
         world = World(lambda: clock.now_ms, real.entropy, _inline)
         files.make_folder(directory)
         with (
-            sole_process(directory, "svc replay", real.now_ms),
+            sole_process(directory, "svc replay", real.now_ms, reason=ALONE),
             opened_directory(directory, config, world) as found,
         ):
             yield found, world, clock

@@ -31,7 +31,8 @@ def compact(directory: Path, as_json: bool) -> None:
     room for a second copy while it runs. Interrupted at any moment, it leaves a good store.
     """
     refuse_without_data(directory)
-    with sole_process(directory, "svc store compact", World.real().now_ms), progress() as steps:
+    reason = "what another process commits while the file is rewritten would be lost"
+    with sole_process(directory, "svc store compact", World.real().now_ms, reason=reason), progress() as steps:
         done = compacting.compact(directory / "store", steps)
     show(msgspec.structs.asdict(done), as_json=as_json)
     copies = directory / upgrade.FOLDER

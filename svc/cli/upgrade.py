@@ -40,7 +40,8 @@ def opened_alone(
         files.make_folder(directory)
     else:
         refuse_without_data(directory)
-    with sole_process(directory, command, world.now_ms, wait_s=wait_s, on_wait=_log_wait):
+    reason = "two services on one directory would send every webhook twice"
+    with sole_process(directory, command, world.now_ms, reason=reason, wait_s=wait_s, on_wait=_log_wait):
         upgrade_where_needed(directory, config, world, copy=copy)
         with opened_directory(directory, config, world, create=create) as found:
             for risk in risky_modes(directory, None if config.pepper_file is None else Path(config.pepper_file)):

@@ -44,12 +44,14 @@ def sole_process(
     command: str,
     now_ms: Callable[[], int],
     *,
+    reason: str,
     wait_s: float = 0,
     on_wait: Callable[[str], None] | None = None,
     pause: Callable[[float], None] = pause,
 ) -> Generator[None]:
     """Hold the lock of a data directory that exists, for this command (`svc serve`).
 
+    `reason` says to an operator who is refused why this command must be alone: what would go wrong beside another.
     Waits at most `wait_s` seconds for a predecessor that is still draining; `on_wait` is told whom once. Raises
     `DirectoryInUseError`, which names the holder, and `Unusable` where the lock file cannot be written.
     """
@@ -61,7 +63,7 @@ def sole_process(
             if lock.acquire():
                 break
             if poll == polls:
-                raise DirectoryInUseError(_refusal(directory, lock.content()))
+                raise DirectoryInUseError(_refusal(directory, lock.content(), reason))
             if poll == 0 and on_wait is not None:
                 on_wait(_named(lock.content()))
             pause(POLL_INTERVAL_S)
@@ -69,11 +71,8 @@ def sole_process(
         yield
 
 
-def _refusal(directory: Path, content: bytes) -> str:
-    return (
-        f"{directory} is in use by {_named(content)}: stop that first, or name another --data; "
-        "two services on one directory would send every webhook twice"
-    )
+def _refusal(directory: Path, content: bytes, reason: str) -> str:
+    return f"{directory} is in use by {_named(content)}: stop that first, or name another --data; {reason}"
 
 
 def _named(content: bytes) -> str:

@@ -255,6 +255,13 @@ def _from_the_reference(key: Key, headers: Headers) -> bool:
     return scheme in ("http", "https") and origin == normalise_origin(f"{scheme}://{headers.get('host', '')}")
 
 
+NOT_PUBLIC = (
+    "The address in x-svc-visitor-ip is not a public one, and a production key takes no other. Forward the address "
+    "that the visitor's request came from, not that of a proxy or a load balancer of your own."
+)
+"""To whoever forwards a private address: the header is neither missing nor malformed."""
+
+
 def _forwarded_facts(key: Key, headers: Headers) -> RequestFacts | Refusal:
     sent = headers.get("x-svc-visitor-ip")
     if sent is None:
@@ -263,7 +270,7 @@ def _forwarded_facts(key: Key, headers: Headers) -> RequestFacts | Refusal:
     if address is None:
         return _metadata("x-svc-visitor-ip", "invalid_value")
     if key.environment == "production" and not is_public(address):
-        return _metadata("x-svc-visitor-ip", "not_public_address")
+        return _metadata("x-svc-visitor-ip", "not_public_address", NOT_PUBLIC)
     ip = str(address)
     user_agent = headers.get("x-svc-visitor-user-agent")
     if user_agent is not None and len(user_agent.encode("latin-1")) > MAX_USER_AGENT_BYTES:
@@ -283,5 +290,5 @@ def _refused_place(reason: str, next_step: str, key: Key, origin: str | None = N
     return Refusal("unauthorized", reason=told, key=key, origin=shown, explanation=explanation)
 
 
-def _metadata(header: str, issue: Issue) -> Refusal:
-    return Refusal("invalid_visitor_metadata", (Detail(header, issue, "header"),))
+def _metadata(header: str, issue: Issue, explanation: str = "") -> Refusal:
+    return Refusal("invalid_visitor_metadata", (Detail(header, issue, "header"),), explanation=explanation)

@@ -35,6 +35,6 @@ async def run(inbox: Mailbox[Identify], scorer: Mailbox[Admitted], shares: Share
                 if taken.admitted:
                     await scorer.put(Admitted(submission, admission, reply))
                 else:
-                    reply.set(Answer(admission, RateLimited(taken.retry_after_s)))
+                    reply.set(Answer(admission, RateLimited(taken.retry_after_s, taken.reached)))
     except trio.EndOfChannel:
         scorer.close()

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from svc.actors.mailbox import Reply
 from svc.domain.identification import Assessment, Duplicate, Identified, Refused, Submission
+from svc.domain.ratelimit import Bound
 
 
 class Admission(NamedTuple):
@@ -22,6 +23,7 @@ class Admission(NamedTuple):
 
 class RateLimited(NamedTuple):
     retry_after_s: int
+    reached: Bound
 
 
 class Failed(NamedTuple):

@@ -97,12 +97,12 @@ def issue_key(found: Opened, world: World, **fields: Any) -> tuple[Key, str]:
     def job(transaction: Transaction) -> Key:
         stored = keys.issue_key(transaction, issued, digest(found.pepper, secret), keys_per_day)
         if isinstance(stored, Refusal):
-            next_step = (
-                "`svc key list ORG` shows them, `svc key revoke KEY_ID` revokes one."
-                if stored.code == "key_limit"
-                else "The setting `keys_per_day` is the limit."
+            if stored.code == "key_limit":
+                raise Refused(f"{stored.message} `svc key list ORG` shows them, `svc key revoke KEY_ID` revokes one.")
+            raise Refused(
+                f"the organization has used up the {keys_per_day} keys that it may issue today: issue this one after "
+                "midnight UTC, or raise the setting keys_per_day"
             )
-            raise Refused(f"{stored.message} {next_step}")
         return stored
 
     return commit(found, world, job, issued_change), secret

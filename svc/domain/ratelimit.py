@@ -22,6 +22,10 @@ class Bucket(NamedTuple):
     at_ms: int
 
 
+Bound = Literal["organization", "nonproduction", "address"]
+"""Whose bucket is empty: the organization's, that of its keys outside production, or that of one visitor address."""
+
+
 class Taken(NamedTuple):
     bucket: Bucket
     admitted: bool
@@ -29,6 +33,8 @@ class Taken(NamedTuple):
     """Whole tokens left."""
     retry_after_s: int
     """Whole seconds until a token, at least 1; 0 when admitted."""
+    reached: Bound = "organization"
+    """Which limit was reached, where it was not admitted."""
 
 
 def take(bucket: Bucket | None, limit_per_s: int, now_ms: int) -> Taken:
@@ -90,24 +96,26 @@ class Limiter:
     def take(self, organization: int, limit_per_s: int, now_ms: int, *, production: bool, address: str | None) -> Taken:
         """Take a token for one request. `address` names the visitor's, `None` where it has no limit of its own.
 
-        What is left is the organization's; it is 0 on a refusal, whichever bucket is empty.
+        What is left is the organization's; it is 0 on a refusal, whichever bucket is empty. The limit that is named
+        then is the one with the longest wait, the organization's first.
         """
         whole = take(self._organizations.get(organization), limit_per_s, now_ms)
-        taken = [whole]
+        taken: dict[Bound, Taken] = {"organization": whole}
         if limit_per_s and not production:
             most = share_of(limit_per_s, self._shares.nonproduction)
-            taken.append(take(self._nonproduction.get(organization), most, now_ms))
+            taken["nonproduction"] = take(self._nonproduction.get(organization), most, now_ms)
         if limit_per_s and address is not None:
             most = share_of(limit_per_s, self._shares.address, self._shares.address_least_per_s)
-            taken.append(take(self._addresses.get((organization, address)), most, now_ms))
-        if not all(one.admitted for one in taken):
-            waits = max(one.retry_after_s for one in taken)
-            return Taken(whole.bucket, admitted=False, remaining=0, retry_after_s=waits)
+            taken["address"] = take(self._addresses.get((organization, address)), most, now_ms)
+        if not all(one.admitted for one in taken.values()):
+            reached = max(taken, key=lambda bound: taken[bound].retry_after_s)
+            waits = taken[reached].retry_after_s
+            return Taken(whole.bucket, admitted=False, remaining=0, retry_after_s=waits, reached=reached)
         self._organizations[organization] = whole.bucket
-        if limit_per_s and not production:
-            self._nonproduction[organization] = taken[1].bucket
-        if limit_per_s and address is not None:
-            self._remember((organization, address), taken[-1].bucket)
+        if "nonproduction" in taken:
+            self._nonproduction[organization] = taken["nonproduction"].bucket
+        if address is not None and "address" in taken:
+            self._remember((organization, address), taken["address"].bucket)
         return whole
 
     def _remember(self, key: tuple[int, str], bucket: Bucket) -> None:

@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from svc.domain.credentials import Key
+from svc.domain.ratelimit import Bound, Use
 
 Issue = Literal[
     "required", "unknown_field", "wrong_type", "malformed_json", "malformed_encoding", "out_of_range", "too_long",
@@ -84,6 +85,42 @@ class Refusal(msgspec.Struct, frozen=True):
     @property
     def message(self) -> str:
         return self.explanation or CATALOGUE[self.code][1]
+
+
+_REACHED: dict[Bound, str] = {
+    "organization": "The organization is over its rate limit",
+    "nonproduction": "The organization's keys outside production are over their part of its rate limit",
+    "address": "This visitor address is over its part of the organization's rate limit",
+}
+_USES: dict[Use | None, str] = {
+    None: "",
+    "client": " for challenges and deferred reports",
+    "read": " for requests with secret keys",
+    "management": " for requests with management keys",
+}
+
+
+def over_rate(reached: Bound, retry_after_s: int, use: Use | None = None) -> Refusal:
+    """`429 rate_limited` that says which limit was reached; `use` is `None` for identifications."""
+    explanation = f"{_REACHED[reached]}{_USES[use]}. Wait for the seconds in Retry-After."
+    return Refusal("rate_limited", retry_after_s=retry_after_s, explanation=explanation)
+
+
+def over_day(what: str, retry_after_s: int, reason: str = "") -> Refusal:
+    """`429 rate_limited` until midnight (UTC): `what` is what the organization has used up today."""
+    explanation = f"The organization has used up {what} (until midnight UTC). Wait for the seconds in Retry-After."
+    return Refusal("rate_limited", retry_after_s=retry_after_s, reason=reason, explanation=explanation)
+
+
+def over_share() -> Refusal:
+    """`503 service_unavailable` of an organization that holds its share of the store: sending again does not help."""
+    return Refusal(
+        "service_unavailable",
+        reason="the organization holds its share of the store",
+        explanation="The organization holds its share of the store, and nothing more is stored for it. Sending again "
+        "does not help: ask the operator of this service to delete archived reports with `svc org drop-documents`, or "
+        "to raise `store_share` or `map_gib`.",
+    )
 
 
 def invalid(field: str, issue: Issue, location: Location = "body") -> Refusal:

@@ -13,7 +13,7 @@ from svc.actors.mailbox import Overloaded, Reply
 from svc.actors.messages import Admission, Answer, Failed, Identify, RateLimited
 from svc.domain import deferred
 from svc.domain.identification import Duplicate, Identified, Refused, Submission
-from svc.domain.refusals import Refusal, invalid
+from svc.domain.refusals import Refusal, invalid, over_rate
 from svc.http.authentication import Caller
 from svc.http.body import decode_object
 from svc.http.endpoint import Call, Outcome, Services
@@ -104,7 +104,7 @@ def _render(services: Services, call: Call, caller: Caller, answer: Answer) -> O
         case Refused():
             return Outcome(outcome.refusal, headers=_headers(answer.admission, outcome.balance_micros))
         case RateLimited():
-            refusal = Refusal("rate_limited", retry_after_s=outcome.retry_after_s)
+            refusal = over_rate(outcome.reached, outcome.retry_after_s)
             return Outcome(refusal, headers=_headers(answer.admission, _balance(services, caller)))
         case Failed():
             return Outcome(Refusal(outcome.code), headers=_headers(answer.admission, _balance(services, caller)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from svc.domain.eviction import crowd_of
 from svc.domain.ratelimit import Allowances, Limiter, Shares, Use
-from svc.domain.refusals import Refusal
+from svc.domain.refusals import Refusal, over_rate
 from svc.http.authentication import Caller
 
 _WHOLE = Shares(nonproduction=1, address=1)
@@ -41,7 +41,7 @@ class RequestLimits:
             production=caller.key.environment in ("production", None),
             address=visitor_address(caller),
         )
-        return None if taken.admitted else Refusal("rate_limited", retry_after_s=taken.retry_after_s)
+        return None if taken.admitted else over_rate(taken.reached, taken.retry_after_s, use)
 
 
 def visitor_address(caller: Caller) -> str | None:

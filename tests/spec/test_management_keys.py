@@ -527,7 +527,7 @@ async def test_an_organization_issues_so_many_keys_a_day(tmp_path: Path, path: s
         with nothing_stored(live):
             refused = await automation("POST", path, body)
         assert_error(refused, 429, "rate_limited")
-        assert "has issued 3 keys today" in refused.json()["error"]["message"]
+        assert "has used up the 3 keys that it may issue today" in refused.json()["error"]["message"]
         assert int(refused.headers["retry-after"]) == 23 * 3600
         other = Automation(live, organization=live.new_organization())
         assert (await other("POST", path, body)).status_code == 201
@@ -541,7 +541,7 @@ async def test_the_command_line_issues_no_more_keys_a_day_than_the_setting_says(
     monkeypatch.setenv("SVC_KEYS_PER_DAY", "2")
     live.issue()
     live.issue()
-    with pytest.raises(Refused, match=r"has issued 2 keys today.*keys_per_day"):
+    with pytest.raises(Refused, match=r"has used up the 2 keys.*keys_per_day"):
         live.issue()
 
 

@@ -42,7 +42,7 @@ async def test_the_burst_is_the_limit_and_then_it_is_429(live: Live):
         assert "retry-after" not in response.headers
     with nothing_stored(live):
         response = await visit(live, secret)
-    assert_error(response, 429, "rate_limited")
+    assert assert_error(response, 429, "rate_limited").startswith("The organization is over its rate limit.")
     assert rate(response) == (3, 0)
     assert response.headers["retry-after"] == "1"
     assert response.headers["svc-balance-micros"] == str(10_000_000 - 3 * IDENTIFIABLE_MICROS)
@@ -111,6 +111,7 @@ async def test_keys_outside_production_use_at_most_a_quarter_of_the_limit(live: 
     statuses = [(await visit(live, secret)).status_code for secret in (staging, development, staging, development)]
     assert statuses == [200, 200, 429, 429]
     refused = await visit(live, development)
+    assert "keys outside production are over their part" in assert_error(refused, 429, "rate_limited")
     assert rate(refused) == (8, 0)
     assert refused.headers["retry-after"] == "1"
     assert rate(await visit(live, production)) == (8, 5), "what was refused has taken no token"
@@ -121,8 +122,10 @@ async def test_one_address_with_a_public_key_uses_at_most_a_quarter_and_at_least
     for limit, most in ((80, 20), (20, 10), (4, 4)):
         _, secret = limited(live, limit)()
         one = {**BROWSER, "x-forwarded-for": "81.2.69.1"}
-        statuses = [(await visit(live, secret, headers=one)).status_code for _ in range(most + 1)]
-        assert statuses == [200] * most + [429]
+        statuses = [(await visit(live, secret, headers=one)).status_code for _ in range(most)]
+        assert statuses == [200] * most
+        message = assert_error(await visit(live, secret, headers=one), 429, "rate_limited")
+        assert message.startswith("This visitor address is" if most < limit else "The organization is")
     issue = limited(live, 40)
     _, secret = issue()
     of_a_network = [{**BROWSER, "x-forwarded-for": f"2a02:6b8:1:1::{host:x}"} for host in range(1, 12)]
@@ -144,7 +147,8 @@ async def test_identifications_outside_production_have_a_cap_for_each_utc_day(tm
         first = await visit(live, staging, headers={**BROWSER, "idempotency-key": "k"})
         assert (await visit(live, development)).status_code == 200
         refused = await visit(live, staging)
-        assert_error(refused, 429, "rate_limited")
+        message = assert_error(refused, 429, "rate_limited")
+        assert "its identifications outside production of today" in message
         midnight_ms = (live.clock.now_ms // DAY_MS + 1) * DAY_MS
         assert int(refused.headers["retry-after"]) * 1000 == midnight_ms - live.clock.now_ms
         again = await visit(live, staging, headers={**BROWSER, "idempotency-key": "k"})
@@ -172,7 +176,8 @@ async def test_other_routes_have_limits_of_their_own_before_any_work(tmp_path: P
         assert [(await challenge()).status_code for _ in range(3)] == [200, 200, 200]
         with nothing_stored(live):
             refused = await challenge()
-        assert_error(refused, 429, "rate_limited")
+        message = assert_error(refused, 429, "rate_limited")
+        assert message.startswith("The organization is over its rate limit for challenges and deferred reports.")
         assert refused.headers["retry-after"] == "1"
         assert refused.headers["access-control-allow-origin"] == ORIGIN
         assert [(await ask("GET", "/events", secret)).status_code for _ in range(3)] == [200, 200, 429]

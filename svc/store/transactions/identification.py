@@ -42,7 +42,7 @@ from svc.domain.records import (
     Idempotency,
     WeightsSnapshot,
 )
-from svc.domain.refusals import Refusal
+from svc.domain.refusals import Refusal, over_day, over_share
 from svc.domain.scoring import Score, Weights, group_triggers, score
 from svc.domain.webhooks.records import LaneKey
 from svc.store.events import put_event
@@ -217,8 +217,8 @@ def _refusal(transaction: Transaction, assessment: Assessment, balance: int) -> 
 
 def _over(quota: Quota, at_ms: int) -> Refusal:
     if quota == "nonproduction_day":
-        return Refusal("rate_limited", retry_after_s=seconds_to_midnight(at_ms))
-    return Refusal("service_unavailable")
+        return over_day("its identifications outside production of today", seconds_to_midnight(at_ms))
+    return over_share()
 
 
 def _record_event(

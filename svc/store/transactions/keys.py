@@ -15,7 +15,7 @@ from svc.domain.credentials import Key, KeyKind
 from svc.domain.key_quota import ActiveKeys, may_issue
 from svc.domain.model import PLATFORMS
 from svc.domain.quotas import Holding, Quotas, seconds_to_midnight
-from svc.domain.refusals import Refusal, invalid
+from svc.domain.refusals import Refusal, invalid, over_day
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.tables import KEY_IDS, KEYS, ORGANIZATION_KEYS, WEIGHTS
 from svc.store.transactions.holdings import holding, keep
@@ -37,13 +37,9 @@ def issue_key(
         case "active_keys":
             return Refusal("key_limit")
         case "keys_per_day":
-            return Refusal(
-                "rate_limited",
-                retry_after_s=seconds_to_midnight(key.created_at_ms),
-                reason="over the day's limit of issued keys",
-                explanation=f"The organization has issued {keys_per_day} keys today (UTC), and may not issue more. "
-                "Wait for the seconds in Retry-After.",
-            )
+            seconds = seconds_to_midnight(key.created_at_ms)
+            what = f"the {keys_per_day} keys that it may issue today"
+            return over_day(what, seconds, reason="over the day's limit of issued keys")
         case None:
             return store_key(transaction, key, digest)
 

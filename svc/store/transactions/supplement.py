@@ -7,7 +7,7 @@ from uuid import UUID
 
 from svc.domain.quotas import Quotas, has_room, may_archive, row_bytes, seconds_to_midnight
 from svc.domain.records import DeferredReport
-from svc.domain.refusals import Refusal
+from svc.domain.refusals import Refusal, over_day, over_share
 from svc.store.snapshot import Transaction
 from svc.store.tables import DEFERRED_REPORTS, EVENTS
 from svc.store.transactions.holdings import holding, keep
@@ -36,10 +36,10 @@ def supplement(
     at_ms, production = report.received_at_ms, event.environment == "production"
     held = holding(transaction, number).on(at_ms)
     if not has_room(held, quotas, capacity_bytes):
-        return Refusal("service_unavailable", reason="the organization holds its share of the store")
+        return over_share()
     if not may_archive(held, quotas, len(report.signals), production=production):
         seconds = seconds_to_midnight(at_ms)
-        return Refusal("rate_limited", retry_after_s=seconds, reason="over the day's budget of archived reports")
+        return over_day("its archived reports of today", seconds, reason="over the day's budget of archived reports")
     length = transaction.put(DEFERRED_REPORTS, key, report)
     keep(transaction, number, held.with_report(row_bytes(length), production=production))
     return "accepted"

@@ -94,6 +94,7 @@ TARGETS = {
             "svc/domain/matching/blocks.py",
             "svc/domain/matching/calibration.py",
             "svc/domain/matching/chance.py",
+            "svc/domain/matching/comparison.py",
             "svc/domain/matching/decision.py",
             "svc/domain/matching/features.py",
             "svc/domain/matching/recognition.py",

@@ -8,7 +8,8 @@ import pytest
 from svc.domain.matching import Block, Features, Statistics, parameters, recognise
 from svc.domain.matching.blocks import HARDWARE, NETWORK, block_keys, token_key
 from svc.domain.matching.chance import ALL_AGREE, BIT
-from svc.domain.matching.decision import compare, judge
+from svc.domain.matching.comparison import compare
+from svc.domain.matching.decision import judge
 from svc.domain.matching.parameters import ATTRIBUTE_COUNT
 from svc.domain.matching.visitor import first_record
 from svc.domain.model import Attribute

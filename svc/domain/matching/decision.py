@@ -20,8 +20,9 @@ import msgspec
 from svc.domain.matching import blocks, parameters
 from svc.domain.matching.calibration import CROWDED, FAR, HIDDEN, NEAR, SURROUNDINGS, UNKNOWN, WIDE, kind_of
 from svc.domain.matching.chance import ALL_AGREE, BIT, Chance, bits_of
+from svc.domain.matching.comparison import INDEPENDENT, LEADERS, compare, differences, other_version, row_of
 from svc.domain.matching.parameters import ATTRIBUTE_COUNT
-from svc.domain.matching.statistics import ROW_OF_DAY, TABLE_OF_RELEASES, releases_between
+from svc.domain.matching.statistics import TABLE_OF_RELEASES, releases_between
 from svc.domain.matching.visitor import CAME_BACK
 from svc.domain.model import Attribute
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from svc.domain.matching.features import Features
-    from svc.domain.matching.statistics import ChangeRow, Statistics
+    from svc.domain.matching.statistics import Statistics
     from svc.domain.matching.visitor import Visitor
 
 Outcome = Literal["token", "doubted_token", "exact", "match", "ambiguous", "doubtful", "no_candidate", "unidentifiable"]
@@ -37,20 +38,7 @@ Outcome = Literal["token", "doubted_token", "exact", "match", "ambiguous", "doub
 several fit, because the likeness is too weak, because nobody resembles it, because the report says too little."""
 
 DAY_S: Final = 86_400
-_FONTS, _LANGUAGES, _REST = int(Attribute.FONTS), int(Attribute.LANGUAGES), int(Attribute.REST)
 _CANVAS_BIT, _TIMEZONE_BIT = BIT[Attribute.CANVAS], BIT[Attribute.TIMEZONE]
-_FIRST_LANGUAGE = int(Attribute.FIRST_LANGUAGE)
-_LEADERS: Final = tuple(
-    tuple(
-        0 if leader is None or (leader is Attribute.CANVAS and not upgraded) else BIT[leader]
-        for leader in map(parameters.FOLLOWS.get, Attribute)
-    )
-    for upgraded in (False, True)
-)
-"""[version changed][attribute] -> bit of the attribute whose change explains it."""
-_INDEPENDENT: Final = sum(BIT[attribute] for attribute in Attribute if attribute not in parameters.FOLLOWS)
-
-
 _HARD_BITS: Final = (
     bits_of(parameters.HARD_ATTRIBUTES),
     bits_of((*parameters.HARD_ATTRIBUTES, Attribute.SCREEN)),
@@ -113,14 +101,14 @@ def token_standing(features: Features, visitor: Visitor, now_s: int, statistics:
     place = _place(features, visitor)
     if features.collector != visitor.collector:
         return TokenStanding(place == _KNOWN, place != _KNOWN, ATTRIBUTE_COUNT)
-    differing = _differences(features, visitor)
+    differing = differences(features, visitor)
     changed = differing.bit_count() + (features.family != visitor.family)
     if not changed or features.exact in visitor.exact_hashes:
         return TokenStanding(believed=True, conflict=False, changed=changed)
     hard = (differing & _HARD_BITS[features.mobile]).bit_count() + (features.family != visitor.family)
     if hard >= parameters.CONTRADICTIONS:
         return TokenStanding(believed=False, conflict=True, changed=changed)
-    if hard or (differing & _INDEPENDENT).bit_count() > parameters.CHANGES_BELIEVED:
+    if hard or (differing & INDEPENDENT).bit_count() > parameters.CHANGES_BELIEVED:
         log_odds = parameters.TOKEN_LOG_ODDS[place] + _log_same_over_other(features, visitor, now_s, statistics)
         believed = log_odds >= 0.0
         return TokenStanding(believed, not believed or (hard > 0 and place != _KNOWN), changed)
@@ -138,16 +126,6 @@ def _place(features: Features, visitor: Visitor) -> int:
     return _WIDE_KNOWN if wide and any(known == wide for _, known in visitor.networks) else _ELSEWHERE
 
 
-def _differences(features: Features, visitor: Visitor) -> int:
-    """Mask of the attributes that changed, or are no longer reported."""
-    differing, attribute = 0, -1
-    for new, old in zip(features.values, visitor.values, strict=True):
-        attribute += 1
-        if new != old and old and (attribute, new) not in visitor.former:
-            differing |= BIT[attribute]
-    return differing
-
-
 def _log_same_over_other(features: Features, visitor: Visitor, now_s: int, statistics: Statistics) -> float:
     """Log of how much likelier the report is from this visitor than from any other device of its class.
 
@@ -156,14 +134,14 @@ def _log_same_over_other(features: Features, visitor: Visitor, now_s: int, stati
     chance = Chance(features, {}, statistics)
     gap_days = max(now_s - visitor.last_seen_s, 0) // DAY_S
     releases = releases_between(features, visitor)
-    row = statistics.change_tables[features.mobile][TABLE_OF_RELEASES[releases]][_row_of(gap_days)]
-    likelihood, agreement = compare(features, visitor, row, _LEADERS[bool(releases)])
+    row = statistics.change_tables[features.mobile][TABLE_OF_RELEASES[releases]][row_of(gap_days)]
+    likelihood, agreement = compare(features, visitor, row, LEADERS[bool(releases)])
     _, log_changed = row
     for attribute, (new, old) in enumerate(zip(features.values, visitor.values, strict=True)):
         if old and not new:
             likelihood += log_changed[attribute]
     if releases:
-        likelihood += _other_version(features, visitor)
+        likelihood += other_version(features, visitor)
     if features.family != visitor.family:
         likelihood += parameters.LOG_OTHER_CLASS
     return likelihood - chance.log_share(agreement, same_version=not releases)
@@ -217,61 +195,6 @@ def rank(features: Features, candidates: Sequence[tuple[int, Visitor]]) -> list[
     return close[: parameters.RECORDS_SCORED]
 
 
-def compare(features: Features, visitor: Visitor, logs: ChangeRow, leaders: tuple[int, ...]) -> tuple[float, int]:
-    """Log likelihood of the differences if it is the same device, and the agreeing attributes as a bit mask."""
-    log_kept, log_changed = logs
-    former = visitor.former
-    likelihood, agreement, attribute = 0.0, 0, -1
-    for new, old in zip(features.values, visitor.values, strict=True):
-        attribute += 1
-        if new == old:
-            agreement |= BIT[attribute]
-            if new:
-                likelihood += log_kept[attribute]
-        elif new and old:
-            leader = leaders[attribute]
-            followed = leader and not agreement & leader
-            if former and (attribute, new) in former:
-                likelihood += parameters.LOG_HABIT_FOLLOWED if followed else parameters.LOG_HABIT
-                agreement |= BIT[attribute]
-            elif followed:
-                likelihood += parameters.LOG_FOLLOWED
-            else:
-                likelihood += log_changed[attribute] + _set_correction(features, visitor, attribute)
-    return likelihood, agreement
-
-
-def _set_correction(features: Features, visitor: Visitor, attribute: int) -> float:
-    """A change of a set weighs by how much of the set stayed."""
-    if attribute == _FONTS:
-        ours, theirs = features.font_sketch, visitor.font_sketch
-        if ours and theirs:
-            return parameters.LOG_NEAR_FONTS if _near(ours, theirs) else parameters.LOG_FAR_FONTS
-    elif attribute == _REST:
-        ours, theirs = features.rest_sketch, visitor.rest_sketch
-        if ours and theirs:
-            return parameters.LOG_NEAR_REST if _near(ours, theirs) else parameters.LOG_FAR_REST
-    elif attribute == _LANGUAGES and features.values[_FIRST_LANGUAGE] == visitor.values[_FIRST_LANGUAGE]:
-        return parameters.LOG_SAME_FIRST_LANGUAGE
-    return 0.0
-
-
-def _row_of(gap_days: int) -> int:
-    return ROW_OF_DAY[min(gap_days, len(ROW_OF_DAY) - 1)]
-
-
-def _other_version(features: Features, visitor: Visitor) -> float:
-    """Log likelihood of other versions of browser or system, beside what they change in the report."""
-    downgrades = (0 < features.browser_version < visitor.browser_version) + (
-        0 < features.os_release < visitor.os_release
-    )
-    return parameters.LOG_OTHER_VERSION + downgrades * parameters.LOG_VERSION_DOWN
-
-
-def _near(ours: int, theirs: int) -> bool:
-    return 4 * (ours & theirs).bit_count() >= 3 * (ours | theirs).bit_count()
-
-
 class _Judge:
     """The parts of a judgement that are the same for every candidate."""
 
@@ -309,12 +232,12 @@ class _Judge:
             likelihood, agreement = 0.0 if known else parameters.LOG_FORMER_REPORT, ALL_AGREE
             likelihood += max(-gap_days / parameters.EXACT_KEEPS_DAYS, parameters.LOG_EXACT_KEPT_LEAST)
         else:
-            row = self.change_table[TABLE_OF_RELEASES[releases]][_row_of(gap_s // DAY_S)]
-            likelihood, agreement = compare(features, visitor, row, _LEADERS[not same_version])
+            row = self.change_table[TABLE_OF_RELEASES[releases]][row_of(gap_s // DAY_S)]
+            likelihood, agreement = compare(features, visitor, row, LEADERS[not same_version])
             if gap_s < DAY_S:
                 likelihood += parameters.LOG_CHANGED_AT_ONCE
             if not same_version:
-                likelihood += _other_version(features, visitor)
+                likelihood += other_version(features, visitor)
         if not agreement & _CANVAS_BIT and features.forgetful and not features.token and visitor.tokens:
             likelihood += parameters.LOG_PRIVATE_CANVAS
         if surroundings in (NEAR, CROWDED, WIDE) and not agreement & _TIMEZONE_BIT:
@@ -424,7 +347,7 @@ def judge(
         kind=kind,
         raw=raw,
         distinct=distinct,
-        near=any((~candidate.agreement & _INDEPENDENT).bit_count() <= 2 for candidate in weighed),
+        near=any((~candidate.agreement & INDEPENDENT).bit_count() <= 2 for candidate in weighed),
     )
 
 

@@ -1,0 +1,97 @@
+"""The comparison of a report with the record of one visitor, attribute by attribute.
+
+What may live here: which attributes differ, and how likely these differences are if both are the same device. What
+follows from that is the business of `decision`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from svc.domain.matching import parameters
+from svc.domain.matching.chance import BIT
+from svc.domain.matching.statistics import ROW_OF_DAY
+from svc.domain.model import Attribute
+
+if TYPE_CHECKING:
+    from svc.domain.matching.features import Features
+    from svc.domain.matching.statistics import ChangeRow
+    from svc.domain.matching.visitor import Visitor
+
+_FONTS, _LANGUAGES, _REST = int(Attribute.FONTS), int(Attribute.LANGUAGES), int(Attribute.REST)
+_FIRST_LANGUAGE = int(Attribute.FIRST_LANGUAGE)
+LEADERS: Final = tuple(
+    tuple(
+        0 if leader is None or (leader is Attribute.CANVAS and not upgraded) else BIT[leader]
+        for leader in map(parameters.FOLLOWS.get, Attribute)
+    )
+    for upgraded in (False, True)
+)
+"""[version changed][attribute] -> bit of the attribute whose change explains it."""
+INDEPENDENT: Final = sum(BIT[attribute] for attribute in Attribute if attribute not in parameters.FOLLOWS)
+
+
+def differences(features: Features, visitor: Visitor) -> int:
+    """Mask of the attributes that changed, or are no longer reported."""
+    differing, attribute = 0, -1
+    for new, old in zip(features.values, visitor.values, strict=True):
+        attribute += 1
+        if new != old and old and (attribute, new) not in visitor.former:
+            differing |= BIT[attribute]
+    return differing
+
+
+def compare(features: Features, visitor: Visitor, logs: ChangeRow, leaders: tuple[int, ...]) -> tuple[float, int]:
+    """Log likelihood of the differences if it is the same device, and the agreeing attributes as a bit mask."""
+    log_kept, log_changed = logs
+    former = visitor.former
+    likelihood, agreement, attribute = 0.0, 0, -1
+    for new, old in zip(features.values, visitor.values, strict=True):
+        attribute += 1
+        if new == old:
+            agreement |= BIT[attribute]
+            if new:
+                likelihood += log_kept[attribute]
+        elif new and old:
+            leader = leaders[attribute]
+            followed = leader and not agreement & leader
+            if former and (attribute, new) in former:
+                likelihood += parameters.LOG_HABIT_FOLLOWED if followed else parameters.LOG_HABIT
+                agreement |= BIT[attribute]
+            elif followed:
+                likelihood += parameters.LOG_FOLLOWED
+            else:
+                likelihood += log_changed[attribute] + _set_correction(features, visitor, attribute)
+    return likelihood, agreement
+
+
+def _set_correction(features: Features, visitor: Visitor, attribute: int) -> float:
+    """A change of a set weighs by how much of the set stayed."""
+    if attribute == _FONTS:
+        ours, theirs = features.font_sketch, visitor.font_sketch
+        if ours and theirs:
+            return parameters.LOG_NEAR_FONTS if _near(ours, theirs) else parameters.LOG_FAR_FONTS
+    elif attribute == _REST:
+        ours, theirs = features.rest_sketch, visitor.rest_sketch
+        if ours and theirs:
+            return parameters.LOG_NEAR_REST if _near(ours, theirs) else parameters.LOG_FAR_REST
+    elif attribute == _LANGUAGES and features.values[_FIRST_LANGUAGE] == visitor.values[_FIRST_LANGUAGE]:
+        return parameters.LOG_SAME_FIRST_LANGUAGE
+    return 0.0
+
+
+def row_of(gap_days: int) -> int:
+    """The row of a change table for a gap of so many days."""
+    return ROW_OF_DAY[min(gap_days, len(ROW_OF_DAY) - 1)]
+
+
+def other_version(features: Features, visitor: Visitor) -> float:
+    """Log likelihood of other versions of browser or system, beside what they change in the report."""
+    downgrades = (0 < features.browser_version < visitor.browser_version) + (
+        0 < features.os_release < visitor.os_release
+    )
+    return parameters.LOG_OTHER_VERSION + downgrades * parameters.LOG_VERSION_DOWN
+
+
+def _near(ours: int, theirs: int) -> bool:
+    return 4 * (ours & theirs).bit_count() >= 3 * (ours | theirs).bit_count()

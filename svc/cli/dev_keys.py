@@ -6,7 +6,6 @@ keys are kept nowhere (decisions 2.2).
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from svc.cli.keys import issue_key, read_origins, revoke_key
 from svc.cli.output import Refused
 from svc.domain.credentials import Key, digest
 from svc.domain.refusals import Refusal
-from svc.store import views
+from svc.store import durable_files, views
 from svc.store.directory import Opened
 from svc.store.snapshot import Transaction
 from svc.store.transactions import keys
@@ -76,13 +75,7 @@ def _read(path: Path) -> DevelopmentKeys:
 
 
 def _write(path: Path, development: DevelopmentKeys) -> None:
-    """For the owner alone, whole or not at all."""
-    new = path.with_suffix(".new")
-    new.unlink(missing_ok=True)
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(msgspec.json.format(msgspec.json.encode(development), indent=2) + b"\n")
-    new.replace(path)
+    durable_files.replace(path, msgspec.json.format(msgspec.json.encode(development), indent=2) + b"\n")
 
 
 def _key(found: Opened, secret: str) -> Key | None:

@@ -25,6 +25,7 @@ from svc.config import ConfigError
 from svc.domain.credentials import Key, digest, new_key
 from svc.domain.ratelimit import DEFAULT_LIMIT_PER_S
 from svc.domain.records import Organization
+from svc.store import durable_files
 from svc.store.directory import Opened, Unusable
 from svc.store.region import claim_region
 from svc.store.snapshot import Snapshot, Transaction
@@ -35,7 +36,6 @@ from svc.world import World, twenty_characters
 log = structlog.get_logger()
 
 DEFAULT_NAME = "default"
-_FILE_MODE = 0o600
 _NO_ORIGIN = (
     "No public key was issued: it needs the origins of the pages that use it, and SVC_INIT_ORIGINS is not set.\n"
     "Issue one with: svc key issue {} --kind public --environment production --origin https://shop.example"
@@ -137,7 +137,7 @@ def _show(organization: Organization, made: list[tuple[Key, str]], file: Path | 
     }
     try:
         if file is not None:
-            _write(file, msgspec.json.format(msgspec.json.encode(shown)) + b"\n")
+            durable_files.replace(file, msgspec.json.format(msgspec.json.encode(shown)) + b"\n")
             return
         click.echo(msgspec.json.encode(shown).decode() if as_json else _text(organization, made))  # flushes
     except OSError as error:
@@ -162,20 +162,3 @@ def _text(organization: Organization, made: list[tuple[Key, str]]) -> str:
     if not any(key.kind == "public" for key, _ in made):
         lines += ["", _NO_ORIGIN.format(organization.id)]
     return "\n".join(lines) + "\n"
-
-
-def _write(file: Path, content: bytes) -> None:
-    """Whole and on disk under its name, readable for its owner only; one of an interrupted start is replaced."""
-    partial_file = file.with_name(file.name + ".partial")
-    partial_file.unlink(missing_ok=True)
-    descriptor = os.open(partial_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _FILE_MODE)
-    with os.fdopen(descriptor, "wb") as opened:
-        opened.write(content)
-        opened.flush()
-        os.fsync(opened.fileno())
-    partial_file.replace(file)
-    folder = os.open(file.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

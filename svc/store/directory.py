@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from svc.domain.errors import OperatorError
+from svc.store import durable_files
 from svc.store.engine import EngineError, OpenEngine
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.snapshot import Transaction
@@ -91,7 +92,8 @@ def open_directory(  # noqa: PLR0913  where it is, and how it is opened
             open_engine=open_engine,
         )
         if durable and not exists:
-            _keep_names(store_directory, directory, directory.parent, pepper_path.parent)
+            for folder in (store_directory, directory, directory.parent, pepper_path.parent):
+                durable_files.sync(folder)
     except OSError as error:
         raise Unusable(f"cannot use {error.filename or directory}: {error.strerror}") from error
     except EngineError as error:
@@ -125,16 +127,6 @@ def find_pepper(directory: Path, pepper_file: Path | None) -> Path:
     return path
 
 
-def _keep_names(*directories: Path) -> None:
-    """That a file is on disk says nothing of its name: that is its directory's, and is made durable by itself."""
-    for directory in directories:
-        descriptor = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
 def _read_or_make(path: Path, entropy: Callable[[int], bytes], *, follow_links: bool) -> bytes:
     if not path.exists():
         _make_pepper(path, entropy(PEPPER_BYTES))
@@ -161,16 +153,12 @@ def _read_or_make(path: Path, entropy: Callable[[int], bytes], *, follow_links: 
 def _make_pepper(path: Path, pepper: bytes) -> None:
     """Under its name only when it is whole: a process that is killed half-way leaves no pepper, not a short one."""
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(pepper)
-            file.flush()
-            os.fsync(file.fileno())
+        durable_files.write(partial, pepper)
         with suppress(FileExistsError):  # another process was faster, and its pepper is the one
             os.link(partial, path)
     finally:
-        partial.unlink()
+        partial.unlink(missing_ok=True)
 
 
 def _refuse_writable_by_others(*directories: Path) -> None:

@@ -6,10 +6,10 @@ Whoever calls this has revoked every key before, so that a store never names key
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
+from svc.store import durable_files
 from svc.store.directory import PEPPER_BYTES, pepper_mark
 from svc.store.snapshot import Transaction
 from svc.store.store import Store
@@ -24,11 +24,7 @@ def put_new_pepper(store: Store, path: Path, entropy: Callable[[int], bytes]) ->
     pepper = entropy(PEPPER_BYTES)
     beside = path.with_name(path.name + ".new")
     beside.unlink(missing_ok=True)
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(pepper)
-        file.flush()
-        os.fsync(file.fileno())
+    durable_files.write(beside, pepper)
 
     def mark(transaction: Transaction) -> None:
         transaction.put(META, ("pepper_mark",), pepper_mark(pepper))
@@ -36,9 +32,4 @@ def put_new_pepper(store: Store, path: Path, entropy: Callable[[int], bytes]) ->
     (outcome,) = store.write_now([mark])
     if outcome is not None:
         raise outcome
-    beside.replace(path)
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    durable_files.rename(beside, path)

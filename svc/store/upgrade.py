@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 
+from svc.store import durable_files
 from svc.store.backup import files
 from svc.store.backup.snapshots import Manifest
 from svc.store.directory import Unusable
@@ -31,6 +32,8 @@ from svc.world import RunSync
 
 FOLDER = "before-upgrade"
 _PARTIAL = ".partial"
+_THE_COPY = "the copy that is kept before an upgrade"
+_NO_SPACE = "make room, or have a backup and start `svc serve --no-snapshot` once"
 
 
 @dataclass(frozen=True)
@@ -105,34 +108,24 @@ def _keep(path: Path, folder: Path, program: str, now_ms: Callable[[], int]) -> 
     partial.mkdir(mode=0o700)
     try:
         with closing(_as_it_is(path)) as engine:
-            _refuse_no_room(engine, folder)
+            files.require_space(engine.space().used_bytes, folder, _THE_COPY, _NO_SPACE)
             manifest = _copied(engine, partial, program, now_ms)
-        files.write(partial / "manifest.json", msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
-        files.sync(partial)
+        durable_files.write(partial / "manifest.json", msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
+        durable_files.sync(partial)
         place = folder / f"version-{manifest.store_version}"
         shutil.rmtree(place, ignore_errors=True)  # of an upgrade that got no further, or was gone back on
         partial.rename(place)
-        files.sync(folder)
+        durable_files.sync(folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return place
-
-
-def _refuse_no_room(engine: LmdbEngine, folder: Path) -> None:
-    needed = engine.space().used_bytes
-    free = shutil.disk_usage(folder).free
-    if free < needed:
-        raise Unusable(
-            f"{folder} has {free >> 20} MiB left and the copy that is kept before an upgrade may take "
-            f"{-(-needed >> 20)}: make room, or have a backup and start `svc serve --no-snapshot` once"
-        )
 
 
 def _copied(engine: LmdbEngine, target: Path, program: str, now_ms: Callable[[], int]) -> Manifest:
     file = target / "data.mdb"
     taken_at_ms = engine.copy(target, now_ms)
     file.chmod(0o600)
-    files.sync(file)
+    durable_files.sync(file)
     names = engine.tables()
     engine.open_tables(names)
     with Reading(engine) as snapshot:

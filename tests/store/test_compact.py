@@ -159,7 +159,7 @@ def test_nobody_may_have_the_store_open(store: Path):
 def test_too_little_room_is_refused_with_what_it_needs(store: Path, monkeypatch: pytest.MonkeyPatch):
     usage = namedtuple("usage", "free")  # noqa: PYI024  as the library answers
     monkeypatch.setattr(compacting.shutil, "disk_usage", lambda _: usage(1000))
-    with pytest.raises(Unusable, match=r"has 0 MiB left, and the copy may take \d+ MiB"):
+    with pytest.raises(Unusable, match=r"has 0 MiB left, and the copy beside the store may take \d+ MiB"):
         compact(store, QUIET)
     assert_good(store)
 

@@ -1,10 +1,11 @@
-"""Files of a backup: made durable, renamed when whole, and held by one process at a time."""
+"""Files of a backup: copied with their checksum, and held by one process at a time."""
 
 from __future__ import annotations
 
 import errno
 import fcntl
 import os
+import shutil
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,22 +25,14 @@ def make_folder(path: Path) -> None:
         raise Unusable(f"cannot make the folder {path}: {error.strerror}") from error
 
 
-def sync(path: Path) -> None:
-    """Have a file, or the names in a folder, on disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def require_space(needed: int, folder: Path, copy: str, next_step: str) -> None:
+    """Raises `Unusable` where the disk of a folder has fewer bytes left than a copy of a store may take.
 
-
-def write(path: Path, content: bytes) -> None:
-    """A new file, for its owner only, on disk when this returns."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    A copy has at most the pages of the file: how many of them are free, nobody says before it is made.
+    """
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise Unusable(f"{folder} has {free >> 20} MiB left, and {copy} may take {-(-needed >> 20)} MiB: {next_step}")
 
 
 def copy(source: Path, target: Path | None, note: Callable[[int], None]) -> str:

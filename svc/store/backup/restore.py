@@ -15,7 +15,7 @@ from pathlib import Path
 
 from svc.domain.operations import Batch
 from svc.domain.timestamps import timestamp
-from svc.store import operations
+from svc.store import durable_files, operations
 from svc.store.backup import files, segments, snapshots
 from svc.store.backup.snapshots import Snapshot
 from svc.store.codec import Corrupted
@@ -98,9 +98,9 @@ def restore(
         _verify(partial, run_sync, map_bytes, steps)
         restored = replace(restored, pepper=_pepper(chosen, partial, pepper_file))
         for path in (partial / "store" / "data.mdb", partial / "store", partial):
-            files.sync(path)
+            durable_files.sync(path)
         partial.rename(directory)
-        files.sync(directory.parent)
+        durable_files.sync(directory.parent)
     except OSError as error:
         raise Unusable(f"cannot write {error.filename or partial}: {error.strerror}") from error
     finally:
@@ -237,7 +237,7 @@ def _verify(partial: Path, run_sync: RunSync, map_bytes: int, steps: Steps) -> N
 def _pepper(chosen: Snapshot, partial: Path, pepper_file: Path | None) -> str:
     saved = chosen.path / "pepper"
     if saved.exists():
-        files.write(partial / "pepper", saved.read_bytes())
+        durable_files.write(partial / "pepper", saved.read_bytes())
     used = partial / "pepper" if pepper_file is None else pepper_file
     if not used.exists() or pepper_mark(used.read_bytes()) != chosen.manifest.store:
         return "missing"

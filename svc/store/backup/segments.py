@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from svc.domain.operations import TIMELINE_BYTES, Batch, moment_of, unpack_batch
+from svc.store import durable_files
 from svc.store.backup import files
 from svc.store.codec import Corrupted
 from svc.store.directory import Unusable
@@ -176,7 +177,7 @@ class Writer:
             self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
             files.write_all(self._descriptor, _HEAD.pack(MAGIC, self.timeline, sequence))
             self._began_at_ms = at_ms
-            files.sync(self._folder)
+            durable_files.sync(self._folder)
         return self._descriptor
 
 
@@ -193,7 +194,7 @@ def resume(folder: Path, timeline: bytes) -> tuple[Writer, bytes | None]:
     for record in records(segment, last=True):
         if isinstance(record, Torn):
             os.truncate(segment.path, record.end)
-            files.sync(segment.path)
+            durable_files.sync(segment.path)
         else:
             first, last = first or record, record
     if first is None or last is None:  # nothing whole in it: its place is taken by the next

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from svc.store import operations
+from svc.store import durable_files, operations
 from svc.store.backup import files, segments
 from svc.store.codec import Corrupted
 from svc.store.directory import Unusable
@@ -107,20 +107,20 @@ def _take(
     with read_only(data / "store", live=True) as store:
         taken_at_ms = store.copy(partial, now_ms)
     file.chmod(0o600)
-    files.sync(file)
+    durable_files.sync(file)
     steps.stage("reading back", file.stat().st_size)
     digest = files.copy(file, None, steps.step)
     manifest = _verified(file, program, taken_at_ms, digest, pepper, steps)
     refuse_other_store(folder, manifest)
     if pepper is not None:
-        files.write(partial / "pepper", pepper.read_bytes())
-    files.write(partial / "manifest.json", msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
-    files.sync(partial)
+        durable_files.write(partial / "pepper", pepper.read_bytes())
+    durable_files.write(partial / "manifest.json", msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
+    durable_files.sync(partial)
     place = folder / _name(taken_at_ms)
     if place.exists():
         raise Unusable(f"{place} is there already")
     partial.rename(place)
-    files.sync(folder)
+    durable_files.sync(folder)
     return Snapshot(place, manifest)
 
 

@@ -21,7 +21,8 @@ from pathlib import Path
 import lmdb
 import msgspec
 
-from svc.store.backup import files
+from svc.store import durable_files
+from svc.store.backup.files import require_space
 from svc.store.codec import Corrupted
 from svc.store.directory import Unusable
 from svc.store.engine import EngineError, InUseError, Reach
@@ -69,16 +70,16 @@ def _compact(store: Path, steps: Steps) -> Compacted:
         before = file.stat()
         with _opened(store) as original:
             check_pages(original, Reach.EVERYTHING, steps)
-            _refuse_no_room(original, store)
+            needed = (original.info()["last_pgno"] + 1) * original.stat()["psize"]
+            require_space(needed, store, "the copy beside the store", "make room, and start this again")
             original.copy(str(partial), compact=True)
             copy.chmod(stat.S_IMODE(before.st_mode))
             if (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
                 os.chown(copy, before.st_uid, before.st_gid)  # of root's making, it is still the service's
-            files.sync(copy)
+            durable_files.sync(copy)
             rows = _verify(original, partial, steps)
         after = copy.stat()
-        copy.rename(file)
-        files.sync(store)
+        durable_files.rename(copy, file)
     except (EngineError, lmdb.Error) as error:
         raise Unusable(f"cannot compact {file}: {error}; the store is as it was") from error
     except OSError as error:
@@ -93,17 +94,6 @@ def _compact(store: Path, steps: Steps) -> Compacted:
 def _opened(directory: Path) -> Generator[lmdb.Environment]:
     with closing(open_read_only(directory, live=True, locked=False)) as environment:
         yield environment
-
-
-def _refuse_no_room(environment: lmdb.Environment, store: Path) -> None:
-    """The copy has at most the pages of the file: how many of them are free, LMDB does not say."""
-    needed = (environment.info()["last_pgno"] + 1) * environment.stat()["psize"]
-    free = shutil.disk_usage(store).free
-    if free < needed:
-        raise Unusable(
-            f"the disk of {store} has {free >> 20} MiB left, and the copy may take {-(-needed >> 20)} MiB beside the "
-            "store: make room, and start this again"
-        )
 
 
 def _verify(original: lmdb.Environment, copy: Path, steps: Steps) -> int:

@@ -27,6 +27,7 @@ from svc.service import Service, run_until_signalled
 from svc.store import views
 from svc.store.directory import Opened
 from svc.store.region import claim_region
+from svc.store.served_limits import ServedLimits, record_limits
 from svc.world import World
 
 NAME = "development"
@@ -64,6 +65,8 @@ def dev(bind: str, metrics_bind: str | None, directory: Path, origins: tuple[str
     world = World.real()
     with opened_alone(directory, config, world, "svc dev", create=True) as found:
         go_on(found, partial(claim_region, region=config.region))
+        limits = ServedLimits(found.store.capacity_bytes(), config.store_share)
+        go_on(found, partial(record_limits, limits=limits))
         organization = _organization(found, world)
         issued = development_keys(directory, found, world, organization.number, config.region, origins)
         service = Service(config, world, found, directory)

@@ -44,6 +44,7 @@ from svc.domain.records import Organization
 from svc.domain.timestamps import timestamp
 from svc.store import views
 from svc.store.directory import Opened
+from svc.store.served_limits import ServedLimits, served_limits
 from svc.store.snapshot import Transaction
 from svc.store.transactions import accounts, settlement
 from svc.store.transactions.holdings import holding
@@ -160,12 +161,13 @@ def list_(directory: Path, as_json: bool) -> None:
 @data_option
 @json_option
 def show_(organization_id: str, directory: Path, as_json: bool) -> None:
-    """One organization with its balance and what it holds of the store."""
+    """One organization with its balance and what it holds of the store, of what the service lets it hold."""
     with opened(directory) as found:
         known = account(found, organization_id, removed_too=True)
         with found.store.read() as snapshot:
             held = holding(snapshot, known.organization.number)
-        most = settings().store_share * found.store.capacity_bytes()
+            served = served_limits(snapshot) or ServedLimits(found.store.capacity_bytes(), settings().store_share)
+        most = served.store_share * served.capacity_bytes
     storage: dict[str, Any] = {
         "events": held.events,
         "visitors": held.visitors,

@@ -19,6 +19,7 @@ from svc.config import as_toml
 from svc.service import Service, read_tls, run_until_signalled
 from svc.store.directory import NotInitializedError, has_store
 from svc.store.region import claim_region
+from svc.store.served_limits import ServedLimits, record_limits
 from svc.world import World
 
 RARELY = 100
@@ -87,6 +88,8 @@ def serve(
         if init:
             initialize(found, world, config.region, as_json=as_json)
         go_on(found, partial(claim_region, region=config.region))
+        limits = ServedLimits(found.store.capacity_bytes(), config.store_share)
+        go_on(found, partial(record_limits, limits=limits))
         service = Service(config, world, found, directory)
         tls = partial(read_tls, config)
         _spare_the_loop()

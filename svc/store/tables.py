@@ -62,7 +62,7 @@ class Table(Generic[V]):
 
 
 META: Table[int] = Table("meta", Key("", text=True), Signed())
-"""`version`, `next_organization`, `pepper_mark`, and `region/NAME` (`region.py`)."""
+"""`version`, `next_organization`, `pepper_mark`, `region/NAME` (`region.py`), `served_...` (`served_limits.py`)."""
 
 ORGANIZATIONS: Table[Organization] = Table("organizations", Key("I"), Record(Organization, remembered=1024))
 """organization"""

@@ -17,6 +17,7 @@ from svc.store.transactions.holdings import holding
 from tests.spec.answers import BROWSER, assert_error, visit
 from tests.spec.automation import Automation
 from tests.spec.commands import Run
+from tests.support import process
 from tests.support.live import ORIGIN, Live, live_service, report
 
 ARCHIVE = 1 / (1 << 20)
@@ -251,3 +252,16 @@ def test_credit_at_the_start_is_not_negative_and_large_amounts_ask(run: Run):
     taken = run("org", "credit", org, "--usd", "-1000000")
     assert taken.status == 0
     assert "took 1000000 USD back; the balance is 0: production traffic is refused (402)" in taken.err
+
+
+@pytest.mark.slow
+def test_what_an_organization_may_hold_is_said_with_the_settings_of_the_service(tmp_path: Path):
+    """Whatever those of the command are: `svc org show` without them."""
+    data = str(tmp_path / "data")
+    created = process.run_json("org", "create", "shop", "--data", data, SVC_MAP_GIB="0.25")
+
+    def said() -> str:
+        return process.run("org", "show", created["organization_id"], "--data", data).stdout.partition("held_share")[2]
+
+    process.Served(tmp_path / "data", SVC_MAP_GIB="0.5", SVC_STORE_SHARE="0.4").terminate()
+    assert said().strip() == "0.0% of the 0.2 GiB that one organization may hold"

@@ -155,7 +155,7 @@ def test_no_room_for_the_copy_is_refused_before_anything_is_changed(data: Path, 
     usage = namedtuple("usage", "free")  # noqa: PYI024  as the library answers
     monkeypatch.setattr(upgrading.shutil, "disk_usage", lambda _: usage(1000))
     before = contents(data / "store")
-    with pytest.raises(Unusable, match=r"has 0 MiB left .* `svc serve --no-snapshot` once"):
+    with pytest.raises(Unusable, match=r"has 0 MiB left, .* `svc serve --no-snapshot` once"):
         upgraded(data, mark)
     assert contents(data / "store") == before
     assert list((data / FOLDER).iterdir()) == []

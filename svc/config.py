@@ -238,7 +238,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     keys_per_day: Annotated[
         Count,
         about(
-            "Keys that may be issued in a UTC day, for each organization. Revoked and expired keys are kept for 400 days."
+            "Keys that may be issued in a UTC day, for each organization. Revoked and expired keys stay for 400 days."
         ),
     ] = 1_000
 

@@ -246,7 +246,10 @@ _LISTED = (
     "Oldest first, revoked ones included for 400 days. All of them, or a page where `limit` or `cursor` is given. A "
     "key that has expired stays `active` until it is revoked."
 )
-_ISSUED = "The secret is shown this once. At most 200 keys of all kinds may be `active` in an organization."
+_ISSUED = (
+    "The secret is shown this once. At most 200 keys of all kinds that are neither revoked nor expired may be in an "
+    "organization."
+)
 
 ROUTES: tuple[Route, ...] = (
     Route(

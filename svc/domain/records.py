@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from svc.domain.billing import BillingStatus, BlockedReason
-from svc.domain.model import AnonymityNetwork, DeviceKind, Environment, Level, Platform, State, VisitorKind
+from svc.domain.model import Environment, Level, Platform, State
 from svc.domain.ratelimit import DEFAULT_LIMIT_PER_S
 
 
@@ -69,12 +69,15 @@ class Event(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     country_name: str | None
     asn: str | None
     asn_name: str | None
-    anonymity_network: AnonymityNetwork | None
+    anonymity_network: str | None
+    """An `AnonymityNetwork`. It and the two below are open in the interface, and so they are here: stored as text."""
     agent: str | None
     agent_version: str | None
     os: str | None
-    device_kind: DeviceKind | None
-    visitor_kind: VisitorKind
+    device_kind: str | None
+    """A `DeviceKind`."""
+    visitor_kind: str
+    """A `VisitorKind`."""
     suspect_score: int | None
     """`None` = not scored."""
     suspect_level: Level | None

@@ -36,6 +36,14 @@ class Corrupted(OperatorError):  # noqa: N818  a state of the disk rather than a
         return f"damaged: {self}; keep it to find the cause, and restore a sound backup (svc restore --help)"
 
 
+class UnknownValueError(Corrupted):
+    """A record is sound and says something that this program does not know: another version wrote it."""
+
+    @property
+    def line(self) -> str:
+        return str(self)
+
+
 class Key:
     """The layout of a table's key.
 
@@ -72,7 +80,7 @@ class Key:
 
 
 class Value(Protocol[V]):
-    """A value codec. `decode` raises `Corrupted`."""
+    """A value codec. `decode` raises `Corrupted`, also as `UnknownValueError`."""
 
     def encode(self, value: V, /) -> bytes: ...
     def decode(self, raw: bytes, /) -> V: ...
@@ -94,10 +102,16 @@ class Record(Generic[V]):
         return cbor2.dumps(msgspec.to_builtins(value, builtin_types=(bytes,)))
 
     def decode(self, raw: bytes) -> V:
+        name = self._kind.__name__
         try:
             return msgspec.convert(cbor2.loads(raw), self._kind, builtin_types=(bytes,))
-        except (cbor2.CBORDecodeError, msgspec.ValidationError) as error:
-            raise Corrupted(f"a {self._kind.__name__} record cannot be read: {error}") from error
+        except cbor2.CBORDecodeError as error:
+            raise Corrupted(f"a record of type {name} cannot be read: {error}") from error
+        except msgspec.ValidationError as error:
+            raise UnknownValueError(
+                f"a record of type {name} has a value that this version of svc does not know: {error}; "
+                "run the version that wrote it"
+            ) from error
 
 
 class Layout(Generic[V]):

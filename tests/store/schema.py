@@ -1,4 +1,8 @@
-"""The schema of the store as text: what `tables.py` says of every table, so that a change of it cannot go unnoticed."""
+"""The schema of the store as text: what `tables.py` says of every table, so that a change of it cannot go unnoticed.
+
+Open enumerations are declared as text in the records, so their members are no part of it. Members of closed ones are:
+an older program could not read a row that names a new one.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from svc.domain.history import AddressHistory, Sending, VisitorHistory
 from svc.domain.matching import Block
 from svc.domain.records import Idempotency, Organization
 from svc.domain.weights import StoredWeights
-from svc.store.codec import Corrupted, Key, Record, Signed
+from svc.store.codec import Corrupted, Key, Record, Signed, UnknownValueError
 from svc.store.tables import BALANCES, BLOCKS, EVENTS_BY_LEVEL, IDEMPOTENCY, META, PAST_DUE, Table
 
 WHOLE = Key("IBQ16s", text=True)
@@ -135,6 +135,13 @@ def test_a_record_without_its_newest_fields_reads_with_their_defaults():
 
     raw = Record(Older).encode(Older("org_x", 1, "old", 5))
     assert Record(Organization).decode(raw) == Organization("org_x", 1, "old", 5)
+
+
+def test_a_value_that_only_a_later_version_knows_is_told_apart_from_damage():
+    known = Organization("org_x", 1, "new", 5)
+    raw = Record(Organization).encode(known).replace(b"dfree", b"dgone")
+    with pytest.raises(UnknownValueError, match=r"Organization .*'gone'.* run the version that wrote it"):
+        Record(Organization).decode(raw)
 
 
 @given(st.binary(max_size=60))

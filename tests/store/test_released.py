@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 import svc
 from svc.config import Config
 from svc.domain.records import Event
+from svc.domain.webhooks.records import EVENT_TYPES
+from svc.domain.webhooks.transport_types import TransportError
 from svc.service import opened_directory
 from svc.store import views
 from svc.store.invariants import violations
@@ -61,6 +64,13 @@ def test_the_schema_tells_of_every_field_and_its_default():
     _kind(Event, records)
     assert [line.partition(":")[0] for line in records["Event"]] == list(Event.__struct_fields__)
     assert set(schema()["tables"]) == {table.name for table in TABLES}
+
+
+def test_a_new_type_of_webhook_event_or_attempt_error_is_no_change_of_the_tables():
+    names = {name for line in schema()["records"].values() for field in line for name in re.findall("'(.*?)'", field)}
+    assert names
+    assert names.isdisjoint(EVENT_TYPES)
+    assert names.isdisjoint(get_args(TransportError))
 
 
 def test_every_version_of_the_store_has_its_schema_and_this_release_its_store():

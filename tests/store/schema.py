@@ -13,7 +13,7 @@ import msgspec
 
 from svc.domain.model import ENVIRONMENTS, PLATFORMS
 from svc.domain.webhooks.records import DELIVERY_KINDS, WEBHOOK_ENVIRONMENTS
-from svc.store.codec import Key, Layout, Record
+from svc.store.codec import Layout, Record
 from svc.store.tables import META, TABLES
 
 
@@ -23,7 +23,7 @@ def schema() -> dict[str, Any]:
     """
     records: dict[str, list[str]] = {}
     return {
-        "tables": {table.name: f"{_key(table.key)} -> {_value(table.value, records)}" for table in TABLES},
+        "tables": {table.name: f"{table.key.layout} -> {_value(table.value, records)}" for table in TABLES},
         "records": records,
         "a row": META.encode(META.key.pack("version"), 1).hex(),
         "places": {
@@ -33,10 +33,6 @@ def schema() -> dict[str, Any]:
             "delivery kinds": DELIVERY_KINDS,
         },
     }
-
-
-def _key(key: Key) -> str:
-    return " ".join(filter(None, (key._fixed.format.lstrip(">"), "text" if key._text else "")))
 
 
 def _value(value: Any, records: dict[str, list[str]]) -> str:

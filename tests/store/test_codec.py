@@ -8,12 +8,14 @@ from hypothesis import strategies as st
 from svc.domain.billing import LedgerEntry
 from svc.domain.history import AddressHistory, Sending, VisitorHistory
 from svc.domain.matching import Block
+from svc.domain.model import ENVIRONMENTS
 from svc.domain.records import Idempotency, Organization
 from svc.domain.weights import StoredWeights
-from svc.store.codec import Corrupted, Key, Record, Signed, UnknownValueError
+from svc.store.codec import Corrupted, Key, Part, Record, Signed, UnknownValueError
+from svc.store.key_parts import MOMENT, TEXT, U32, U64, UUID_V7, place
 from svc.store.tables import BALANCES, BLOCKS, EVENTS_BY_LEVEL, IDEMPOTENCY, META, PAST_DUE, Table
 
-WHOLE = Key("IBQ16s", text=True)
+WHOLE = Key(organization=U32, environment=place(ENVIRONMENTS), arrival=MOMENT, id=UUID_V7, name=TEXT)
 parts = st.tuples(
     st.integers(0, 2**32 - 1),
     st.integers(0, 255),
@@ -39,17 +41,26 @@ def test_a_prefix_starts_the_keys_it_stands_for(values: tuple[int, int, int, byt
 
 
 def test_the_bytes_of_a_key_are_pinned():
-    assert Key("IQ", text=True).pack(1, 2, "ab").hex() == "00000001" + "0000000000000002" + "6162"
-    assert Key("IBQ").pack(7, 3, 2**63).hex() == "00000007" + "03" + "8000000000000000"
+    assert Key(number=U32, at=U64, name=TEXT).pack(1, 2, "ab").hex() == "00000001" + "0000000000000002" + "6162"
+    three = Key(organization=U32, environment=place(ENVIRONMENTS), arrival=MOMENT)
+    assert three.pack(7, 3, 2**63).hex() == "00000007" + "03" + "8000000000000000"
+    assert three.layout == "IBQ"
+
+
+def test_the_parts_of_a_key_are_read_by_their_names():
+    key = WHOLE.unpack(WHOLE.pack(7, 1, 5, b"0123456789abcdef", "x"))
+    assert (key.organization, key.environment, key.arrival, key.id, key.name) == key == (7, 1, 5, key.id, "x")
 
 
 def test_a_key_beyond_what_lmdb_holds_is_a_mistake_that_is_told():
     with pytest.raises(ValueError, match="511"):
-        Key("", text=True).pack("x" * 512)
+        Key(name=TEXT).pack("x" * 512)
     with pytest.raises(ValueError, match="1 to 511"):
-        Key("", text=True).pack("")
+        Key(name=TEXT).pack("")
     with pytest.raises(ValueError, match="layout"):
-        Key("h")
+        Key(number=Part("h", int, int))
+    with pytest.raises(ValueError, match="text comes last"):
+        Key(name=TEXT, number=U32)
 
 
 def test_the_bytes_of_a_record_are_pinned():
@@ -123,7 +134,7 @@ def test_the_bytes_of_a_row_are_pinned():
 
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_numbers_come_back(value: int):
-    assert Signed().decode(Signed().encode(value)) == value
+    assert Signed("n").decode(Signed("n").encode(value)) == value
 
 
 def test_a_record_without_its_newest_fields_reads_with_their_defaults():

@@ -70,6 +70,15 @@ class DeliveryKey(NamedTuple):
         """Of the kind, as it stands in keys."""
         return DELIVERY_KINDS.index(self.kind)
 
+    def pack(self) -> bytes:
+        """17 bytes: the event's id and the place of the kind."""
+        return self.event_id + bytes([self.place])
+
+    @classmethod
+    def unpack(cls, raw: bytes) -> DeliveryKey:
+        """Raises `IndexError` for bytes that are none."""
+        return cls(raw[:16], DELIVERY_KINDS[raw[16]])
+
 
 class Endpoint(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """A registered receiver (interface 2.9). Its secret is derived from `generation` and kept nowhere."""

@@ -220,7 +220,7 @@ def _not_busy(transaction: Transaction, number: int, endpoint_id: str) -> Regist
 
 def _queue(transaction: Transaction, lane: LaneKey, event_id: UUID, kind: DeliveryKind, now_ms: int) -> Queued:
     key = DeliveryKey(event_id.bytes, kind)
-    transaction.put(MANUAL, lane, event_id.bytes + bytes([key.place]))
+    transaction.put(MANUAL, lane, key)
     open_delivery(transaction, lane, key, now_ms)
     return Queued(lane, event_id)
 

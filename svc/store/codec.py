@@ -17,7 +17,8 @@ import struct
 from collections import namedtuple
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
+from operator import itemgetter
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar, cast
 
 import cbor2
 import msgspec
@@ -138,7 +139,7 @@ class Record(Generic[V]):
     def decode(self, raw: bytes) -> V:
         name = self._kind.__name__
         try:
-            return msgspec.convert(cbor2.loads(raw), self._kind, builtin_types=(bytes,))
+            return msgspec.convert(self._nested(cbor2.loads(raw)), self._kind, builtin_types=(bytes,))
         except cbor2.CBORDecodeError as error:
             raise Corrupted(f"a record of type {name} cannot be read: {error}") from error
         except msgspec.ValidationError as error:
@@ -146,6 +147,46 @@ class Record(Generic[V]):
                 f"a record of type {name} has a value that this version of svc does not know: {error}; "
                 "run the version that wrote it"
             ) from error
+
+    def _nested(self, row: Any) -> Any:
+        """What was read, in the form of the record."""
+        return row
+
+
+class Flattened(Record[V]):
+    """A record with another one as its first field, whose fields lie among its own on disk, in the order of `stored`.
+
+    A row of an older version ends early, and what is missing has its default: so in `stored` the fields of each of the
+    two stand in their own order. Raises `ValueError` where they do not, or where one is missing.
+    """
+
+    def __init__(self, kind: type[V], stored: tuple[str, ...]) -> None:
+        super().__init__(kind)
+        inner, *outer = msgspec.structs.fields(kind)  # pyright: ignore[reportArgumentType]  a struct
+        inner_names, outer_names = inner.type.__struct_fields__, tuple(field.name for field in outer)
+        self.stored = stored
+        self._inner = [place for place, name in enumerate(stored) if name in inner_names]
+        self._outer = [place for place, name in enumerate(stored) if name in outer_names]
+        for places, names in ((self._inner, inner_names), (self._outer, outer_names)):
+            if tuple(stored[place] for place in places) != names or len(stored) != len(inner_names) + len(outer_names):
+                raise ValueError(f"the fields of {kind.__name__} are to be stored each once, and in their order")
+        both = (*inner_names, *outer_names)
+        self._to_stored = itemgetter(*(both.index(name) for name in stored))
+        self._take_inner, self._take_outer = itemgetter(*self._inner), itemgetter(*self._outer)
+
+    def encode(self, value: V) -> bytes:
+        inner, *outer = msgspec.to_builtins(value, builtin_types=(bytes,))
+        return cbor2.dumps(self._to_stored((*inner, *outer)))
+
+    def _nested(self, row: Any) -> Any:
+        if not isinstance(row, list):
+            return row  # which no record is
+        fields = cast("list[Any]", row)
+        count = len(fields)
+        if count >= len(self.stored):
+            return self._take_inner(fields), *self._take_outer(fields)
+        inner, outer = ([fields[place] for place in places if place < count] for places in (self._inner, self._outer))
+        return inner, *outer
 
 
 class Layout(Generic[V]):

@@ -40,11 +40,11 @@ def put_event(transaction: Transaction, number: int, request_id: UUID, event: Ev
 
 def index_keys(number: int, request_id: bytes, event: Event) -> tuple[tuple[Table[bytes], tuple[Any, ...]], ...]:
     """Every row under which the event is found: (table, key). Whoever deletes the event deletes these."""
-    environment, level = ENVIRONMENTS.index(event.environment), _PLACES[event.suspect_level]
+    environment, level = ENVIRONMENTS.index(event.environment), _PLACES[event.verdict.suspect_level]
     arrival = event.occurred_at_ms
     return (
         (EVENTS_BY_LEVEL, (number, environment, level, arrival, request_id)),
-        (EVENTS_BY_VISITOR, (number, environment, event.visitor_id.encode(), level, arrival, request_id)),
+        (EVENTS_BY_VISITOR, (number, environment, event.verdict.visitor_id.encode(), level, arrival, request_id)),
     )
 
 

@@ -185,10 +185,10 @@ def _event(snapshot: Snapshot, number: int, raw_id: bytes, event: Event) -> Iter
             yield f"request {request_id} is production traffic and not on the ledger"
     elif line.amount_micros != -event.price_micros:
         yield f"request {request_id} cost {event.price_micros} and was charged {-line.amount_micros}"
-    raw_visitor = event.visitor_id.encode()
-    known = not event.identifiable or snapshot.has(VISITOR_IDS, number, raw_visitor)
+    raw_visitor = event.verdict.visitor_id.encode()
+    known = not event.verdict.identifiable or snapshot.has(VISITOR_IDS, number, raw_visitor)
     if not known and not snapshot.has(ERASURES, number, raw_visitor):
-        yield f"request {request_id} names the visitor {event.visitor_id}, who is not known"
+        yield f"request {request_id} names the visitor {event.verdict.visitor_id}, who is not known"
 
 
 def _strays(snapshot: Snapshot, number: int, table: Table[bytes]) -> Iterator[str]:

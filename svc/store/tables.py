@@ -20,7 +20,16 @@ from svc.domain.matching import Block, Visitor
 from svc.domain.model import ENVIRONMENTS, PLATFORMS
 from svc.domain.operations import Following
 from svc.domain.quotas import Holding
-from svc.domain.records import RETENTION_MS, DeferredReport, Document, Event, Idempotency, Organization, WeightsSnapshot
+from svc.domain.records import (
+    EVENT_FIELDS,
+    RETENTION_MS,
+    DeferredReport,
+    Document,
+    Event,
+    Idempotency,
+    Organization,
+    WeightsSnapshot,
+)
 from svc.domain.webhooks.records import (
     DELIVERY_KINDS,
     HISTORY_MS,
@@ -35,7 +44,7 @@ from svc.domain.webhooks.records import (
 )
 from svc.domain.webhooks.refused import Refusals
 from svc.domain.weights import StoredWeights
-from svc.store.codec import Key, Layout, Opaque, Record, Signed
+from svc.store.codec import Flattened, Key, Layout, Opaque, Record, Signed
 from svc.store.key_parts import (
     DAY,
     DIGEST_16,
@@ -172,7 +181,12 @@ IDEMPOTENCY: Table[Idempotency] = Table(
 )
 """By the digest of the Idempotency-Key."""
 EVENTS: Table[Event] = Table(
-    "events", _REQUEST, Record(Event), KeptFor(RETENTION_MS), ErasedByKey("request_id"), rules=("events", "holding")
+    "events",
+    _REQUEST,
+    Flattened(Event, EVENT_FIELDS),
+    KeptFor(RETENTION_MS),
+    ErasedByKey("request_id"),
+    rules=("events", "holding"),
 )
 DOCUMENTS: Table[Document] = Table(
     "documents", _REQUEST, Record(Document), With("events"), ErasedByKey("request_id"), rules=("events", "holding")

@@ -13,7 +13,7 @@ import msgspec
 
 from svc.domain.model import ENVIRONMENTS, PLATFORMS
 from svc.domain.webhooks.records import DELIVERY_KINDS, WEBHOOK_ENVIRONMENTS
-from svc.store.codec import Layout, Record
+from svc.store.codec import Flattened, Layout, Record
 from svc.store.tables import META, TABLES
 
 
@@ -36,11 +36,22 @@ def schema() -> dict[str, Any]:
 
 
 def _value(value: Any, records: dict[str, list[str]]) -> str:
+    if isinstance(value, Flattened):
+        _flatten(value, records)
     if isinstance(value, Record):
         return _kind(value._kind, records)
     if isinstance(value, Layout):
         return f"layout of {value._unpack.__qualname__.partition('.')[0]}"
     return type(value).__name__
+
+
+def _flatten(value: Flattened[Any], records: dict[str, list[str]]) -> None:
+    """The fields of both records as they lie on disk, under the name of the outer one."""
+    inner, *outer = msgspec.structs.fields(value._kind)
+    name = value._kind.__name__
+    records[name] = []
+    both = {field.encode_name: field for field in (*msgspec.structs.fields(inner.type), *outer)}
+    records[name] += [_field(both[stored], records) for stored in value.stored]
 
 
 def _kind(kind: Any, records: dict[str, list[str]]) -> str:

@@ -1,5 +1,6 @@
 from typing import Any
 
+import cbor2
 import msgspec
 import pytest
 from hypothesis import given
@@ -9,11 +10,12 @@ from svc.domain.billing import LedgerEntry
 from svc.domain.history import AddressHistory, Sending, VisitorHistory
 from svc.domain.matching import Block
 from svc.domain.model import ENVIRONMENTS
-from svc.domain.records import Idempotency, Organization
+from svc.domain.records import EVENT_FIELDS, Event, Idempotency, Organization
 from svc.domain.weights import StoredWeights
-from svc.store.codec import Corrupted, Key, Part, Record, Signed, UnknownValueError
+from svc.store.codec import Corrupted, Flattened, Key, Part, Record, Signed, UnknownValueError
 from svc.store.key_parts import MOMENT, TEXT, U32, U64, UUID_V7, place
 from svc.store.tables import BALANCES, BLOCKS, EVENTS_BY_LEVEL, IDEMPOTENCY, META, PAST_DUE, Table
+from tests.domain.test_webhooks import EVENT
 
 WHOLE = Key(organization=U32, environment=place(ENVIRONMENTS), arrival=MOMENT, id=UUID_V7, name=TEXT)
 parts = st.tuples(
@@ -161,3 +163,23 @@ def test_no_bytes_decode_to_a_wrong_record(raw: bytes):
         Record(Organization).decode(raw)
     with pytest.raises(Corrupted):
         BALANCES.decode(BALANCES.key.pack(1), raw)
+
+
+def test_an_event_without_its_newest_fields_reads_with_their_defaults_in_the_verdict_too():
+    """As 0.1.0 wrote it, which ends before `signals`, and as a later version may, which goes on."""
+    table = Flattened(Event, EVENT_FIELDS)
+    raw = table.encode(EVENT)
+    fields = cbor2.loads(raw)
+    assert dict(zip(EVENT_FIELDS, fields, strict=True))["visitor_id"] == EVENT.verdict.visitor_id
+    assert EVENT_FIELDS[30] == "signals"
+    assert table.decode(cbor2.dumps(fields[:30])) == EVENT == table.decode(cbor2.dumps([*fields, "later"]))
+    with pytest.raises(Corrupted):
+        table.decode(cbor2.dumps(fields[:29]))
+    with pytest.raises(Corrupted):
+        table.decode(cbor2.dumps("text"))
+
+
+@pytest.mark.parametrize("stored", [EVENT_FIELDS[:-1], EVENT_FIELDS[::-1], (*EVENT_FIELDS, "mark")])
+def test_a_field_of_an_event_that_has_no_place_on_disk_is_refused(stored: tuple[str, ...]):
+    with pytest.raises(ValueError, match="the fields of Event are to be stored each once, and in their order"):
+        Flattened(Event, stored)

@@ -248,7 +248,7 @@ def mark_of(snapshot: Snapshot, number: int, request_id: bytes, event: Event) ->
 
 def _trace(event: Event, signals_json: bytes) -> Trace:
     report = read_report(msgspec.json.decode(signals_json), RequestFacts(ip=event.ip_address))
-    return trace(report, Network(state=event.state), event.ip_address, signals_json, event.occurred_at_ms)
+    return trace(report, Network(state=event.verdict.state), event.ip_address, signals_json, event.occurred_at_ms)
 
 
 def _without(history: AddressHistory, visitor_number: int) -> AddressHistory:

@@ -130,7 +130,7 @@ def enqueue_identification(
     if not endpoints:
         return ()
     facts: list[tuple[EventType, Any]] = [("identification.completed", event_row(event, request_id))]
-    if event.suspect_score is not None and event.suspect_score >= threshold:
+    if event.verdict.suspect_score is not None and event.verdict.suspect_score >= threshold:
         facts.append(("visitor.suspect", suspect(event, request_id, threshold)))
     public_id = find_organization(transaction, number).id
     environment = webhook_environment(submission.environment)

@@ -29,9 +29,10 @@ from svc.cli.keys import issue_key
 from svc.cli.organizations import create_organization
 from svc.domain.identification import deflate
 from svc.domain.model import Level
-from svc.domain.records import Document, Event, EventTrigger, WeightsSnapshot
+from svc.domain.records import Document, Event, WeightsSnapshot
 from svc.domain.scoring import default_weights
 from svc.domain.timestamps import timestamp
+from svc.domain.verdict import EventTrigger, Verdict
 from svc.store.directory import open_directory
 from svc.store.events import put_event
 from svc.store.reading import read_only
@@ -148,10 +149,19 @@ def event(chance: random.Random, at_ms: int, visitor_id: str) -> Event:
     (level,) = chance.choices(LEVELS, SHARES)
     return Event(
         environment="production" if chance.random() < 0.95 else "staging",
-        visitor_id=visitor_id,
+        verdict=Verdict(
+            visitor_id=visitor_id,
+            state="enriched",
+            reason=None,
+            suspect_score=SCORES[level],
+            suspect_level=level,
+            triggers=() if level is None else TRIGGERS.get(level, ()),
+            identifiable=True,
+            visitor_is_new=False,
+            visitor_confidence=100,
+            linkage="token",
+        ),
         occurred_at_ms=at_ms,
-        state="enriched",
-        reason=None,
         platform="web",
         sdk_platform="web",
         sdk_version="0.1.0",
@@ -168,15 +178,8 @@ def event(chance: random.Random, at_ms: int, visitor_id: str) -> Event:
         os="Windows",
         device_kind="desktop",
         visitor_kind="human" if level == "low" else "automation",
-        suspect_score=SCORES[level],
-        suspect_level=level,
-        triggers=() if level is None else TRIGGERS.get(level, ()),
-        identifiable=True,
-        visitor_is_new=False,
-        visitor_confidence=100,
         key_id="key_0123456789abcdefGHIJ",
         price_micros=3000,
-        linkage="token",
     )
 
 

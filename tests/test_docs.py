@@ -361,7 +361,7 @@ async def test_the_page_of_the_frontend_guide_identifies_retries_and_keeps_its_t
     assert told["second"]["visitor_confidence"] == 100
     assert told["lost"] == {"request_id": told["lost"]["request_id"], "duplicate": True}
     assert len(events) == 5, "a lost answer made another event, or none"
-    assert events[told["lost"]["request_id"]].visitor_id == told["first"]["visitor_id"]
+    assert events[told["lost"]["request_id"]].verdict.visitor_id == told["first"]["visitor_id"]
     assert told["deferred"]["request_id"] == told["second"]["request_id"]
     assert (told["refused"], told["refusedAfter"]) == ("identification failed: 401", 1)
     assert re.fullmatch("[0-9a-f]{32}", told["token"])

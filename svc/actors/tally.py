@@ -52,11 +52,11 @@ class Tally:
             self._duplicates += 1
         if not isinstance(outcome, Identified):
             return
-        event = outcome.event
-        self._matched[event.linkage, band(event.visitor_confidence)] += 1
-        self._networks[event.state, event.reason or ""] += 1
-        self._levels[event.suspect_level or NOT_SCORED] += 1
-        for fired in event.signals or ():
+        verdict = outcome.verdict
+        self._matched[verdict.linkage, band(verdict.visitor_confidence)] += 1
+        self._networks[verdict.state, verdict.reason or ""] += 1
+        self._levels[verdict.suspect_level or NOT_SCORED] += 1
+        for fired in verdict.signals or ():
             self._signals[fired.signal] += 1
 
     def is_news(self, organization: int, now_s: float) -> bool:

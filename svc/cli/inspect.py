@@ -20,7 +20,7 @@ from svc.domain.timestamps import timestamp
 from svc.store.backup import snapshots
 from svc.store.inspection import Row, find_organization, of_request, of_visitor
 from svc.store.inspection import rows as rows_of
-from svc.store.naming import by_organization, read_key, read_prefix
+from svc.store.naming import read_key, read_prefix
 from svc.store.reading import ReadOnlyStore, read_only
 from svc.store.showing import shown
 from svc.store.tables import TABLES, Table
@@ -198,7 +198,7 @@ def _stem(
         return read_prefix(table, prefix)
     if organization is None:
         return read_key(table, parts)
-    if not by_organization(table):
+    if not table.by_organization:
         raise Refused(f"the rows of {table.name} are not kept by organization")
     return read_key(table, (str(_number(store, organization)), *parts))
 

@@ -2,7 +2,7 @@
 of `svc replay`, and the body of a webhook.
 
 What may live here: the step from the stored record to the words of interface 2.2 and 2.3, so that it is taken once. A
-field of the verdict is added to `records.Event`, to `VerdictBody` and to `verdict`, and is then in all of them.
+field that all of them show is added to `Verdict`, to `VerdictBody` and to `verdict_fields`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from svc.domain.model import AnonymityNetwork, DeviceKind, Level, State, Visitor
 from svc.domain.records import Event
 from svc.domain.signals import CATALOGUE
 from svc.domain.timestamps import timestamp
+from svc.domain.verdict import Verdict
 
 
 class TriggerBody(msgspec.Struct, frozen=True):
@@ -130,24 +131,25 @@ class EventBody(VerdictBody, frozen=True, kw_only=True):
     has_document: Annotated[bool, about("Whether the archived submission exists.", True)]
 
 
-def verdict(event: Event, request_id: UUID) -> dict[str, Any]:
+def verdict_fields(verdict: Verdict, request_id: UUID) -> dict[str, Any]:
     """The fields of `VerdictBody`, for the bodies that extend it."""
     return {
         "request_id": str(request_id),
-        "visitor_id": event.visitor_id,
-        "visitor_is_new": event.visitor_is_new,
-        "identifiable": event.identifiable,
-        "visitor_confidence": event.visitor_confidence,
-        "state": event.state,
-        "reason": present(event.reason),
-        "suspect_level": present(event.suspect_level),
+        "visitor_id": verdict.visitor_id,
+        "visitor_is_new": verdict.visitor_is_new,
+        "identifiable": verdict.identifiable,
+        "visitor_confidence": verdict.visitor_confidence,
+        "state": verdict.state,
+        "reason": present(verdict.reason),
+        "suspect_level": present(verdict.suspect_level),
     }
 
 
 def event_row(event: Event, request_id: UUID) -> EventBody:
     """A stored event as a row of the interface. What 0.1.0 did not store is left out."""
+    verdict = event.verdict
     return EventBody(
-        **verdict(event, request_id),
+        **verdict_fields(verdict, request_id),
         occurred_at=timestamp(event.occurred_at_ms),
         environment=event.environment,
         platform=event.platform,
@@ -166,17 +168,17 @@ def event_row(event: Event, request_id: UUID) -> EventBody:
         os=present(event.os),
         device_kind=present(event.device_kind),
         visitor_kind=event.visitor_kind,
-        suspect_score=event.suspect_score,
-        triggers=tuple(EventTriggerBody(group.signal, group.weight, group.confidence) for group in event.triggers),
-        signals=UNSET if event.signals is None else signal_rows(event),
+        suspect_score=verdict.suspect_score,
+        triggers=tuple(EventTriggerBody(group.signal, group.weight, group.confidence) for group in verdict.triggers),
+        signals=UNSET if verdict.signals is None else signal_rows(verdict),
         has_document=event.has_document,
     )
 
 
-def signal_rows(event: Event) -> tuple[TriggerBody, ...]:
+def signal_rows(verdict: Verdict) -> tuple[TriggerBody, ...]:
     """The signals that fired, heaviest first; empty also where they are not known."""
     return tuple(
-        TriggerBody(fired.signal, fired.group, fired.weight, fired.confidence) for fired in event.signals or ()
+        TriggerBody(fired.signal, fired.group, fired.weight, fired.confidence) for fired in verdict.signals or ()
     )
 
 

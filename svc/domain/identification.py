@@ -1,6 +1,6 @@
 """One identification from what was sent to what is answered: the values it passes through, and the pure step between.
 
-    Submission --assess--> Assessment --(the transaction)--> Identified | Duplicate | Refused
+    Submission --assess--> Assessment --(the transaction, which decides)--> Identified | Duplicate | Refused
 
 A `Submission` is what a caller with a valid key sent; an `Assessment` is all that can be known of it without the
 store; the outcome is known only once it is on disk.
@@ -18,7 +18,7 @@ from svc.domain.attestation import Attestation, Trust, published_trust, read_att
 from svc.domain.billing import price_micros
 from svc.domain.detection import detect
 from svc.domain.history import Trace, trace
-from svc.domain.matching import Features, extract
+from svc.domain.matching import Features, Recognition, extract
 from svc.domain.model import (
     Agent,
     Environment,
@@ -30,10 +30,11 @@ from svc.domain.model import (
     scoring_platform,
 )
 from svc.domain.network import Ranges, read_network
-from svc.domain.records import Event
 from svc.domain.refusals import Refusal
 from svc.domain.report import read_report
+from svc.domain.scoring import Score, group_triggers
 from svc.domain.useragent import read_agent
+from svc.domain.verdict import EventSignal, EventTrigger, Verdict
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,8 +100,8 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
 class Identified(msgspec.Struct, frozen=True):
     """A new identification that is on disk."""
 
-    event: Event
-    """As it is stored: who it is, how sure that is, the score and the signals."""
+    verdict: Verdict
+    """As it is stored."""
     balance_micros: int
 
 
@@ -138,6 +139,26 @@ def assess(submission: Submission, ranges: Ranges | None, trust: Trust | None = 
         attestation=read_attestation(submission.signals, platform, trust or published_trust(), submission.at_ms),
         scored=bool(report.collectors or submission.facts.user_agent or report.claims.user_agent),
         archive=deflate(submission.signals_json),
+    )
+
+
+def decide(assessment: Assessment, recognition: Recognition, visitor_id: str, result: Score | None) -> Verdict:
+    """The verdict, once the store has said whose report it is. `result`: the score; `None` = not scored."""
+    fired = () if result is None else result.triggers
+    return Verdict(
+        visitor_id=visitor_id,
+        state=assessment.network.state,
+        reason=assessment.network.reason,
+        suspect_score=None if result is None else result.score,
+        suspect_level=None if result is None else result.level,
+        triggers=tuple(EventTrigger(group.signal, group.weight, group.confidence) for group in group_triggers(fired)),
+        identifiable=assessment.features.identifiable,
+        visitor_is_new=recognition.number is None,
+        visitor_confidence=recognition.confidence,
+        linkage=recognition.outcome,
+        signals=tuple(
+            EventSignal(trigger.signal, trigger.group, trigger.weight, trigger.confidence) for trigger in fired
+        ),
     )
 
 

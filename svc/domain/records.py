@@ -9,8 +9,9 @@ from __future__ import annotations
 import msgspec
 
 from svc.domain.billing import BillingStatus, BlockedReason
-from svc.domain.model import AnonymityNetwork, DeviceKind, Environment, Level, Platform, State, VisitorKind
+from svc.domain.model import Environment, Platform
 from svc.domain.ratelimit import DEFAULT_LIMIT_PER_S
+from svc.domain.verdict import Verdict
 
 
 class Organization(msgspec.Struct, frozen=True, array_like=True):
@@ -30,35 +31,15 @@ class Organization(msgspec.Struct, frozen=True, array_like=True):
     """When the operator removed it: its keys are refused from then on, and what it held is erased."""
 
 
-class EventTrigger(msgspec.Struct, frozen=True, array_like=True):
-    """A signal group that fired (interface 2.3)."""
-
-    signal: str
-    weight: int
-    confidence: Level
-
-
-class EventSignal(msgspec.Struct, frozen=True, array_like=True):
-    """A signal that fired, with the weight in force then (interface 2.2)."""
-
-    signal: str
-    group: str
-    weight: int
-    confidence: Level
-
-
 class Event(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
-    """One identification and its verdict, without what its key says: organization and request id.
+    """One identification: its verdict, and from where and with what it came. Its key says organization and request id.
 
-    The answer of identify, the rows of the server API and the webhooks all read the verdict from this record
-    (interface 2.2 and 2.3, decisions 7.1 and 8.10; `svc.domain.event_row`).
+    On disk the verdict's fields stand among the others, in the order of `EVENT_FIELDS`.
     """
 
+    verdict: Verdict
     environment: Environment
-    visitor_id: str
     occurred_at_ms: int
-    state: State
-    reason: str | None
     platform: Platform
     sdk_platform: str
     sdk_version: str
@@ -69,29 +50,30 @@ class Event(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     country_name: str | None
     asn: str | None
     asn_name: str | None
-    anonymity_network: AnonymityNetwork | None
+    anonymity_network: str | None
+    """An `AnonymityNetwork`. It and the two below are open in the interface, and so they are here: stored as text."""
     agent: str | None
     agent_version: str | None
     os: str | None
-    device_kind: DeviceKind | None
-    visitor_kind: VisitorKind
-    suspect_score: int | None
-    """`None` = not scored."""
-    suspect_level: Level | None
-    triggers: tuple[EventTrigger, ...]
-    identifiable: bool
-    visitor_is_new: bool
-    visitor_confidence: int
+    device_kind: str | None
+    """A `DeviceKind`."""
+    visitor_kind: str
+    """A `VisitorKind`."""
     key_id: str
     price_micros: int
-    linkage: str
-    """How the visitor was recognised: `token`, `exact`, `match`, ..., for operators."""
-    signals: tuple[EventSignal, ...] | None = None
-    """Heaviest first, ties by name; `None` in events stored by 0.1.0, which kept only their groups."""
     has_document: bool = True
     """`False` where the report was not archived, or is no longer (decisions 4)."""
     mark: bytes | None = None
     """Without a document: by what the report is known again, which else follows from the archive."""
+
+
+EVENT_FIELDS = (
+    "environment", "visitor_id", "occurred_at_ms", "state", "reason", "platform", "sdk_platform", "sdk_version",
+    "origin", "tag", "ip_address", "country_code", "country_name", "asn", "asn_name", "anonymity_network", "agent",
+    "agent_version", "os", "device_kind", "visitor_kind", "suspect_score", "suspect_level", "triggers", "identifiable",
+    "visitor_is_new", "visitor_confidence", "key_id", "price_micros", "linkage", "signals", "has_document", "mark",
+)  # fmt: skip
+"""An event as it lies on disk: append, never move."""
 
 
 class Document(msgspec.Struct, frozen=True, array_like=True, kw_only=True):

@@ -112,7 +112,7 @@ def _render(services: Services, call: Call, caller: Caller, answer: Answer) -> O
 
 def _identified(services: Services, call: Call, caller: Caller, outcome: Identified) -> IdentifyAnswer:
     token = deferred.issue_token(services.deferred_key, call.request_id, caller.applied.id, caller.origin, call.at_ms)
-    return identify_answer(outcome.event, call.request_id, token)
+    return identify_answer(outcome.verdict, call.request_id, token)
 
 
 def _headers(admission: Admission, balance_micros: int) -> dict[str, str]:

@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from svc.domain.event_row import EventBody, TriggerBody, VerdictBody, event_row, present, signal_rows, verdict
+from svc.domain.event_row import EventBody, TriggerBody, VerdictBody, event_row, present, signal_rows, verdict_fields
 from svc.domain.fields import (
     A_REPORT,
     OBJECT_FORM,
@@ -30,6 +30,7 @@ from svc.domain.model import Level, State
 from svc.domain.records import Document, Event
 from svc.domain.redaction import redact
 from svc.domain.refusals import CATALOGUE, Issue, Location, Refusal
+from svc.domain.verdict import Verdict
 
 Name64 = Annotated[str, Meta(min_length=1, max_length=64)]
 PageNumber = Annotated[int, about("Which page, from 1.", 1)]
@@ -73,13 +74,13 @@ class IdentifyAnswer(VerdictBody, frozen=True, kw_only=True):
     triggers: Annotated[tuple[TriggerBody, ...] | UnsetType, about("What fired, heaviest first.")] = UNSET
 
 
-def identify_answer(event: Event, request_id: UUID, deferred_token: str) -> IdentifyAnswer:
-    """A stored event as identify answers with it."""
+def identify_answer(verdict: Verdict, request_id: UUID, deferred_token: str) -> IdentifyAnswer:
+    """A verdict that is on disk as identify answers with it."""
     return IdentifyAnswer(
-        **verdict(event, request_id),
+        **verdict_fields(verdict, request_id),
         deferred_token=deferred_token,
-        suspect_score=present(event.suspect_score),
-        triggers=signal_rows(event) or UNSET,
+        suspect_score=present(verdict.suspect_score),
+        triggers=signal_rows(verdict) or UNSET,
     )
 
 
@@ -210,8 +211,8 @@ def document_body(event: Event, document: Document, signals: bytes, weights: dic
         weights=weights,
         weights_scope=document.weights_scope,
         network=NetworkBody(
-            state=event.state,
-            reason=present(event.reason),
+            state=event.verdict.state,
+            reason=present(event.verdict.reason),
             country_code=present(event.country_code),
             country_name=present(event.country_name),
             asn=present(event.asn),
@@ -220,8 +221,8 @@ def document_body(event: Event, document: Document, signals: bytes, weights: dic
         ),
         evidence=_evidence(event, document),
         linkage=LinkageBody(
-            outcome=event.linkage,
-            confidence=event.visitor_confidence,
+            outcome=event.verdict.linkage,
+            confidence=event.verdict.visitor_confidence,
             probability=present(document.link_probability),
             token_conflict="token_conflict" in document.evidence,
         ),
@@ -231,9 +232,9 @@ def document_body(event: Event, document: Document, signals: bytes, weights: dic
 
 def _evidence(event: Event, document: Document) -> dict[str, tuple[str, ...]]:
     """Of the signals that fired; of all that were noticed where 0.1.0 did not store which of them fired."""
-    if event.signals is None:
+    if event.verdict.signals is None:
         return document.evidence
-    return {fired.signal: document.evidence.get(fired.signal, ()) for fired in event.signals}
+    return {fired.signal: document.evidence.get(fired.signal, ()) for fired in event.verdict.signals}
 
 
 class SupplementBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

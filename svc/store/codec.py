@@ -12,10 +12,13 @@ value of every row: see `tables.Table`.
 
 from __future__ import annotations
 
+import re
 import struct
+from collections import namedtuple
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Generic, Protocol, TypeVar
+from operator import itemgetter
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar, cast
 
 import cbor2
 import msgspec
@@ -26,6 +29,7 @@ V = TypeVar("V")
 V_co = TypeVar("V_co", covariant=True)
 
 MAX_KEY_BYTES = 511
+_LAYOUT = re.compile(r"[BHIQ]|[1-9]\d*s")
 
 
 class Corrupted(OperatorError):  # noqa: N818  a state of the disk rather than a mistake of the caller
@@ -36,19 +40,56 @@ class Corrupted(OperatorError):  # noqa: N818  a state of the disk rather than a
         return f"damaged: {self}; keep it to find the cause, and restore a sound backup (svc restore --help)"
 
 
-class Key:
-    """The layout of a table's key.
+class UnknownValueError(Corrupted):
+    """A record is sound and says something that this program does not know: another version wrote it."""
 
-    `layout` is a struct format of big-endian parts without the leading `>`: `B` and `I` and `Q` are unsigned
-    integers, `16s` is sixteen raw bytes. With `text`, one string follows them.
+    @property
+    def line(self) -> str:
+        return str(self)
+
+
+TEXT_LAYOUT = ""
+"""The layout of a part that is a text, which takes the rest of the key."""
+
+
+class Part(NamedTuple):
+    """One part of a key.
+
+    `layout` is a big-endian struct format without the leading `>`: `B`, `H`, `I` and `Q` are unsigned integers, `16s`
+    is sixteen raw bytes. `read` raises `ValueError` for a text that is none.
     """
 
-    def __init__(self, layout: str, *, text: bool = False) -> None:
-        parts = _parts(layout)
-        self._prefixes = [struct.Struct(">" + "".join(parts[:count])) for count in range(len(parts) + 1)]
+    layout: str
+    show: Callable[[Any], str | int]
+    """As people write it."""
+    read: Callable[[str], Any]
+    period_ms: int = 0
+    """Of a stretch of time that is counted from 1970: how long it is."""
+    is_secret: bool = False
+
+
+class Key:
+    """The layout of a table's key: its parts by name, in their order. A text can only be the last.
+
+    A trailing underscore keeps a name from being a word of Python's, and is not shown.
+    """
+
+    def __init__(self, **parts: Part) -> None:
+        self.parts = parts
+        layouts = [part.layout for part in parts.values()]
+        self._text = layouts[-1] == TEXT_LAYOUT
+        fixed = layouts[:-1] if self._text else layouts
+        for layout in fixed:
+            if not _LAYOUT.fullmatch(layout):
+                raise ValueError(f"the layout {layout!r} is none of B, H, I, Q and NNs, and a text comes last")
+        self._prefixes = [struct.Struct(">" + "".join(fixed[:count])) for count in range(len(fixed) + 1)]
         self._fixed = self._prefixes[-1]
-        self._text = text
-        self.width = len(parts) + text
+        self._named = namedtuple("Row", parts)._make  # noqa: PYI024  # pyright: ignore[reportUntypedNamedTuple]  of any types
+
+    @property
+    def layout(self) -> str:
+        """As text, for the pin of the format."""
+        return " ".join(filter(None, (self._fixed.format.lstrip(">"), "text" if self._text else "")))
 
     def pack(self, *values: Any) -> bytes:
         """The whole key."""
@@ -66,13 +107,14 @@ class Key:
             return self._prefixes[len(values)].pack(*values)
         return self.pack(*values)
 
-    def unpack(self, raw: bytes) -> tuple[Any, ...]:
+    def unpack(self, raw: bytes) -> Any:
+        """The parts of a packed key, as a tuple that also has them by their names."""
         values = self._fixed.unpack_from(raw)
-        return (*values, raw[self._fixed.size :].decode()) if self._text else values
+        return self._named((*values, raw[self._fixed.size :].decode()) if self._text else values)
 
 
 class Value(Protocol[V]):
-    """A value codec. `decode` raises `Corrupted`."""
+    """A value codec. `decode` raises `Corrupted`, also as `UnknownValueError`."""
 
     def encode(self, value: V, /) -> bytes: ...
     def decode(self, raw: bytes, /) -> V: ...
@@ -87,6 +129,7 @@ class Record(Generic[V]):
 
     def __init__(self, kind: type[V], *, remembered: int = 0) -> None:
         self._kind = kind
+        self.fields: tuple[str, ...] = getattr(kind, "__struct_fields__", ())
         if remembered:
             self.decode = lru_cache(maxsize=remembered)(self.decode)
 
@@ -94,10 +137,56 @@ class Record(Generic[V]):
         return cbor2.dumps(msgspec.to_builtins(value, builtin_types=(bytes,)))
 
     def decode(self, raw: bytes) -> V:
+        name = self._kind.__name__
         try:
-            return msgspec.convert(cbor2.loads(raw), self._kind, builtin_types=(bytes,))
-        except (cbor2.CBORDecodeError, msgspec.ValidationError) as error:
-            raise Corrupted(f"a {self._kind.__name__} record cannot be read: {error}") from error
+            return msgspec.convert(self._nested(cbor2.loads(raw)), self._kind, builtin_types=(bytes,))
+        except cbor2.CBORDecodeError as error:
+            raise Corrupted(f"a record of type {name} cannot be read: {error}") from error
+        except msgspec.ValidationError as error:
+            raise UnknownValueError(
+                f"a record of type {name} has a value that this version of svc does not know: {error}; "
+                "run the version that wrote it"
+            ) from error
+
+    def _nested(self, row: Any) -> Any:
+        """What was read, in the form of the record."""
+        return row
+
+
+class Flattened(Record[V]):
+    """A record with another one as its first field, whose fields lie among its own on disk, in the order of `stored`.
+
+    A row of an older version ends early, and what is missing has its default: so in `stored` the fields of each of the
+    two stand in their own order. Raises `ValueError` where they do not, or where one is missing.
+    """
+
+    def __init__(self, kind: type[V], stored: tuple[str, ...]) -> None:
+        super().__init__(kind)
+        inner, *outer = msgspec.structs.fields(kind)  # pyright: ignore[reportArgumentType]  a struct
+        inner_names, outer_names = inner.type.__struct_fields__, tuple(field.name for field in outer)
+        self.stored = stored
+        self._inner = [place for place, name in enumerate(stored) if name in inner_names]
+        self._outer = [place for place, name in enumerate(stored) if name in outer_names]
+        for places, names in ((self._inner, inner_names), (self._outer, outer_names)):
+            if tuple(stored[place] for place in places) != names or len(stored) != len(inner_names) + len(outer_names):
+                raise ValueError(f"the fields of {kind.__name__} are to be stored each once, and in their order")
+        both = (*inner_names, *outer_names)
+        self._to_stored = itemgetter(*(both.index(name) for name in stored))
+        self._take_inner, self._take_outer = itemgetter(*self._inner), itemgetter(*self._outer)
+
+    def encode(self, value: V) -> bytes:
+        inner, *outer = msgspec.to_builtins(value, builtin_types=(bytes,))
+        return cbor2.dumps(self._to_stored((*inner, *outer)))
+
+    def _nested(self, row: Any) -> Any:
+        if not isinstance(row, list):
+            return row  # which no record is
+        fields = cast("list[Any]", row)
+        count = len(fields)
+        if count >= len(self.stored):
+            return self._take_inner(fields), *self._take_outer(fields)
+        inner, outer = ([fields[place] for place in places if place < count] for places in (self._inner, self._outer))
+        return inner, *outer
 
 
 class Layout(Generic[V]):
@@ -115,7 +204,10 @@ class Layout(Generic[V]):
 
 
 class Signed:
-    """A signed 64-bit integer."""
+    """A signed 64-bit integer. `name`: what it counts."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
 
     def encode(self, value: int) -> bytes:
         return value.to_bytes(8, signed=True)
@@ -126,27 +218,17 @@ class Signed:
         return int.from_bytes(raw, signed=True)
 
 
+Holds = Literal["nothing", "digest", "bytes", "batch"]
+
+
 class Opaque:
-    """Bytes as they are."""
+    """Bytes as they are. `holds`: what they are, for who looks into a store."""
+
+    def __init__(self, holds: Holds = "nothing") -> None:
+        self.holds: Holds = holds
 
     def encode(self, value: bytes) -> bytes:
         return value
 
     def decode(self, raw: bytes) -> bytes:
         return raw
-
-
-def _parts(layout: str) -> list[str]:
-    parts: list[str] = []
-    count = ""
-    for character in layout:
-        if character.isdigit():
-            count += character
-        elif character in "BHIQ" and not count:
-            parts.append(character)
-        elif character == "s" and count:
-            parts.append(count + character)
-            count = ""
-        else:
-            raise ValueError(f"the layout {layout!r} may hold B, H, I, Q and NNs only")
-    return parts

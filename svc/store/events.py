@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import merge
 from itertools import islice
-from operator import itemgetter
+from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -23,7 +23,7 @@ from svc.store.tables import EVENTS, EVENTS_BY_LEVEL, EVENTS_BY_VISITOR, Table
 INDEXES: tuple[Table[bytes], ...] = (EVENTS_BY_LEVEL, EVENTS_BY_VISITOR)
 _PLACES: dict[Level | None, int] = {None: 0, **{level: place for place, level in enumerate(LEVELS, start=1)}}
 """Level -> its place in the keys. On disk: append, never move."""
-_by_arrival = itemgetter(-2, -1)
+_by_arrival = attrgetter("arrival", "request_id")
 
 
 class Found(NamedTuple):
@@ -40,11 +40,11 @@ def put_event(transaction: Transaction, number: int, request_id: UUID, event: Ev
 
 def index_keys(number: int, request_id: bytes, event: Event) -> tuple[tuple[Table[bytes], tuple[Any, ...]], ...]:
     """Every row under which the event is found: (table, key). Whoever deletes the event deletes these."""
-    environment, level = ENVIRONMENTS.index(event.environment), _PLACES[event.suspect_level]
+    environment, level = ENVIRONMENTS.index(event.environment), _PLACES[event.verdict.suspect_level]
     arrival = event.occurred_at_ms
     return (
         (EVENTS_BY_LEVEL, (number, environment, level, arrival, request_id)),
-        (EVENTS_BY_VISITOR, (number, environment, event.visitor_id.encode(), level, arrival, request_id)),
+        (EVENTS_BY_VISITOR, (number, environment, event.verdict.visitor_id.encode(), level, arrival, request_id)),
     )
 
 
@@ -53,6 +53,11 @@ class Place(NamedTuple):
 
     table: Table[bytes]
     key: tuple[Any, ...]
+
+    @property
+    def request_id(self) -> bytes:
+        *_, request_id = self.key
+        return request_id
 
 
 def page(snapshot: Snapshot, number: int, environment: Environment, listing: Listing) -> list[Found]:
@@ -83,7 +88,7 @@ def places(snapshot: Snapshot, number: int, environment: Environment, listing: L
 
 def read(snapshot: Snapshot, wanted: Sequence[Place]) -> list[Found]:
     """The events at these places; those that were deleted since are left out, with their index rows."""
-    found = [(UUID(bytes=key[-1]), _indexed(snapshot, table, key)) for table, key in wanted]
+    found = [(UUID(bytes=place.request_id), _indexed(snapshot, place)) for place in wanted]
     return [Found(request_id, event) for request_id, event in found if event is not None]
 
 
@@ -95,11 +100,12 @@ def find(snapshot: Snapshot, number: int, environment: Environment, request_id: 
     return event
 
 
-def _indexed(snapshot: Snapshot, table: Table[bytes], key: tuple[Any, ...]) -> Event | None:
+def _indexed(snapshot: Snapshot, place: Place) -> Event | None:
     """The event that an index row names, `None` where the row is gone too. Raises `Corrupted` where it is none, or one
     that belongs elsewhere.
     """
-    number, raw_id = key[0], key[-1]
+    table, key = place
+    number, *_, raw_id = key
     event = snapshot.get(EVENTS, number, raw_id)
     if event is None and not snapshot.has(table, *key):
         return None

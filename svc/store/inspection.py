@@ -202,8 +202,8 @@ def _at_ms(row: Row) -> float:
     if row.problem is not None:
         return float("inf")
     named: dict[str, Callable[[], int]] = {
-        DOCUMENTS.name: lambda: made_at_ms(row.key[-16:]),
-        DUE.name: lambda: DUE.key.unpack(row.key)[2],
+        DOCUMENTS.name: lambda: made_at_ms(DOCUMENTS.key.unpack(row.key).request_id),
+        DUE.name: lambda: DUE.key.unpack(row.key).due,
     }
     return named[row.table.name]()
 
@@ -221,7 +221,7 @@ def of_visitor(store: ReadOnlyStore, number: int, visitor_id: str) -> Iterator[R
         for row in rows(store, EVENTS_BY_VISITOR, EVENTS_BY_VISITOR.key.prefix(number, place, raw_id)):
             yield row
             if row.problem is None:
-                yield from find(store, EVENTS, number, EVENTS_BY_VISITOR.key.unpack(row.key)[-1])
+                yield from find(store, EVENTS, number, EVENTS_BY_VISITOR.key.unpack(row.key).request_id)
 
 
 def _history(store: ReadOnlyStore, number: int, visitor: int) -> Iterator[Row]:
@@ -231,7 +231,7 @@ def _history(store: ReadOnlyStore, number: int, visitor: int) -> Iterator[Row]:
         first = next(_from_day(store, number, day), None)
         if first is None:
             return
-        _, day, _ = VISITOR_HISTORY.key.unpack(first.key)
+        day = VISITOR_HISTORY.key.unpack(first.key).day
         yield from find(store, VISITOR_HISTORY, number, day, visitor)
         day += 1
 

@@ -15,6 +15,7 @@ import msgspec
 from svc.domain.errors import OperatorError
 from svc.domain.matching.statistics import rows_of_format_2
 from svc.store.codec import Key, Opaque
+from svc.store.key_parts import U32
 from svc.store.learned import PRODUCTION, SHARED
 from svc.store.region import derive_region
 from svc.store.snapshot import Transaction
@@ -40,7 +41,7 @@ def _second_version(transaction: Transaction) -> None:
 
 def _split_statistics(transaction: Transaction) -> None:
     """Version 1 has one row of statistics for each organization: its classes become those of production."""
-    statistics = Table("statistics", Key("I"), Opaque())
+    statistics = Table(STATISTICS.name, Key(organization=U32), Opaque(), STATISTICS.keep, STATISTICS.personal)
     for (organization,) in list(transaction.keys_down(statistics, (0,), (0xFFFFFFFF,))):
         raw = transaction.get(statistics, organization)
         if raw is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 import msgspec
@@ -61,8 +62,8 @@ def oldest(snapshot: Snapshot) -> int:
 
 def batches(snapshot: Snapshot, start: int) -> Iterator[tuple[int, bytes]]:
     """(sequence, packed batch) from `start` on, in order."""
-    rows = snapshot.scan(OPERATIONS, start=(start,))
-    for sequence, parts in groupby(rows, key=lambda row: row[0][0]):
+    rows = ((sequence, part) for (sequence, _), part in snapshot.scan(OPERATIONS, start=(start,)))
+    for sequence, parts in groupby(rows, key=itemgetter(0)):
         yield sequence, b"".join(part for _, part in parts)
 
 

@@ -13,44 +13,13 @@ import msgspec
 from svc.domain.audit import WITHHELD, asked
 from svc.domain.identification import inflate
 from svc.domain.operations import unpack_batch
-from svc.domain.webhooks.records import DELIVERY_KINDS
+from svc.domain.webhooks.records import DeliveryKey
+from svc.store.codec import Opaque, Signed
 from svc.store.inspection import Row
-from svc.store.naming import UUID_FORM, abbreviated, moment, show_key, show_key_bytes
-from svc.store.tables import (
-    BALANCES,
-    DEPARTED,
-    ENDPOINT_COUNTS,
-    ERASED_EVENTS,
-    ERASURES,
-    KEY_IDS,
-    MANUAL,
-    META,
-    OPERATIONS,
-    ORGANIZATION_IDS,
-    ORGANIZATION_KEYS,
-    PAST_DUE,
-    STATISTICS,
-    VISITOR_COUNTS,
-    VISITOR_IDS,
-)
+from svc.store.key_parts import abbreviated, moment, show_uuid
+from svc.store.naming import show_key, show_key_bytes
+from svc.store.table import SENT
 
-_SECRETS = frozenset({KEY_IDS.name, ORGANIZATION_KEYS.name})
-"""Tables of which the value is the digest that a key is known by."""
-_NUMBERS = {
-    META.name: "value",
-    ORGANIZATION_IDS.name: "organization",
-    BALANCES.name: "micros",
-    PAST_DUE.name: "since_ms",
-    VISITOR_COUNTS.name: "given",
-    VISITOR_IDS.name: "visitor",
-    DEPARTED.name: "since_ms",
-    ERASURES.name: "visitor",
-    ERASED_EVENTS.name: "events",
-    ENDPOINT_COUNTS.name: "given",
-}
-"""What the number under a key is."""
-_PERSONAL = frozenset({"signals", "body", "tag", "ip_address"})
-"""Fields that say what a device or a customer sent."""
 _ADDRESSES = frozenset({"url", "endpoint_url"})
 """Fields of which path and query may be what lets one in."""
 _SECONDS = frozenset({"at_s", "first_seen_s", "last_seen_s"})
@@ -70,20 +39,24 @@ def shown(row: Row, *, payload: bool) -> dict[str, Any]:
 
 
 def _value(row: Row) -> dict[str, Any]:
-    name, value = row.table.name, row.value
-    if isinstance(value, int):
-        return {_NUMBERS[name]: value}
-    return _opaque(name, value) if isinstance(value, bytes) else _by_name(value)
+    form, value = row.table.value, row.value
+    if isinstance(form, Signed):
+        return {form.name: value}
+    if isinstance(form, Opaque):
+        return _opaque(form, value)
+    return value._asdict() if isinstance(value, DeliveryKey) else _by_name(value)
 
 
-def _opaque(name: str, value: bytes) -> dict[str, Any]:
-    if name in _SECRETS:
-        return {"digest": abbreviated(value)}
-    if name == MANUAL.name:
-        return {"event_id": UUID_FORM.show(value[:16]), "kind": DELIVERY_KINDS[value[16]]}
-    if name == OPERATIONS.name and value:
-        return {"bytes": len(value), **_batch(value)}
-    return {"bytes": len(value)} if name in (STATISTICS.name, OPERATIONS.name) else {}
+def _opaque(form: Opaque, value: bytes) -> dict[str, Any]:
+    match form.holds:
+        case "nothing":
+            return {}
+        case "digest":
+            return {"digest": abbreviated(value)}
+        case "bytes":
+            return {"bytes": len(value)}
+        case "batch":
+            return {"bytes": len(value), **(_batch(value) if value else {})}
 
 
 def _batch(value: bytes) -> dict[str, Any]:
@@ -113,12 +86,12 @@ def _name(field: str) -> str:
 def _field(name: str, value: Any, *, payload: bool) -> Any:
     if value is None:
         return None
-    if name in _PERSONAL:
+    if name in SENT:
         return _sent(name, value) if payload else WITHHELD
     if name in _ADDRESSES and not payload:
         return asked({"url": value})["url"]
     if name in _IDS and isinstance(value, bytes):
-        return UUID_FORM.show(value)
+        return show_uuid(value)
     if name != _name(name):
         return moment(1000 * value if name in _SECONDS else value)
     return _plain(value, payload=payload)

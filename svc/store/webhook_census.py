@@ -29,8 +29,8 @@ def standings(snapshot: Snapshot, after: LaneKey, limit: int, now_ms: int) -> li
     start = (after.organization, after.endpoint + 1)
     for key, endpoint in islice(snapshot.scan(ENDPOINTS, start=start), limit):
         lane = LaneKey(*key)
-        row = next(snapshot.scan(DUE, *lane), None)
-        due_ms = None if row is None or row[0][2] > now_ms else row[0][2]
+        first_ms = next((first_ms for (_, _, first_ms, *_), _ in snapshot.scan(DUE, *lane)), None)
+        due_ms = None if first_ms is None or first_ms > now_ms else first_ms
         failing = due_ms is not None and endpoint.status == "active" and is_failing(endpoint, health(snapshot, lane))
         found.append(Standing(lane, endpoint.status, "failing" if failing else endpoint.status, due_ms))
     return found

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any
 from uuid import UUID
 
 from svc.domain.webhooks.records import DELIVERY_KINDS, MAX_ENDPOINTS, WEBHOOK_ENVIRONMENTS, LaneKey
@@ -25,7 +24,6 @@ from svc.store.tables import (
     MANUAL,
     REMOVED_ENDPOINTS,
     WEBHOOK_EVENTS,
-    Table,
 )
 from svc.store.webhook_views import manual_delivery
 
@@ -104,11 +102,11 @@ def _name(number: int, place: int, event_id: bytes) -> str:
     return f"the delivery of event {UUID(bytes=event_id)} to endpoint {place} of organization {number}"
 
 
-WEBHOOK_RULES: tuple[tuple[Callable[[Snapshot, int], Iterator[str]], tuple[Table[Any], ...]], ...] = (
-    (_endpoints, (ENDPOINTS,)),
-    (_deliveries, (DELIVERIES,)),
-    (_schedule, (DUE,)),
-    (_manual, (MANUAL,)),
-    (_log, (ATTEMPT_COUNTS, ATTEMPTS)),
+WEBHOOK_RULES: tuple[Callable[[Snapshot, int], Iterator[str]], ...] = (
+    _endpoints,
+    _deliveries,
+    _schedule,
+    _manual,
+    _log,
 )
-"""The rules of one organization's outbox, each with the tables that it reads through."""
+"""The rules of one organization's outbox."""

@@ -120,7 +120,7 @@ def lanes_with_work(snapshot: Snapshot, after: LaneKey, limit: int) -> list[tupl
         row = next(snapshot.scan(DUE, start=start), None)
         if row is None:
             break
-        organization, endpoint, due_ms, *_ = row[0]
+        (organization, endpoint, due_ms, *_), _ = row
         found.append((LaneKey(organization, endpoint), due_ms))
         start = (organization, endpoint + 1)
     return found
@@ -171,8 +171,7 @@ def due_deliveries(snapshot: Snapshot, lane: LaneKey) -> Iterator[tuple[int, Del
 
 def manual_delivery(snapshot: Snapshot, lane: LaneKey) -> DeliveryKey | None:
     """The test or redelivery that is queued."""
-    raw = snapshot.get(MANUAL, *lane)
-    return None if raw is None else DeliveryKey(raw[:16], DELIVERY_KINDS[raw[16]])
+    return snapshot.get(MANUAL, *lane)
 
 
 def attempts_page(
@@ -184,7 +183,8 @@ def attempts_page(
     else:
         place = WEBHOOK_ENVIRONMENTS.index(environment)
         keys = snapshot.keys_down(ATTEMPTS_BY_ENVIRONMENT, (number, place, since), (number, place, before))
-    rows = ((key[-1], snapshot.get(ATTEMPTS, number, key[-1])) for key in islice(keys, limit))
+    ids = (attempt_id for *_, attempt_id in islice(keys, limit))
+    rows = ((attempt_id, snapshot.get(ATTEMPTS, number, attempt_id)) for attempt_id in ids)
     return [(attempt_id, attempt) for attempt_id, attempt in rows if attempt is not None]
 
 
@@ -200,7 +200,8 @@ def failed_in(snapshot: Snapshot, lane: LaneKey, window: range, start: bytes, li
         for _, attempt in rows[:limit]
         if attempt.endpoint == lane.endpoint and attempt.status == "failed" and attempt.occurred_at_ms in window
     ]
-    return Failed(found, rows[limit][0][1] if len(rows) > limit else None)
+    following = [attempt_id for (_, attempt_id), _ in rows[limit:]]
+    return Failed(found, following[0] if following else None)
 
 
 def _claim(snapshot: Snapshot, lane: LaneKey, key: DeliveryKey, endpoint: Endpoint) -> Claim:

@@ -14,8 +14,9 @@ import msgspec
 import pytest
 
 from svc.domain.event_row import event_row
-from svc.domain.records import Event, EventSignal, EventTrigger
+from svc.domain.records import Event
 from svc.domain.timestamps import timestamp
+from svc.domain.verdict import EventSignal, EventTrigger, Verdict
 from svc.domain.webhooks.envelope import derived_event_id, identification_event_id, seal
 from svc.domain.webhooks.payloads import suspect
 from svc.domain.webhooks.records import (
@@ -38,11 +39,20 @@ REQUEST_ID = UUID("019b76da-a800-7752-8079-3cdead0412c1")
 LANE = LaneKey(1, 2)
 KEY = DeliveryKey(b"e" * 16, "auto")
 EVENT = Event(
+    verdict=Verdict(
+        visitor_id="0qppzPLvL54VURDkQrfS",
+        state="enriched",
+        reason=None,
+        suspect_score=40,
+        suspect_level="medium",
+        triggers=(EventTrigger("tor", 40, "high"),),
+        identifiable=True,
+        visitor_is_new=True,
+        visitor_confidence=0,
+        linkage="new",
+    ),
     environment="production",
-    visitor_id="0qppzPLvL54VURDkQrfS",
     occurred_at_ms=AT_MS,
-    state="enriched",
-    reason=None,
     platform="web",
     sdk_platform="web",
     sdk_version="0.1.0",
@@ -59,15 +69,8 @@ EVENT = Event(
     os="Windows",
     device_kind="desktop",
     visitor_kind="human",
-    suspect_score=40,
-    suspect_level="medium",
-    triggers=(EventTrigger("tor", 40, "high"),),
-    identifiable=True,
-    visitor_is_new=True,
-    visitor_confidence=0,
     key_id="key_x",
     price_micros=3000,
-    linkage="new",
 )
 ENDPOINT = Endpoint(
     id="whk_00000000000000000001",
@@ -78,6 +81,10 @@ ENDPOINT = Endpoint(
     created_at_ms=AT_MS,
     secret_last4="abcd",
 )
+
+
+def with_verdict(**fields: Any) -> Event:
+    return msgspec.structs.replace(EVENT, verdict=msgspec.structs.replace(EVENT.verdict, **fields))
 
 
 def result(
@@ -125,7 +132,7 @@ def row(event: Event) -> dict[str, Any]:
 
 def test_the_row_of_an_event_says_who_it_is_and_leaves_out_what_does_not_apply():
     assert row(EVENT).items() >= {"visitor_is_new": True, "identifiable": True, "visitor_confidence": 0}.items()
-    said = row(msgspec.structs.replace(EVENT, suspect_score=None, suspect_level=None, triggers=(), origin=None))
+    said = row(msgspec.structs.replace(with_verdict(suspect_score=None, suspect_level=None, triggers=()), origin=None))
     assert said["suspect_score"] is None
     assert {"origin", "reason", "suspect_level"}.isdisjoint(said)
 
@@ -133,9 +140,9 @@ def test_the_row_of_an_event_says_who_it_is_and_leaves_out_what_does_not_apply()
 def test_the_row_of_an_event_has_its_signals_where_they_were_stored():
     assert "signals" not in row(EVENT)
     fired = EventSignal("tor", "tor", 40, "high")
-    said = row(msgspec.structs.replace(EVENT, signals=(fired,)))
+    said = row(with_verdict(signals=(fired,)))
     assert said["signals"] == [{"signal": "tor", "group": "tor", "weight": 40, "confidence": "high"}]
-    assert row(msgspec.structs.replace(EVENT, signals=()))["signals"] == []
+    assert row(with_verdict(signals=()))["signals"] == []
 
 
 def test_suspect_is_the_row_and_the_threshold():

@@ -96,8 +96,8 @@ class Afterwards:
         """Nothing is left of who was erased, and deferred reports are where they belong."""
         for number in numbers:
             for (_, raw_id), event in snapshot.scan(EVENTS, number):
-                if event.visitor_id in self.erasures:
-                    yield f"request {UUID(bytes=raw_id)} is of visitor {event.visitor_id}, who was erased"
+                if event.verdict.visitor_id in self.erasures:
+                    yield f"request {UUID(bytes=raw_id)} is of visitor {event.verdict.visitor_id}, who was erased"
         for one in seen:
             visitor_id = one.event["data"].get("visitor_id")
             erasure = self.erasures.get(visitor_id)

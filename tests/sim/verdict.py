@@ -126,9 +126,9 @@ def _money(snapshot: Snapshot, acts: Acts, shop: Account, events: Mapping[bytes,
 
 
 def _price(event: Event) -> int:
-    if event.state != "enriched":
+    if event.verdict.state != "enriched":
         return 0
-    return IDENTIFIABLE_MICROS if event.identifiable else UNIDENTIFIABLE_MICROS
+    return IDENTIFIABLE_MICROS if event.verdict.identifiable else UNIDENTIFIABLE_MICROS
 
 
 def _challenge(snapshot: Snapshot, named: list[int], by_tag: Tagged) -> Iterator[str]:
@@ -201,7 +201,7 @@ def _facts(run: Simulation, by_tag: Tagged) -> Iterator[Fact]:
         _, raw_id, event = by_tag[str(one.number)]
         until = min(one.until, next(end for end in ends if end >= one.since))
         types = ["identification.completed"]
-        if event.suspect_level in ("medium", "high"):
+        if event.verdict.suspect_level in ("medium", "high"):
             types.append("visitor.suspect")
         for event_type in types:
             yield Fact(event_type, one.shop, one.production, str(UUID(bytes=raw_id)), one.since, until)

@@ -177,7 +177,7 @@ async def test_whoever_was_erased_comes_back_as_somebody_new(live: Live):
     assert (again["visitor_is_new"], again["visitor_confidence"]) == (True, 0)
     assert again["visitor_id"] != first["visitor_id"]
     assert "replayed" not in {trigger["signal"] for trigger in again.get("triggers", ())}
-    assert {event.visitor_id for _, event in live.events()} == {again["visitor_id"]}
+    assert {event.verdict.visitor_id for _, event in live.events()} == {again["visitor_id"]}
 
 
 async def test_erasing_gives_no_money_back(live: Live):
@@ -251,7 +251,7 @@ async def test_an_interrupted_erasure_is_ended_by_the_sweeper(live: Live):
         assert list(violations(snapshot)) == []
         assert snapshot.count(ERASURES) == 1
     await sweep(live.found.store, live.clock.now_ms, 365, with_passes=False)
-    assert visitor_id not in {event.visitor_id for _, event in live.events()}
+    assert visitor_id not in {event.verdict.visitor_id for _, event in live.events()}
     with live.found.store.read() as snapshot:
         assert [snapshot.count(table) for table in (ERASURES, EVENTS)] == [0, 1]
 

@@ -39,8 +39,8 @@ async def test_a_nonce_that_comes_again_is_a_replay(live: Live):
     assert "replayed" in await triggers(live, secret, report(**NONCE), ELSEWHERE)
     assert await triggers(live, secret, report(nonce="3f1c9a0e5b7d42ab")) == {}
     events = [event for _, event in live.events()]
-    assert [event.suspect_level for event in events] == ["low", "medium", "medium", "low"]
-    assert events[1].triggers[0].signal == "replay"
+    assert [event.verdict.suspect_level for event in events] == ["low", "medium", "medium", "low"]
+    assert events[1].verdict.triggers[0].signal == "replay"
 
 
 async def test_an_old_report_that_comes_again_from_elsewhere_is_a_replay(live: Live):
@@ -129,7 +129,7 @@ async def test_a_visitor_of_many_addresses_within_an_hour_is_noticed(live: Live)
     assert fired == [[]] * (MANY_ADDRESSES - 1) + [["velocity_ip"]]
     live.clock.advance(hours=1)
     assert await triggers(live, secret, report()) == {}
-    assert len({event.visitor_id for _, event in live.events()}) == 1
+    assert len({event.verdict.visitor_id for _, event in live.events()}) == 1
 
 
 async def test_several_visitors_of_many_addresses_are_not_one(live: Live):
@@ -214,4 +214,4 @@ async def test_one_person_without_a_record_is_not_a_crowd(live: Live):
     with live.found.store.read() as snapshot:
         ((_, history),) = snapshot.scan(ADDRESS_HISTORY)
     assert len(history.visitors) == 1
-    assert len({event.visitor_id for _, event in live.events()}) == MANY_VISITORS * 2
+    assert len({event.verdict.visitor_id for _, event in live.events()}) == MANY_VISITORS * 2

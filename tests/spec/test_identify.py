@@ -131,7 +131,7 @@ async def test_the_event_says_who_came_from_where_with_what(live: Live):
     assert request_id == answer["request_id"]
     assert event.occurred_at_ms == live.clock.now_ms
     assert (event.environment, event.origin, event.tag, event.key_id) == ("production", ORIGIN, "order 1", key.id)
-    assert (event.ip_address, event.state, event.anonymity_network) == (PUBLIC_ADDRESS, "enriched", None)
+    assert (event.ip_address, event.verdict.state, event.anonymity_network) == (PUBLIC_ADDRESS, "enriched", None)
     assert (event.agent, event.os, event.device_kind) == ("Chrome", "Windows", "desktop")
     assert (event.agent_version or "").startswith("137")
     assert (event.visitor_kind, event.price_micros) == ("human", 3000)
@@ -143,8 +143,8 @@ async def test_the_event_says_who_came_from_where_with_what(live: Live):
         "suspect_score",
         "suspect_level",
     ):
-        assert getattr(event, name) == answer[name]
-    assert event.triggers == ()
+        assert getattr(event.verdict, name) == answer[name]
+    assert event.verdict.triggers == ()
 
 
 async def test_a_tor_exit_is_named_on_the_event_and_fires_its_signal(live: Live):
@@ -208,7 +208,7 @@ async def test_an_address_that_is_not_public_is_unavailable_and_says_so(live: Li
     answer = (await forward(live, secret, {"x-svc-visitor-ip": address})).json()
     assert (answer["state"], answer["reason"]) == ("unavailable", "private_address")
     ((_, event),) = live.events()
-    assert (event.state, event.reason) == ("unavailable", "private_address")
+    assert (event.verdict.state, event.verdict.reason) == ("unavailable", "private_address")
 
 
 async def test_without_a_database_the_look_up_is_unavailable_and_says_so(tmp_path: Path):
@@ -270,7 +270,7 @@ async def test_a_report_that_carries_too_little_gets_a_fresh_id_each_time_that_i
     assert len({answer["visitor_id"] for answer in answers}) == 3
     with live.found.store.read() as snapshot:
         assert list(snapshot.scan(VISITOR_IDS)) == []
-    assert [event.identifiable for _, event in live.events()] == [False] * 3
+    assert [event.verdict.identifiable for _, event in live.events()] == [False] * 3
 
 
 async def test_a_report_that_cannot_be_read_as_one_is_not_scored(live: Live):
@@ -281,7 +281,7 @@ async def test_a_report_that_cannot_be_read_as_one_is_not_scored(live: Live):
     assert set(answer) == ALWAYS - {"suspect_score", "suspect_level"}
     assert answer["identifiable"] is False
     ((_, event),) = live.events()
-    assert (event.suspect_score, event.suspect_level, event.triggers) == (None, None, ())
+    assert (event.verdict.suspect_score, event.verdict.suspect_level, event.verdict.triggers) == (None, None, ())
     with_agent = {**bare, "x-svc-visitor-user-agent": USER_AGENT}
     scored = (await forward(live, secret, with_agent, signals={"q": [1, {"w": 2}]})).json()
     assert (scored["suspect_score"], scored["suspect_level"]) == (0, "low")

@@ -16,13 +16,13 @@ import trio
 
 from svc.domain.billing import Settlement
 from svc.domain.operations import Following
-from svc.domain.webhooks.records import WebhookEvent
+from svc.domain.webhooks.records import DeliveryKey, WebhookEvent
 from svc.domain.webhooks.refused import Refusals
 from svc.store import inspection, operations
 from svc.store.backup import snapshots
 from svc.store.directory import open_directory
 from svc.store.lmdb.engine import LmdbEngine
-from svc.store.naming import KEY_PARTS, read_key
+from svc.store.naming import read_key
 from svc.store.reading import ReadOnlyStore, read_only
 from svc.store.steps import QUIET
 from svc.store.tables import (
@@ -86,7 +86,7 @@ def toured(tmp_path_factory: pytest.TempPathFactory) -> Toured:
         put(ERASURES, 1, b"A" * 20, value=0),
         put(REMOVED_ENDPOINTS, 1, 2, value=b""),
         put(DUE, 1, 2, 1_767_225_600_000, NOBODY.bytes, 2, value=b""),
-        put(MANUAL, 1, 2, value=NOBODY.bytes + b"\1"),
+        put(MANUAL, 1, 2, value=DeliveryKey(NOBODY.bytes, "test")),
         put(REFUSALS, 1, "key_x/invalid_signals", value=refusals),
         put(WEBHOOK_EVENTS, 1, TOLD.bytes, value=WebhookEvent("identification.refused", "live", 4, told)),
     ]
@@ -112,10 +112,6 @@ def lines(ran: Ran) -> list[dict[str, Any]]:
 def tables_of(ran: Ran) -> list[str]:
     assert ran.status == 0, ran.err
     return [line["table"] for line in lines(ran)]
-
-
-def test_every_table_has_a_name_for_each_part_of_its_key():
-    assert {name: len(parts) for name, parts in KEY_PARTS.items()} == {table.name: table.key.width for table in TABLES}
 
 
 @pytest.mark.slow

@@ -105,7 +105,7 @@ async def test_identifications_are_counted_by_how_the_visitor_was_found(tmp_path
         for _ in range(2):
             await visit(live, key, report(3), headers=keyed)
         found = await scrape(live)
-        stored = Counter((event.linkage, band(event.visitor_confidence)) for _, event in live.events())
+        stored = Counter((event.verdict.linkage, band(event.verdict.visitor_confidence)) for _, event in live.events())
     assert stored["token", "100"] == stored["no_candidate", "0"] == 1
     assert len(stored) >= 3
     counted = {

@@ -105,10 +105,12 @@ async def test_an_event_keeps_its_triggers_by_group(live: Live):
         groups[trigger["group"]] = weight + trigger["weight"], max(rank, ranks.index(trigger["confidence"]))
     expected = sorted((-weight, group, ranks[rank]) for group, (weight, rank) in groups.items())
     ((_, event),) = live.events()
-    assert [(-group.weight, group.signal, group.confidence) for group in event.triggers] == expected
-    assert event.suspect_score == answer["suspect_score"] == sum(group.weight for group in event.triggers)
-    assert event.suspect_level == "high"
-    assert len(event.triggers) < len(answer["triggers"])
+    assert [(-group.weight, group.signal, group.confidence) for group in event.verdict.triggers] == expected
+    assert (
+        event.verdict.suspect_score == answer["suspect_score"] == sum(group.weight for group in event.verdict.triggers)
+    )
+    assert event.verdict.suspect_level == "high"
+    assert len(event.verdict.triggers) < len(answer["triggers"])
 
 
 async def test_the_kind_of_visitor_follows_from_what_fired(live: Live):

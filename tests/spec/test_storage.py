@@ -186,7 +186,7 @@ async def test_a_removed_organization_is_refused_at_once_and_erased_in_steps(liv
 
 
 def is_of(table: Any, key: tuple[Any, ...], number: int) -> bool:
-    return table in (*removal.ERASED, *removal.ACCOUNTS) and key[0] == number
+    return table.by_organization and key[0] == number
 
 
 def count_beside(snapshot: Any, table: Any, number: int) -> int:
@@ -212,11 +212,10 @@ async def test_what_was_on_its_way_when_an_organization_was_removed_is_refused(l
     assert outcome.refusal.code == "unauthorized"
 
 
-def test_every_table_is_erased_or_kept_for_a_reason():
-    """A table whose keys begin with an organization goes with it, unless it is named as one of the accounts."""
-    for table in removal.ERASED:
-        assert table.key.prefix(7) == (7).to_bytes(4), f"{table.name} does not begin with an organization"
-    assert {*removal.ERASED, *removal.ACCOUNTS, *removal.SHARED} == set(TABLES)
+def test_what_stays_of_a_removed_organization_is_its_accounts_and_its_audit_log():
+    """Decisions 10: a table whose keys begin with an organization goes with it, unless it is declared to stay."""
+    stays = {"organizations", "balances", "ledger", "settlements", "billing_changes", "past_due", "audit"}
+    assert {table.name for table in TABLES if table.by_organization} == stays | {table.name for table in removal.ERASED}
     assert HOLDINGS in removal.ERASED
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import trio
 
+from svc.store.transactions import webhook_endpoints
 from tests.spec.answers import assert_error, assert_invalid, nothing_stored
 from tests.spec.automation import Automation
 from tests.spec.subscriber import COMPLETED, HOOKS, URL, Subscriber, subscribing
@@ -85,6 +86,25 @@ async def test_an_endpoint_subscribes_to_any_types_each_once(hooks: Subscriber):
     assert (await hooks.shown(endpoint_id))["events"] == EVENT_TYPES
     muted, _ = await hooks.create(events=[])
     assert (await hooks.shown(muted))["events"] == []
+
+
+async def test_a_type_of_a_later_version_is_subscribed_to_without_a_migration_and_kept_by_an_older_program(
+    hooks: Subscriber, monkeypatch: pytest.MonkeyPatch
+):
+    """Decisions 1.10: enumerations in responses are open. The older program lists and keeps what it does not know."""
+    hooks.live.client.event_hooks = {"response": []}  # the document's check knows the types of this version alone
+    later = "visitor.returned"
+    endpoint_id, _ = await hooks.create()
+    with monkeypatch.context() as newer:
+        newer.setattr(webhook_endpoints, "EVENT_TYPES", (*EVENT_TYPES, later))
+        assert (await hooks.patch(endpoint_id, events=[COMPLETED, later])).status_code == 200
+    assert (await hooks.shown(endpoint_id))["events"] == [COMPLETED, later]
+    assert [post.event["type"] for post in await hooks.happen()] == [COMPLETED]
+    assert_invalid(await hooks.patch(endpoint_id, events=[later]), "events", "unknown_event_type")
+    assert (await hooks.patch(endpoint_id, description="orders")).status_code == 200
+    assert (await hooks.shown(endpoint_id))["events"] == [COMPLETED, later]
+    assert (await hooks.patch(endpoint_id, events=[COMPLETED])).status_code == 200
+    assert (await hooks.shown(endpoint_id))["events"] == [COMPLETED]
 
 
 async def test_an_eleventh_endpoint_is_refused_until_one_is_deleted(hooks: Subscriber):

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from svc.store.naming import KEY_PARTS
+from svc.store.tables import TABLES
 from tests.store.schema import schema
 
 PAGE = Path(__file__).parents[2] / "docs/format.md"
@@ -23,7 +23,8 @@ _PART = re.compile(r"\d+s|[BHIQ]|text")
 def key_parts(name: str, layout: str) -> list[tuple[str, str]]:
     """(name, type) of each part of the keys of a table."""
     types = [TYPES.get(part, f"b{part[:-1]}" if part.endswith("s") else part) for part in _PART.findall(layout)]
-    return list(zip(KEY_PARTS[name], types, strict=True))
+    (key,) = (table.key for table in TABLES if table.name == name)
+    return list(zip((part.rstrip("_") for part in key.parts), types, strict=True))
 
 
 def _places() -> Iterator[str]:

@@ -1,4 +1,8 @@
-"""The schema of the store as text: what `tables.py` says of every table, so that a change of it cannot go unnoticed."""
+"""The schema of the store as text: what `tables.py` says of every table, so that a change of it cannot go unnoticed.
+
+Open enumerations are declared as text in the records, so their members are no part of it. Members of closed ones are:
+an older program could not read a row that names a new one.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ import msgspec
 
 from svc.domain.model import ENVIRONMENTS, PLATFORMS
 from svc.domain.webhooks.records import DELIVERY_KINDS, WEBHOOK_ENVIRONMENTS
-from svc.store.codec import Key, Layout, Record
+from svc.store.codec import Flattened, Layout, Record
 from svc.store.tables import META, TABLES
 
 
@@ -19,7 +23,7 @@ def schema() -> dict[str, Any]:
     """
     records: dict[str, list[str]] = {}
     return {
-        "tables": {table.name: f"{_key(table.key)} -> {_value(table.value, records)}" for table in TABLES},
+        "tables": {table.name: f"{table.key.layout} -> {_value(table.value, records)}" for table in TABLES},
         "records": records,
         "a row": META.encode(META.key.pack("version"), 1).hex(),
         "places": {
@@ -31,16 +35,23 @@ def schema() -> dict[str, Any]:
     }
 
 
-def _key(key: Key) -> str:
-    return " ".join(filter(None, (key._fixed.format.lstrip(">"), "text" if key._text else "")))
-
-
 def _value(value: Any, records: dict[str, list[str]]) -> str:
+    if isinstance(value, Flattened):
+        _flatten(value, records)
     if isinstance(value, Record):
         return _kind(value._kind, records)
     if isinstance(value, Layout):
         return f"layout of {value._unpack.__qualname__.partition('.')[0]}"
     return type(value).__name__
+
+
+def _flatten(value: Flattened[Any], records: dict[str, list[str]]) -> None:
+    """The fields of both records as they lie on disk, under the name of the outer one."""
+    inner, *outer = msgspec.structs.fields(value._kind)
+    name = value._kind.__name__
+    records[name] = []
+    both = {field.encode_name: field for field in (*msgspec.structs.fields(inner.type), *outer)}
+    records[name] += [_field(both[stored], records) for stored in value.stored]
 
 
 def _kind(kind: Any, records: dict[str, list[str]]) -> str:

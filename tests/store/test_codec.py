@@ -1,5 +1,6 @@
 from typing import Any
 
+import cbor2
 import msgspec
 import pytest
 from hypothesis import given
@@ -8,12 +9,15 @@ from hypothesis import strategies as st
 from svc.domain.billing import LedgerEntry
 from svc.domain.history import AddressHistory, Sending, VisitorHistory
 from svc.domain.matching import Block
-from svc.domain.records import Idempotency, Organization
+from svc.domain.model import ENVIRONMENTS
+from svc.domain.records import EVENT_FIELDS, Event, Idempotency, Organization
 from svc.domain.weights import StoredWeights
-from svc.store.codec import Corrupted, Key, Record, Signed
+from svc.store.codec import Corrupted, Flattened, Key, Part, Record, Signed, UnknownValueError
+from svc.store.key_parts import MOMENT, TEXT, U32, U64, UUID_V7, place
 from svc.store.tables import BALANCES, BLOCKS, EVENTS_BY_LEVEL, IDEMPOTENCY, META, PAST_DUE, Table
+from tests.domain.test_webhooks import EVENT
 
-WHOLE = Key("IBQ16s", text=True)
+WHOLE = Key(organization=U32, environment=place(ENVIRONMENTS), arrival=MOMENT, id=UUID_V7, name=TEXT)
 parts = st.tuples(
     st.integers(0, 2**32 - 1),
     st.integers(0, 255),
@@ -39,17 +43,26 @@ def test_a_prefix_starts_the_keys_it_stands_for(values: tuple[int, int, int, byt
 
 
 def test_the_bytes_of_a_key_are_pinned():
-    assert Key("IQ", text=True).pack(1, 2, "ab").hex() == "00000001" + "0000000000000002" + "6162"
-    assert Key("IBQ").pack(7, 3, 2**63).hex() == "00000007" + "03" + "8000000000000000"
+    assert Key(number=U32, at=U64, name=TEXT).pack(1, 2, "ab").hex() == "00000001" + "0000000000000002" + "6162"
+    three = Key(organization=U32, environment=place(ENVIRONMENTS), arrival=MOMENT)
+    assert three.pack(7, 3, 2**63).hex() == "00000007" + "03" + "8000000000000000"
+    assert three.layout == "IBQ"
+
+
+def test_the_parts_of_a_key_are_read_by_their_names():
+    key = WHOLE.unpack(WHOLE.pack(7, 1, 5, b"0123456789abcdef", "x"))
+    assert (key.organization, key.environment, key.arrival, key.id, key.name) == key == (7, 1, 5, key.id, "x")
 
 
 def test_a_key_beyond_what_lmdb_holds_is_a_mistake_that_is_told():
     with pytest.raises(ValueError, match="511"):
-        Key("", text=True).pack("x" * 512)
+        Key(name=TEXT).pack("x" * 512)
     with pytest.raises(ValueError, match="1 to 511"):
-        Key("", text=True).pack("")
+        Key(name=TEXT).pack("")
     with pytest.raises(ValueError, match="layout"):
-        Key("h")
+        Key(number=Part("h", int, int))
+    with pytest.raises(ValueError, match="text comes last"):
+        Key(name=TEXT, number=U32)
 
 
 def test_the_bytes_of_a_record_are_pinned():
@@ -123,7 +136,7 @@ def test_the_bytes_of_a_row_are_pinned():
 
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_numbers_come_back(value: int):
-    assert Signed().decode(Signed().encode(value)) == value
+    assert Signed("n").decode(Signed("n").encode(value)) == value
 
 
 def test_a_record_without_its_newest_fields_reads_with_their_defaults():
@@ -137,9 +150,36 @@ def test_a_record_without_its_newest_fields_reads_with_their_defaults():
     assert Record(Organization).decode(raw) == Organization("org_x", 1, "old", 5)
 
 
+def test_a_value_that_only_a_later_version_knows_is_told_apart_from_damage():
+    known = Organization("org_x", 1, "new", 5)
+    raw = Record(Organization).encode(known).replace(b"dfree", b"dgone")
+    with pytest.raises(UnknownValueError, match=r"Organization .*'gone'.* run the version that wrote it"):
+        Record(Organization).decode(raw)
+
+
 @given(st.binary(max_size=60))
 def test_no_bytes_decode_to_a_wrong_record(raw: bytes):
     with pytest.raises(Corrupted):
         Record(Organization).decode(raw)
     with pytest.raises(Corrupted):
         BALANCES.decode(BALANCES.key.pack(1), raw)
+
+
+def test_an_event_without_its_newest_fields_reads_with_their_defaults_in_the_verdict_too():
+    """As 0.1.0 wrote it, which ends before `signals`, and as a later version may, which goes on."""
+    table = Flattened(Event, EVENT_FIELDS)
+    raw = table.encode(EVENT)
+    fields = cbor2.loads(raw)
+    assert dict(zip(EVENT_FIELDS, fields, strict=True))["visitor_id"] == EVENT.verdict.visitor_id
+    assert EVENT_FIELDS[30] == "signals"
+    assert table.decode(cbor2.dumps(fields[:30])) == EVENT == table.decode(cbor2.dumps([*fields, "later"]))
+    with pytest.raises(Corrupted):
+        table.decode(cbor2.dumps(fields[:29]))
+    with pytest.raises(Corrupted):
+        table.decode(cbor2.dumps("text"))
+
+
+@pytest.mark.parametrize("stored", [EVENT_FIELDS[:-1], EVENT_FIELDS[::-1], (*EVENT_FIELDS, "mark")])
+def test_a_field_of_an_event_that_has_no_place_on_disk_is_refused(stored: tuple[str, ...]):
+    with pytest.raises(ValueError, match="the fields of Event are to be stored each once, and in their order"):
+        Flattened(Event, stored)

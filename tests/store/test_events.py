@@ -16,6 +16,7 @@ import pytest
 from svc.domain.listing import LEVELS, Listing
 from svc.domain.model import ENVIRONMENTS
 from svc.domain.records import RETENTION_MS, DeferredReport, Document, Event, WeightsSnapshot
+from svc.domain.verdict import Verdict
 from svc.store.directory import open_directory
 from svc.store.events import INDEXES, Found, find, index_keys, page, put_event
 from svc.store.invariants import violations
@@ -38,12 +39,15 @@ def event(chance: random.Random, at_ms: int, **fields: Any) -> Event:
         "suspect_level": chance.choice((None, *LEVELS)),
         **fields,
     }
+    verdict = Verdict(
+        visitor_id=given.pop("visitor_id"), suspect_level=given.pop("suspect_level"), state="enriched", reason=None,
+        suspect_score=None, triggers=(), identifiable=False, visitor_is_new=True, visitor_confidence=0, linkage="new",
+    )  # fmt: skip
     return Event(
-        occurred_at_ms=at_ms, state="enriched", reason=None, platform="web", sdk_platform="web", sdk_version="1",
+        verdict=verdict, occurred_at_ms=at_ms, platform="web", sdk_platform="web", sdk_version="1",
         origin=None, tag=None, ip_address="81.2.69.160", country_code=None, country_name=None, asn=None, asn_name=None,
         anonymity_network=None, agent=None, agent_version=None, os=None, device_kind=None, visitor_kind="human",
-        suspect_score=None, triggers=(), identifiable=False, visitor_is_new=True, visitor_confidence=0,
-        key_id="key_test", price_micros=0, linkage="new", **given,
+        key_id="key_test", price_micros=0, **given,
     )  # fmt: skip
 
 
@@ -109,8 +113,8 @@ def fits(listing: Listing, environment: str, given: Event) -> bool:
     return (
         given.environment == environment
         and listing.from_ms <= given.occurred_at_ms < listing.to_ms
-        and listing.visitor_id in (None, given.visitor_id)
-        and listing.level in (None, given.suspect_level)
+        and listing.visitor_id in (None, given.verdict.visitor_id)
+        and listing.level in (None, given.verdict.suspect_level)
     )
 
 

@@ -17,6 +17,7 @@ import pytest
 from blake3 import blake3
 
 from svc.domain.matching import Visitor
+from svc.domain.webhooks.records import DELIVERY_KINDS
 from svc.store.backup import files
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.reading import read_only
@@ -143,6 +144,13 @@ async def test_every_row_can_be_read_by_the_documented_bytes(tmp_path: Path):
             case "Block":
                 first, *numbers = struct.unpack(f"<{len(body) // 4}I", body)
                 assert (first / 16, tuple(numbers)) == (known.count, known.numbers)
+            case "DeliveryKey":
+                assert (body[:16], DELIVERY_KINDS[body[16]]) == known
+            case "Event":
+                read = dict(zip(records[kind], cbor2.loads(body), strict=True))
+                outer = {name: plain(getattr(known, name)) for name in known.__struct_fields__ if name != "verdict"}
+                inner = {name: plain(getattr(known.verdict, name)) for name in known.verdict.__struct_fields__}
+                assert read == outer | inner
             case _:
                 assert list(known.__struct_fields__) == records[kind]
                 assert cbor2.loads(body) == plain(known)
@@ -159,7 +167,10 @@ def test_every_file_is_documented_with_its_mode(released: Released, tmp_path: Pa
     """Of a data directory that was upgraded, served and followed, and of its backups."""
     directory, world = released.directory, World.real()
     upgrade(directory, world.run_sync, map_bytes=64 << 20, program="test", now_ms=world.now_ms)
-    with sole_process(directory, "svc serve", world.now_ms), files.exclusive(directory / "follower.lock", ""):
+    with (
+        sole_process(directory, "svc serve", world.now_ms, reason="for a test"),
+        files.exclusive(directory / "follower.lock", ""),
+    ):
         pass
     with read_only(directory / "store", live=True):
         pass

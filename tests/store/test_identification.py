@@ -101,7 +101,9 @@ class Shop:
         """The event that was recorded."""
         outcome = self.visit(signals, **fields).outcome
         assert isinstance(outcome, Identified)
-        return outcome.event
+        event = self.rows(EVENTS)[-1]
+        assert event.verdict == outcome.verdict
+        return event
 
     def credit(self, micros: int) -> None:
         entry_id = UUID(bytes=first_id(EPOCH_MS - 1))
@@ -213,11 +215,19 @@ def test_a_blocked_organization_is_refused_in_production(shop: Shop):
 
 def test_a_visitor_that_comes_again_keeps_its_id_and_another_gets_its_own(shop: Shop):
     first = shop.visited(report(1), environment="development")
-    assert (first.visitor_id, first.visitor_is_new, first.identifiable) == (f"{1:020d}", True, True)
+    assert (first.verdict.visitor_id, first.verdict.visitor_is_new, first.verdict.identifiable) == (
+        f"{1:020d}",
+        True,
+        True,
+    )
     again = shop.visited(report(1), environment="development", at_ms=EPOCH_MS + 1)
-    assert (again.visitor_id, again.visitor_is_new, again.visitor_confidence) == (first.visitor_id, False, 100)
+    assert (again.verdict.visitor_id, again.verdict.visitor_is_new, again.verdict.visitor_confidence) == (
+        first.verdict.visitor_id,
+        False,
+        100,
+    )
     other = shop.visited(report(6), environment="development", at_ms=EPOCH_MS + 2)
-    assert (other.visitor_id, other.visitor_is_new) == (f"{3:020d}", True)
+    assert (other.verdict.visitor_id, other.verdict.visitor_is_new) == (f"{3:020d}", True)
     assert shop.rows(VISITOR_COUNTS) == [2]
     with shop.world.store.read() as snapshot:
         assert [number for _, number in snapshot.scan(VISITOR_IDS, shop.number)] == [1, 2]
@@ -226,10 +236,14 @@ def test_a_visitor_that_comes_again_keeps_its_id_and_another_gets_its_own(shop: 
 
 def test_who_cannot_be_known_again_gets_an_id_that_is_kept_nowhere(shop: Shop):
     nobody = shop.visited(TOO_LITTLE, environment="development")
-    assert (nobody.visitor_id, nobody.visitor_is_new, nobody.identifiable) == (f"{1:020d}", True, False)
+    assert (nobody.verdict.visitor_id, nobody.verdict.visitor_is_new, nobody.verdict.identifiable) == (
+        f"{1:020d}",
+        True,
+        False,
+    )
     for table in (VISITORS, VISITOR_IDS, VISITOR_COUNTS, BLOCKS):
         assert shop.rows(table) == []
-    assert shop.visited(TOO_LITTLE, environment="development").visitor_id == f"{2:020d}"
+    assert shop.visited(TOO_LITTLE, environment="development").verdict.visitor_id == f"{2:020d}"
 
 
 def test_a_token_that_comes_from_another_device_is_an_observation_and_another_visitor(shop: Shop):
@@ -238,7 +252,7 @@ def test_a_token_that_comes_from_another_device_is_an_observation_and_another_vi
     first = shop.visited(report(1) | token, environment="development")
     carried = report(6, hardwareConcurrency=2, deviceMemory=2, platform="MacIntel", maxTouchPoints=5) | token
     other = shop.visited(carried, environment="development", at_ms=EPOCH_MS + 1)
-    assert other.visitor_id != first.visitor_id
+    assert other.verdict.visitor_id != first.verdict.visitor_id
     documents = shop.rows(DOCUMENTS)
     assert "token_conflict" not in documents[0].evidence
     assert documents[1].evidence["token_conflict"] == ("device_contradicts_token",)
@@ -290,8 +304,8 @@ def test_an_event_says_what_was_sent_and_what_was_answered(shop: Shop):
         "price_micros": 3_000,
     }
     assert {name: said[name] for name in sent} == sent
-    assert event == answer.event
-    assert (event.visitor_is_new, event.identifiable, event.suspect_score) == (True, True, 0)
+    assert event.verdict == answer.verdict
+    assert (event.verdict.visitor_is_new, event.verdict.identifiable, event.verdict.suspect_score) == (True, True, 0)
     (document,) = shop.rows(DOCUMENTS)
     assert isinstance(document, Document)
     assert msgspec.json.decode(inflate(document.signals)) == report()
@@ -310,9 +324,14 @@ def test_a_report_that_says_nothing_at_all_is_not_scored(shop: Shop):
     """Decisions 3.9."""
     nothing = shop.visited({}, environment="development", facts=RequestFacts(ip="81.2.69.160"))
     assert shop.rows(EVENTS) == [nothing]
-    assert (nothing.suspect_score, nothing.suspect_level, nothing.triggers, nothing.signals) == (None, None, (), ())
+    assert (
+        nothing.verdict.suspect_score,
+        nothing.verdict.suspect_level,
+        nothing.verdict.triggers,
+        nothing.verdict.signals,
+    ) == (None, None, (), ())
     agent_alone = shop.visited({}, environment="development")
-    assert agent_alone.suspect_score is not None
+    assert agent_alone.verdict.suspect_score is not None
 
 
 def test_the_weights_in_force_are_kept_once_and_named_by_each_document(shop: Shop):
@@ -332,7 +351,7 @@ def test_the_weights_in_force_are_kept_once_and_named_by_each_document(shop: Sho
     assert kept.weights["automation"] == 77
     assert "automation" in documents[-1].evidence
     (*_, event) = shop.rows(EVENTS)
-    assert ("bot", 77) in [(trigger.signal, trigger.weight) for trigger in event.triggers]
+    assert ("bot", 77) in [(trigger.signal, trigger.weight) for trigger in event.verdict.triggers]
     assert event.visitor_kind == "automation"
 
 
@@ -375,12 +394,12 @@ def test_of_two_devices_that_share_an_id_the_newer_token_loses_its_place(shop: S
 
     home, away = "81.2.69.160", "203.0.113.9"
     first = visit("a", 0, home)
-    assert visit("b", 1, home, client_token_is_new=True).visitor_id == first.visitor_id
-    assert visit("b", 2, home).visitor_id == first.visitor_id
+    assert visit("b", 1, home, client_token_is_new=True).verdict.visitor_id == first.verdict.visitor_id
+    assert visit("b", 2, home).verdict.visitor_id == first.verdict.visitor_id
     with shop.world.store.read() as snapshot:
         standing = [key[1][:1] for key, block in snapshot.scan(BLOCKS, shop.number) if block.numbers]
     assert standing.count(b"T") == 2
-    assert visit("a", 3, away).visitor_id == first.visitor_id
+    assert visit("a", 3, away).verdict.visitor_id == first.verdict.visitor_id
     with shop.world.store.read() as snapshot:
         blocks = {key[1]: block for key, block in snapshot.scan(BLOCKS, shop.number) if key[1][:1] == b"T"}
         (visitor,) = [visitor for _, visitor in snapshot.scan(VISITORS, shop.number)]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 import svc
 from svc.config import Config
-from svc.domain.records import Event
+from svc.domain.records import EVENT_FIELDS, Document
+from svc.domain.webhooks.records import EVENT_TYPES
+from svc.domain.webhooks.transport_types import TransportError
 from svc.service import opened_directory
 from svc.store import views
 from svc.store.invariants import violations
@@ -22,7 +25,7 @@ from svc.store.upgrade import upgrade
 from svc.world import World
 from tests.spec.answers import BROWSER
 from tests.store.release import RELEASED, TOKEN, schema_file, unpack, written
-from tests.store.schema import _kind, schema
+from tests.store.schema import schema
 from tests.support.live import live_service, report
 from tests.support.worlds import EPOCH_MS
 
@@ -59,10 +62,17 @@ def test_the_release_notes_say_which_store_version_a_release_writes():
 
 
 def test_the_schema_tells_of_every_field_and_its_default():
-    records: dict[str, list[str]] = {}
-    _kind(Event, records)
-    assert [line.partition(":")[0] for line in records["Event"]] == list(Event.__struct_fields__)
+    lines = schema()["records"]
+    assert [line.partition(":")[0] for line in lines["Event"]] == list(EVENT_FIELDS)
+    assert [line.partition(":")[0] for line in lines["Document"]] == list(Document.__struct_fields__)
     assert set(schema()["tables"]) == {table.name for table in TABLES}
+
+
+def test_a_new_type_of_webhook_event_or_attempt_error_is_no_change_of_the_tables():
+    names = {name for line in schema()["records"].values() for field in line for name in re.findall("'(.*?)'", field)}
+    assert names
+    assert names.isdisjoint(EVENT_TYPES)
+    assert names.isdisjoint(get_args(TransportError))
 
 
 def test_every_version_of_the_store_has_its_schema_and_this_release_its_store():

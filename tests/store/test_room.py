@@ -93,7 +93,7 @@ def test_a_store_full_of_visits_can_be_swept_and_its_visitors_erased(tmp_path: P
     challenge = partial(issue_challenge, number=1, key_id="key_x", now_ms=months.at_ms)
     until_full(lambda _: store.write_now([partial(challenge, challenge=os.urandom(32))]))
     with store.read() as snapshot:
-        visitors = sorted({event.visitor_id for _, event in snapshot.scan(EVENTS)})
+        visitors = sorted({event.verdict.visitor_id for _, event in snapshot.scan(EVENTS)})
     for visitor_id in visitors[:20]:
         erase = partial(erase_visitor, number=1, visitor_id=visitor_id, now_ms=months.at_ms)
         assert store.write_now([erase], into_reserve=True) == [True]

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections import namedtuple
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,14 @@ from svc.domain.matching import Lesson, Statistics
 from svc.store import upgrade as upgrading
 from svc.store.backup import snapshots
 from svc.store.backup.restore import restore
-from svc.store.codec import Key, Opaque
+from svc.store.codec import Opaque
 from svc.store.directory import Unusable, open_directory
 from svc.store.learned import PRODUCTION, load_class, load_statistics
 from svc.store.migrations import MIGRATIONS, Migration, NewerStore, OlderStore
 from svc.store.snapshot import Transaction
 from svc.store.steps import QUIET
 from svc.store.store import Store, StoreFull
-from svc.store.tables import BALANCES, META, STATISTICS, Table
+from svc.store.tables import BALANCES, META, STATISTICS
 from svc.store.upgrade import FOLDER, Upgraded, upgrade
 from svc.world import World
 from tests.domain.matching_world import features_of
@@ -180,7 +181,7 @@ def test_a_newer_store_is_refused_and_no_table_made_in_it(data: Path, monkeypatc
     for open_it in (upgraded, lambda path: open_directory(path, WORLD.run_sync, WORLD.entropy, map_bytes=MAP_BYTES)):
         with pytest.raises(NewerStore, match="run the newer program"):
             open_it(data)
-    added = type(BALANCES)("later_table", BALANCES.key, BALANCES.value)
+    added = replace(BALANCES, name="later_table")
     monkeypatch.setattr("svc.store.store.TABLES", (META, added))
     with pytest.raises(NewerStore):
         open_directory(data, WORLD.run_sync, WORLD.entropy, map_bytes=MAP_BYTES)
@@ -212,7 +213,7 @@ def test_a_store_that_another_process_uses_is_not_upgraded(data: Path):
 
 def test_statistics_of_version_1_are_kept_by_class_and_are_those_of_production(tmp_path: Path):
     """What was learned before counts for production; a row of an even older format is dropped: it is learned again."""
-    old = Table("statistics", Key("I"), Opaque())
+    old = replace(STATISTICS, key=BALANCES.key, value=Opaque())
     learned = Statistics()
     for family in (7, 8):
         features = msgspec.structs.replace(features_of(), family=family)

@@ -543,7 +543,7 @@ def test_refusals_are_told_at_once_and_then_gathered(tmp_path: Path):
             "is open and not scheduled",
         ),
         (lambda txn, lane, raw: txn.put(DELIVERIES, (*lane, raw, 0), Delivery("failed", 10, 5, 5)), "had 10 attempts"),
-        (lambda txn, lane, raw: txn.put(MANUAL, lane, b"x" * 16 + b"\1"), "is busy with nothing"),
+        (lambda txn, lane, raw: txn.put(MANUAL, lane, DeliveryKey(b"x" * 16, "test")), "is busy with nothing"),
         (lambda txn, lane, _: txn.put(ATTEMPT_COUNTS, (*lane, 5), AttemptCount(1, 0)), "counts (1, 0) in minute 5"),
         (lambda txn, lane, raw: txn.delete(WEBHOOK_EVENTS, lane.organization, raw), "has no event to send"),
         (lambda txn, lane, _: txn.delete(ENDPOINTS, *lane), "leads to no endpoint"),

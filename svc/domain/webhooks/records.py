@@ -1,6 +1,9 @@
 """What the outbox keeps: endpoints, events, deliveries and the log of attempts, as they stand in the store.
 
 Every record is an `array_like` struct: fields are appended with defaults and never moved. Times are Unix milliseconds.
+
+Types of events and errors of attempts are open enumerations: they are stored as text, so that a release may add one
+without a new store version, and an older program reads, lists and keeps what it does not know (ADR 31).
 """
 
 from __future__ import annotations
@@ -25,8 +28,8 @@ LIVE_ONLY: frozenset[EventType] = frozenset({"billing.status_changed"})
 """Types that only `live` endpoints may subscribe to (interface 6)."""
 
 WebhookEnvironment = Literal["live", "test"]
-WEBHOOK_ENVIRONMENTS: tuple[WebhookEnvironment, ...] = get_args(WebhookEnvironment)
 """Their places here are stored: append, never reorder."""
+WEBHOOK_ENVIRONMENTS: tuple[WebhookEnvironment, ...] = get_args(WebhookEnvironment)
 
 EndpointStatus = Literal["active", "paused", "failing"]
 DeliveryState = Literal["pending", "retrying", "delivered", "failed"]
@@ -34,8 +37,8 @@ AttemptStatus = Literal["delivered", "retrying", "failed"]
 AttemptError = Literal[TransportError, "paused", "removed"]
 
 DeliveryKind = Literal["auto", "test", "redelivery"]
-DELIVERY_KINDS: tuple[DeliveryKind, ...] = get_args(DeliveryKind)
 """Their places here are stored: append, never reorder."""
+DELIVERY_KINDS: tuple[DeliveryKind, ...] = get_args(DeliveryKind)
 
 MAX_ENDPOINTS = 10
 """Per organization (interface 8)."""
@@ -67,6 +70,15 @@ class DeliveryKey(NamedTuple):
         """Of the kind, as it stands in keys."""
         return DELIVERY_KINDS.index(self.kind)
 
+    def pack(self) -> bytes:
+        """17 bytes: the event's id and the place of the kind."""
+        return self.event_id + bytes([self.place])
+
+    @classmethod
+    def unpack(cls, raw: bytes) -> DeliveryKey:
+        """Raises `IndexError` for bytes that are none."""
+        return cls(raw[:16], DELIVERY_KINDS[raw[16]])
+
 
 class Endpoint(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """A registered receiver (interface 2.9). Its secret is derived from `generation` and kept nowhere."""
@@ -75,7 +87,8 @@ class Endpoint(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     url: str
     description: str
     environment: WebhookEnvironment
-    events: tuple[EventType, ...]
+    events: tuple[str, ...]
+    """`EventType`s; also those of a later version, which this one never sends."""
     created_at_ms: int
     secret_last4: str
     generation: int = 1
@@ -98,7 +111,8 @@ class Health(msgspec.Struct, frozen=True, array_like=True):
 class WebhookEvent(msgspec.Struct, frozen=True, array_like=True):
     """An event once, however many endpoints it goes to."""
 
-    type: EventType
+    type: str
+    """An `EventType`, also one of a later version."""
     environment: WebhookEnvironment
     created_at_ms: int
     body: bytes
@@ -128,14 +142,16 @@ class Attempt(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     endpoint_id: str
     endpoint_url: str
     event_id: bytes
-    event: EventType
+    event: str
+    """An `EventType`, also one of a later version."""
     environment: WebhookEnvironment
     status: AttemptStatus
     response_code: int | None
     duration_ms: int
     attempt: int
     """1, 2, ..."""
-    error: AttemptError | None
+    error: str | None
+    """An `AttemptError`, also one of a later version."""
     occurred_at_ms: int
 
 

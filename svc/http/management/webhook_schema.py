@@ -6,7 +6,7 @@ domain, which know more than a type; their forms stand here for the published do
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 from uuid import UUID
 
 import msgspec
@@ -163,7 +163,7 @@ def webhook_row(registered: Registered, day: AttemptCount, last_attempt_at_ms: i
         url=endpoint.url,
         description=endpoint.description,
         environment=endpoint.environment,
-        events=endpoint.events,
+        events=cast("tuple[EventType, ...]", endpoint.events),  # a later version's may be among them
         status=endpoint.status,
         secret_last4=endpoint.secret_last4,
         previous_secret_expires_at=UNSET if until_ms is None or now_ms >= until_ms else timestamp(until_ms),
@@ -181,12 +181,12 @@ def delivery_row(attempt_id: bytes, attempt: Attempt) -> WebhookDeliveryBody:
         endpoint_id=attempt.endpoint_id,
         endpoint_url=attempt.endpoint_url,
         event_id=str(UUID(bytes=attempt.event_id)),
-        event=attempt.event,
+        event=cast("EventType", attempt.event),
         environment=attempt.environment,
         status=attempt.status,
         response_code=UNSET if attempt.response_code is None else attempt.response_code,
         duration_ms=attempt.duration_ms,
         attempt=attempt.attempt,
-        error=UNSET if attempt.error is None else attempt.error,
+        error=UNSET if attempt.error is None else cast("AttemptError", attempt.error),
         occurred_at=timestamp(attempt.occurred_at_ms),
     )

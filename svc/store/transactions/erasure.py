@@ -1,7 +1,8 @@
 """Erasure: everything that is kept of an event, of a visitor, and how a visitor is erased (decisions 7.6).
 
-What may live here: the rows that belong to an event or to a visitor, and the transactions that delete them. A table
-that keeps something of a person is named here, or it is forgotten when the person asks.
+What may live here: the rows that belong to an event or to a visitor, and the transactions that delete them. What is
+personal is said where a table is declared (`tables`): rows that a key leads to need no line here, and a table whose
+rows are found otherwise does not load without one in `BY_FUNCTION`.
 
 A visitor is erased in steps, since it may have any number of events. The first step forgets who it is and leaves a row
 in `erasures`, so that nothing can be added to what is left and that the sweeper ends what an interruption has begun;
@@ -12,13 +13,13 @@ nor a webhook on its way that tells of it.
 What stays is not of the person: ledger lines (when and how much, by request id), idempotency digests with the request
 id that they were answered with (for a day), the audit record that names the visitor's id as erased (docs/audit.md),
 sums of which one visitor's share cannot be told, and, where a list of look-alikes still names the visitor's number,
-that number, which leads nowhere, until the sweeper comes by.
+that number, which leads nowhere, until the sweeper comes by. `NotPersonal` gives the reason table by table.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
 from uuid import UUID
@@ -35,26 +36,51 @@ from svc.domain.records import Event
 from svc.domain.refusals import Refusal
 from svc.domain.report import read_report
 from svc.store.codec import Corrupted
-from svc.store.events import index_keys
+from svc.store.events import INDEXES, index_keys
 from svc.store.snapshot import Snapshot, Transaction
+from svc.store.table import LEADS, ErasedBy, ErasedByKey, PolicyError
 from svc.store.tables import (
     ADDRESS_HISTORY,
     BLOCKS,
-    DEFERRED_REPORTS,
+    DELIVERIES,
     DEPARTED,
     DOCUMENTS,
+    DUE,
     ERASED_EVENTS,
     ERASURES,
     EVENTS,
     EVENTS_BY_VISITOR,
+    MANUAL,
     SENDINGS,
-    VISITOR_HISTORY,
+    TABLES,
     VISITOR_IDS,
     VISITORS,
+    WEBHOOK_EVENTS,
     Table,
 )
 from svc.store.transactions.holdings import release, report_bytes
 from svc.store.transactions.webhooks import erase_identification
+
+BY_FUNCTION: dict[str, tuple[Table[Any], ...]] = {
+    "index_keys": INDEXES,
+    "forget_report": (ADDRESS_HISTORY, SENDINGS),
+    "leave_blocks": (BLOCKS,),
+    "erase_identification": (WEBHOOK_EVENTS, DELIVERIES, DUE, MANUAL),
+}
+"""Function -> the tables of which it erases what is of a visitor."""
+
+
+def by_key(tables: Sequence[Table[Any]]) -> dict[str, tuple[Table[Any], ...]]:
+    """Part of a key -> the tables in which it leads to all that is of a visitor. Raises `PolicyError` where neither a
+    key nor a function does.
+    """
+    for table in tables:
+        if isinstance(table.personal, ErasedBy) and table not in BY_FUNCTION.get(table.personal.function, ()):
+            raise PolicyError(f"table {table.name}: {table.personal.function} does not erase it (erasure.BY_FUNCTION)")
+    return {part: tuple(table for table in tables if table.personal == ErasedByKey(part)) for part in LEADS}
+
+
+ERASED_BY_KEY = by_key(TABLES)
 
 EVENTS_A_STEP = 32
 """What is erased in one transaction: some milliseconds, of which most go into reading the reports again."""
@@ -72,7 +98,7 @@ def erase_visitor(transaction: Transaction, number: int, visitor_id: str, now_ms
             return Refusal("not_found")
         transaction.put(ERASURES, (number, raw_id), visitor_number)
         if visitor_number:
-            _leave_blocks(transaction, number, visitor_number)
+            leave_blocks(transaction, number, visitor_number)
             forget_visitor(transaction, number, visitor_number, now_ms)
     return go_on_erasing(transaction, number, raw_id)
 
@@ -84,7 +110,7 @@ def go_on_erasing(transaction: Transaction, number: int, raw_id: bytes) -> bool:
         return True
     found = list(islice(_events(transaction, number, raw_id), EVENTS_A_STEP + 1))
     for request_id in found[:EVENTS_A_STEP]:
-        _forget_report(transaction, number, request_id, visitor_number)
+        forget_report(transaction, number, request_id, visitor_number)
         forget_event(transaction, number, request_id)
         erase_identification(transaction, number, UUID(bytes=request_id))
     erased = (transaction.get(ERASED_EVENTS, number) or 0) + len(found[:EVENTS_A_STEP])
@@ -106,7 +132,7 @@ def event_rows(snapshot: Snapshot, number: int, request_id: bytes) -> Iterator[t
     event = snapshot.get(EVENTS, *key)
     if event is not None:
         yield from index_keys(number, request_id, event)
-    for table in (DEFERRED_REPORTS, DOCUMENTS, EVENTS):
+    for table in ERASED_BY_KEY["request_id"]:
         yield table, key
 
 
@@ -122,10 +148,11 @@ def forget_visitor(transaction: Transaction, number: int, visitor_number: int, n
     visitor = transaction.get(VISITORS, number, visitor_number)
     if visitor is None:
         return
-    for day in _days(transaction, number):
-        transaction.delete(VISITOR_HISTORY, number, day, visitor_number)
-    transaction.delete(VISITOR_IDS, number, visitor.visitor_id.encode())
-    transaction.delete(VISITORS, number, visitor_number)
+    for table in ERASED_BY_KEY["visitor"]:
+        for stem in _stems(transaction, table, number):
+            transaction.delete(table, *stem, visitor_number)
+    for table in ERASED_BY_KEY["visitor_id"]:
+        transaction.delete(table, number, visitor.visitor_id.encode())
     release(transaction, number, visitors=1)
     transaction.put(DEPARTED, (number, visitor_number), now_ms)
 
@@ -150,18 +177,21 @@ def _events(snapshot: Snapshot, number: int, raw_id: bytes) -> Iterator[bytes]:
         snapshot.keys_down(EVENTS_BY_VISITOR, (number, place, raw_id), (number, place, raw_id, _BEYOND_LEVELS))
         for place in places
     )
-    return (key[-1] for key in chain.from_iterable(keys))
+    return (request_id for *_, request_id in chain.from_iterable(keys))
 
 
-def _days(snapshot: Snapshot, number: int) -> Iterator[int]:
-    """The days of which there is any history; the sweeper leaves two or three."""
-    day = -1
-    while (found := next(snapshot.scan(VISITOR_HISTORY, number, start=(number, day + 1)), None)) is not None:
-        day = found[0][1]
-        yield day
+def _stems(snapshot: Snapshot, table: Table[Any], number: int) -> Iterator[tuple[int, ...]]:
+    """What stands before the visitor in keys: the organization, and each period of which there is any row."""
+    if len(table.key.parts) == 2:
+        yield (number,)
+        return
+    after = -1
+    while (found := next(snapshot.scan(table, number, start=(number, after + 1)), None)) is not None:
+        (_, after, _), _ = found
+        yield number, after
 
 
-def _leave_blocks(transaction: Transaction, number: int, visitor_number: int) -> None:
+def leave_blocks(transaction: Transaction, number: int, visitor_number: int) -> None:
     """Leave those blocks at once that the record tells; the sweeper finds those of its earlier values."""
     visitor = transaction.get(VISITORS, number, visitor_number)
     if visitor is None:
@@ -181,7 +211,7 @@ def _blocks_of(visitor: Visitor) -> set[BlockKey]:
     }
 
 
-def _forget_report(transaction: Transaction, number: int, request_id: bytes, visitor_number: int) -> None:
+def forget_report(transaction: Transaction, number: int, request_id: bytes, visitor_number: int) -> None:
     """What the report of one event is known again by, and that the visitor was at its address."""
     event = transaction.get(EVENTS, number, request_id)
     if event is None:
@@ -218,7 +248,7 @@ def mark_of(snapshot: Snapshot, number: int, request_id: bytes, event: Event) ->
 
 def _trace(event: Event, signals_json: bytes) -> Trace:
     report = read_report(msgspec.json.decode(signals_json), RequestFacts(ip=event.ip_address))
-    return trace(report, Network(state=event.state), event.ip_address, signals_json, event.occurred_at_ms)
+    return trace(report, Network(state=event.verdict.state), event.ip_address, signals_json, event.occurred_at_ms)
 
 
 def _without(history: AddressHistory, visitor_number: int) -> AddressHistory:

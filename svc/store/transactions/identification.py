@@ -19,7 +19,7 @@ import msgspec
 
 from svc.domain.billing import LedgerEntry, refused_for_money
 from svc.domain.detection import visitor_kind
-from svc.domain.identification import Assessment, Duplicate, Identified, Refused
+from svc.domain.identification import Assessment, Duplicate, Identified, Refused, decide
 from svc.domain.matching import (
     EMPTY_BLOCK,
     Block,
@@ -37,13 +37,12 @@ from svc.domain.records import (
     IDEMPOTENCY_MS,
     Document,
     Event,
-    EventSignal,
-    EventTrigger,
     Idempotency,
     WeightsSnapshot,
 )
 from svc.domain.refusals import Refusal, over_day, over_share
-from svc.domain.scoring import Score, Weights, group_triggers, score
+from svc.domain.scoring import Weights, score
+from svc.domain.verdict import Verdict
 from svc.domain.webhooks.records import LaneKey
 from svc.store.events import put_event
 from svc.store.snapshot import Transaction
@@ -114,7 +113,8 @@ def identify(
         observations += redeem(transaction, submission, assessment.attestation)
     profile = weights_in_force(transaction, number, submission.key_id, submission.platform)
     result = score(observations, profile, submission.platform) if assessment.scored else None
-    event = _record_event(transaction, assessment, recognition, visitor.id, result, archived=archived)
+    verdict = decide(assessment, recognition, visitor.id, result)
+    event = _record_event(transaction, assessment, verdict, archived=archived)
     lanes = enqueue_identification(transaction, submission, event, profile.threshold) if submission.notify else ()
     length = _record_document(transaction, assessment, event, index, recognition, observations, profile)
     is_new = recognition.number is None and visitor.number is not None
@@ -132,7 +132,7 @@ def identify(
     if submission.touched_key is not None:
         note_use(transaction, submission.touched_key, submission.at_ms)
     lesson = recognition.lesson if remembered.may_teach else None
-    return Recorded(Identified(event, balance), lesson, lanes, None if archived else "archive_day")
+    return Recorded(Identified(verdict, balance), lesson, lanes, None if archived else "archive_day")
 
 
 class Applied(NamedTuple):
@@ -221,23 +221,12 @@ def _over(quota: Quota, at_ms: int) -> Refusal:
     return over_share()
 
 
-def _record_event(
-    transaction: Transaction,
-    assessment: Assessment,
-    recognition: Recognition,
-    visitor_id: str,
-    result: Score | None,
-    *,
-    archived: bool,
-) -> Event:
+def _record_event(transaction: Transaction, assessment: Assessment, verdict: Verdict, *, archived: bool) -> Event:
     submission, agent, network = assessment.submission, assessment.agent, assessment.network
-    fired = () if result is None else result.triggers
     event = Event(
+        verdict=verdict,
         environment=submission.environment,
-        visitor_id=visitor_id,
         occurred_at_ms=submission.at_ms,
-        state=network.state,
-        reason=network.reason,
         platform=submission.platform,
         sdk_platform=submission.sdk_platform or "web",
         sdk_version=submission.sdk_version or "unknown",
@@ -254,18 +243,8 @@ def _record_event(
         os=agent.os,
         device_kind=agent.device_kind,
         visitor_kind=visitor_kind(assessment.observations, agent, network),
-        suspect_score=None if result is None else result.score,
-        suspect_level=None if result is None else result.level,
-        triggers=tuple(EventTrigger(group.signal, group.weight, group.confidence) for group in group_triggers(fired)),
-        signals=tuple(
-            EventSignal(trigger.signal, trigger.group, trigger.weight, trigger.confidence) for trigger in fired
-        ),
-        identifiable=assessment.features.identifiable,
-        visitor_is_new=recognition.number is None,
-        visitor_confidence=recognition.confidence,
         key_id=submission.key_id,
         price_micros=assessment.price,
-        linkage=recognition.outcome,
         has_document=archived,
         mark=None if archived or assessment.trace.mark is None else assessment.trace.mark.digest,
     )

@@ -18,25 +18,14 @@ import msgspec
 from svc.domain.ids import first_id
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.tables import (
-    AUDIT,
-    BALANCES,
-    BILLING_CHANGES,
     DEFERRED_REPORTS,
     DOCUMENTS,
     EVENTS,
-    FOLLOWING,
     KEY_IDS,
     KEYS,
-    LEDGER,
-    META,
-    OPERATIONS,
-    ORGANIZATION_IDS,
     ORGANIZATION_KEYS,
     ORGANIZATIONS,
-    PAST_DUE,
-    SETTLEMENTS,
     TABLES,
-    WEIGHTS_SNAPSHOTS,
     Table,
 )
 from svc.store.transactions.erasure import mark_of
@@ -48,11 +37,8 @@ from svc.store.webhook_views import endpoints_of
 DOCUMENTS_A_STEP = 32
 ROWS_A_STEP = 128
 
-ACCOUNTS: tuple[Table[Any], ...] = (ORGANIZATIONS, BALANCES, LEDGER, SETTLEMENTS, BILLING_CHANGES, PAST_DUE, AUDIT)
-"""What stays of a removed organization; the audit log ages as everybody's."""
-SHARED: tuple[Table[Any], ...] = (META, ORGANIZATION_IDS, KEYS, KEY_IDS, WEIGHTS_SNAPSHOTS, FOLLOWING, OPERATIONS)
-"""Tables whose keys do not begin with an organization; the keys of a removed one go with `organization_keys`."""
-ERASED: tuple[Table[Any], ...] = tuple(table for table in TABLES if table not in (*ACCOUNTS, *SHARED))
+ERASED: tuple[Table[Any], ...] = tuple(table for table in TABLES if table.by_organization and not table.stays)
+"""What goes with a removed organization. Its keys, which are not kept by organization, go with `organization_keys`."""
 
 
 def drop_documents(transaction: Transaction, number: int, beyond: bytes) -> int:
@@ -63,7 +49,7 @@ def drop_documents(transaction: Transaction, number: int, beyond: bytes) -> int:
     found: set[bytes] = set()
     for table in (DOCUMENTS, DEFERRED_REPORTS):
         keys = transaction.keys_down(table, (number,), (number, beyond))
-        found.update(key[1] for key in islice(keys, DOCUMENTS_A_STEP))
+        found.update(request_id for _, request_id in islice(keys, DOCUMENTS_A_STEP))
     for request_id in sorted(found):
         event = transaction.get(EVENTS, number, request_id)
         if event is not None:
@@ -97,9 +83,10 @@ def go_on_removing(transaction: Transaction, number: int) -> int:
         keys = _first(transaction, table, number, DOCUMENTS_A_STEP if table is DOCUMENTS else ROWS_A_STEP)
         for key in keys:
             if table is ORGANIZATION_KEYS:
+                _, _, key_id = key
                 digest = transaction.get(ORGANIZATION_KEYS, *key)
                 transaction.delete(KEYS, digest)
-                transaction.delete(KEY_IDS, key[2])
+                transaction.delete(KEY_IDS, key_id)
             transaction.delete(table, *key)
         if keys:
             return len(keys)

@@ -1,17 +1,4 @@
-"""Retention: what is kept for how long, and the bounded transactions that delete what is over.
-
-    what                                                                kept for
-    event, document, deferred report, index rows                        30 days (interface 8)
-    webhook event, its deliveries, attempts                             30 days (interface 8)
-    history of visitors and addresses                                   the day and the one before
-    what a report is known again by                                     its period of 30 days and the one before
-    attestation challenge                                               its 5 minutes and the 5 before
-    idempotency key                                                     24 hours (decisions 3.2), deleted within 6 more
-    visitor unseen, without events                                      `visitor_retention_days`
-    audit record                                                        400 days
-    key, since it was revoked, or since it expired if it was not         400 days, deleted within 6 hours
-
-Ledger, settlements and changes of billing status are for ever; a set of weights is kept once, however often it scored.
+"""Retention: the bounded transactions that delete what is over. What is kept for how long is said in `tables`.
 
 Where the key says the age, the rows that are over are one range, and nothing else is read. Where it does not, a pass
 looks at all rows, some at a time; it comes round every few hours, so that each row is looked at a few times in its
@@ -26,29 +13,23 @@ from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
-from svc.domain.attestation.challenge import period
-from svc.domain.audit import AUDIT_MS
-from svc.domain.history import DAY_S, REPLAY_MEMORY_S
 from svc.domain.ids import DAY_MS, first_id
 from svc.domain.matching import Block, Visitor
-from svc.domain.records import IDEMPOTENCY_MS, RETENTION_MS, Idempotency
-from svc.domain.webhooks.records import HISTORY_MS, WEBHOOK_ENVIRONMENTS
+from svc.domain.records import IDEMPOTENCY_MS, Idempotency
+from svc.domain.webhooks.records import WEBHOOK_ENVIRONMENTS
 from svc.store.snapshot import Snapshot, Transaction
+from svc.store.table import KeptFor, LastTwoPeriods
 from svc.store.tables import (
-    ADDRESS_HISTORY,
     ATTEMPT_COUNTS,
     ATTEMPTS,
     ATTEMPTS_BY_ENVIRONMENT,
-    AUDIT,
     BLOCKS,
-    CHALLENGES,
     DEPARTED,
     EVENTS,
     IDEMPOTENCY,
     KEYS,
     ORGANIZATION_KEYS,
-    SENDINGS,
-    VISITOR_HISTORY,
+    TABLES,
     VISITORS,
     WEBHOOK_EVENTS,
     Table,
@@ -84,27 +65,25 @@ class Duty(NamedTuple):
     start: tuple[Any, ...]
 
 
-_Bound = Callable[[int], Any]
-BY_AGE: tuple[tuple[Table[Any], _Bound, int], ...] = (
-    (EVENTS, lambda now_ms: first_id(now_ms - RETENTION_MS), EVENTS_A_STEP),
-    (WEBHOOK_EVENTS, lambda now_ms: first_id(now_ms - HISTORY_MS), EVENTS_A_STEP),
-    (ATTEMPTS, lambda now_ms: first_id(now_ms - HISTORY_MS), ROWS_A_STEP),
-    (VISITOR_HISTORY, lambda now_ms: _last(now_ms // 1000 // DAY_S), ROWS_A_STEP),
-    (ADDRESS_HISTORY, lambda now_ms: _last(now_ms // 1000 // DAY_S), ROWS_A_STEP),
-    (SENDINGS, lambda now_ms: _last(now_ms // 1000 // REPLAY_MEMORY_S), ROWS_A_STEP),
-    (CHALLENGES, lambda now_ms: _last(period(now_ms)), ROWS_A_STEP),
-    (AUDIT, lambda now_ms: first_id(now_ms - AUDIT_MS), ROWS_A_STEP),
-)
-"""Tables whose keys are organization, then age: what is below the bound of now is over; so much goes in one step."""
+BY_AGE = tuple(table for table in TABLES if isinstance(table.keep, KeptFor | LastTwoPeriods))
+"""Tables of which the keys are the organization and then what says the age: rows that are over are one range."""
+
+
+def bound_of_age(table: Table[Any], now_ms: int) -> bytes | int:
+    """What follows the organization in the first key of a table in `BY_AGE` that is still kept."""
+    if isinstance(table.keep, KeptFor):
+        return first_id(now_ms - table.keep.ms)
+    _, period, *_ = table.key.parts.values()
+    return max(now_ms // period.period_ms - 1, 0)
 
 
 def over(snapshot: Snapshot, number: int, now_ms: int) -> list[Duty]:
     """What is over by its key, one look at each table; nothing where there is nothing."""
     duties: list[Duty] = []
-    for table, bound_at, most in BY_AGE:
-        bound = bound_at(now_ms)
+    for table in BY_AGE:
+        bound = bound_of_age(table, now_ms)
         if next(_below(snapshot, table, number, bound), None) is not None:
-            duties.append(Duty(table.name, partial(_delete_below, table, bound, most), (number,)))
+            duties.append(Duty(table.name, partial(_delete_below, table, bound), (number,)))
     return duties
 
 
@@ -119,28 +98,23 @@ def passes(number: int, now_ms: int, visitor_days: int) -> tuple[Duty, ...]:
 
 def leaving(snapshot: Snapshot, number: int) -> Duty | None:
     """The pass that takes visitors who are gone out of the blocks; `None` where none are."""
-    departed = frozenset(key[1] for key, _ in islice(snapshot.scan(DEPARTED, number), DEPARTED_A_PASS))
+    departed = frozenset(visitor for (_, visitor), _ in islice(snapshot.scan(DEPARTED, number), DEPARTED_A_PASS))
     return Duty(BLOCKS.name, partial(_pass_blocks, departed), (number,)) if departed else None
-
-
-def _last(of_now: int) -> int:
-    """The period before this one is read still."""
-    return max(of_now - 1, 0)
 
 
 def _below(snapshot: Snapshot, table: Table[Any], number: int, bound: Any) -> Iterator[tuple[Any, ...]]:
     return snapshot.keys_down(table, (number,), (number, bound))
 
 
-def _delete_below(table: Table[Any], bound: Any, most: int, start: tuple[Any, ...], transaction: Transaction) -> Step:
+def _delete_below(table: Table[Any], bound: Any, start: tuple[Any, ...], transaction: Transaction) -> Step:
     (number,) = start
+    forget, most = _FORGET.get(table.name, (None, ROWS_A_STEP))
     keys = list(islice(_below(transaction, table, number, bound), most))
-    forget = _FORGET.get(table.name)
     for key in keys:
         if forget is None:
             transaction.delete(table, *key)
         else:
-            forget(transaction, number, key[1])
+            forget(transaction, *key)
     return Step(len(keys), start if len(keys) == most else None)
 
 
@@ -154,12 +128,12 @@ def _forget_attempt(transaction: Transaction, number: int, attempt_id: bytes) ->
     transaction.delete(ATTEMPT_COUNTS, number, attempt.endpoint, attempt.occurred_at_ms // 60_000)
 
 
-_FORGET: dict[str, Callable[[Transaction, int, bytes], None]] = {
-    EVENTS.name: forget_event,
-    WEBHOOK_EVENTS.name: forget_webhook_event,
-    ATTEMPTS.name: _forget_attempt,
+_FORGET: dict[str, tuple[Callable[[Transaction, int, bytes], None], int]] = {
+    EVENTS.name: (forget_event, EVENTS_A_STEP),
+    WEBHOOK_EVENTS.name: (forget_webhook_event, EVENTS_A_STEP),
+    ATTEMPTS.name: (_forget_attempt, ROWS_A_STEP),
 }
-"""Rows to which others belong."""
+"""How rows to which others belong are deleted, and how many in one step."""
 
 
 def _pass_idempotency(now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> Step:
@@ -175,9 +149,10 @@ def _pass_visitors(now_ms: int, visitor_days: int, start: tuple[Any, ...], trans
     def delete(key: tuple[Any, ...], visitor: Visitor) -> bool:
         if now_ms - visitor.last_seen_s * 1000 < unseen_ms:
             return False
-        if has_events(transaction, key[0], visitor.visitor_id.encode()):
+        number, visitor_number = key
+        if has_events(transaction, number, visitor.visitor_id.encode()):
             return False  # only visits that are sure move the last one
-        forget_visitor(transaction, key[0], key[1], now_ms)
+        forget_visitor(transaction, number, visitor_number, now_ms)
         return True
 
     return _look(transaction, VISITORS, start, delete)
@@ -201,7 +176,8 @@ def _pass_blocks(departed: frozenset[int], start: tuple[Any, ...], transaction: 
         for visitor_number in gone:
             block = block.without(visitor_number)
         if gone:
-            leave_block(transaction, key[0], key[1], block)
+            number, block_key = key
+            leave_block(transaction, number, block_key, block)
         return bool(gone)
 
     step = _look(transaction, BLOCKS, start, leave)

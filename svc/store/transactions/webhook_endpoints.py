@@ -113,9 +113,8 @@ def change_endpoint(
     if found is None:
         return Refusal("not_found")
     endpoint = found.endpoint
-    events = endpoint.events if change.events is None else change.events
     environment = change.environment or endpoint.environment
-    refusal = faulty_events(events, environment)
+    refusal = faulty_events(_read_events(endpoint.events) if change.events is None else change.events, environment)
     if refusal is not None:
         return refusal
     triggers: list[EndpointTrigger] = []
@@ -134,7 +133,8 @@ def change_endpoint(
         url=endpoint.url if change.url is None else change.url,
         description=endpoint.description if change.description is None else change.description,
         environment=environment,
-        events=_read_events(events),
+        # As it is, a subscription may name types of a later version, and goes on doing so.
+        events=endpoint.events if change.events is None else _read_events(change.events),
         status=status,
     )
     transaction.put(ENDPOINTS, found.lane, changed)
@@ -220,7 +220,7 @@ def _not_busy(transaction: Transaction, number: int, endpoint_id: str) -> Regist
 
 def _queue(transaction: Transaction, lane: LaneKey, event_id: UUID, kind: DeliveryKind, now_ms: int) -> Queued:
     key = DeliveryKey(event_id.bytes, kind)
-    transaction.put(MANUAL, lane, event_id.bytes + bytes([key.place]))
+    transaction.put(MANUAL, lane, key)
     open_delivery(transaction, lane, key, now_ms)
     return Queued(lane, event_id)
 

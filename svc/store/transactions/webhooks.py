@@ -130,7 +130,7 @@ def enqueue_identification(
     if not endpoints:
         return ()
     facts: list[tuple[EventType, Any]] = [("identification.completed", event_row(event, request_id))]
-    if event.suspect_score is not None and event.suspect_score >= threshold:
+    if event.verdict.suspect_score is not None and event.verdict.suspect_score >= threshold:
         facts.append(("visitor.suspect", suspect(event, request_id, threshold)))
     public_id = find_organization(transaction, number).id
     environment = webhook_environment(submission.environment)
@@ -243,6 +243,7 @@ def tell_refusals(transaction: Transaction, organization: int, name: str, now_ms
 
 
 def _keep(transaction: Transaction, row: tuple[int, str], noted: Noted, now_ms: int) -> Told:
+    organization, _ = row
     if noted.kept is None:
         transaction.delete(REFUSALS, *row)
         return Told((), None)
@@ -250,7 +251,7 @@ def _keep(transaction: Transaction, row: tuple[int, str], noted: Noted, now_ms: 
     if noted.event is None:
         return Told((), noted.kept.due_ms)
     environment = webhook_environment(noted.event.environment)
-    lanes = enqueue(transaction, row[0], "identification.refused", environment, noted.event, now_ms)
+    lanes = enqueue(transaction, organization, "identification.refused", environment, noted.event, now_ms)
     return Told(lanes, noted.kept.due_ms)
 
 
@@ -295,9 +296,9 @@ def _log(transaction: Transaction, made: Made, status: AttemptStatus) -> None:
 
 
 def _forget_old_counts(transaction: Transaction, lane: LaneKey, minute: int) -> None:
-    for key, _ in list(islice(transaction.scan(ATTEMPT_COUNTS, *lane), _OLD_COUNTS_PER_ATTEMPT)):
-        if key[-1] < minute - MINUTES_PER_DAY:
-            transaction.delete(ATTEMPT_COUNTS, *key)
+    counts = islice(transaction.scan(ATTEMPT_COUNTS, *lane), _OLD_COUNTS_PER_ATTEMPT)
+    for counted in [counted for (*_, counted), _ in counts if counted < minute - MINUTES_PER_DAY]:
+        transaction.delete(ATTEMPT_COUNTS, *lane, counted)
 
 
 def _close(transaction: Transaction, lane: LaneKey, key: DeliveryKey, delivery: Delivery) -> None:

@@ -1,0 +1,119 @@
+"""The parts that keys are made of: how one lies in a key, and how people write it (`svc inspect`).
+
+What may live here: one `Part` for each kind of value that stands in a key. Which table has which is in `tables`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date
+from uuid import UUID
+
+from svc.domain.ids import DAY_MS, is_visitor_id
+from svc.domain.listing import read_timestamp
+from svc.domain.timestamps import timestamp
+from svc.store.codec import TEXT_LAYOUT, Part
+
+SHOWN_OF_A_SECRET = 8
+"""Hexadecimal digits: enough to tell two apart."""
+
+
+def moment(at_ms: int) -> str | int:
+    """RFC 3339; the number itself where no calendar goes so far."""
+    try:
+        return timestamp(at_ms)
+    except (ValueError, OverflowError, OSError):
+        return at_ms
+
+
+def abbreviated(secret: bytes) -> str:
+    """The first digits of a secret: it is never shown whole."""
+    return secret.hex()[:SHOWN_OF_A_SECRET] + "…"
+
+
+def show_uuid(raw: bytes) -> str:
+    """16 bytes as a UUID."""
+    return str(UUID(bytes=raw))
+
+
+def _read_uuid(text: str) -> bytes:
+    return UUID(text).bytes
+
+
+def _read_moment(text: str) -> int:
+    at_ms = read_timestamp(text)
+    if at_ms is None:
+        raise ValueError(f"{text!r} is not a time such as 2026-01-05T10:00:00Z")
+    return at_ms
+
+
+def _show_day(number: int) -> str | int:
+    shown = moment(number * DAY_MS)
+    return shown[:10] if isinstance(shown, str) else number
+
+
+def _read_day(text: str) -> int:
+    return (date.fromisoformat(text) - date(1970, 1, 1)).days
+
+
+def _show_visitor_id(raw: bytes) -> str:
+    return raw.decode("ascii", "replace")
+
+
+def _read_visitor_id(text: str) -> bytes:
+    if not is_visitor_id(text):
+        raise ValueError(f"{text!r} is not a visitor id: 20 letters and digits")
+    return text.encode()
+
+
+def digest(length: int, show: Callable[[bytes], str] = bytes.hex, *, is_secret: bool = False) -> Part:
+    """So many bytes, in hexadecimal digits."""
+
+    def read(text: str) -> bytes:
+        raw = bytes.fromhex(text)
+        if len(raw) != length:
+            raise ValueError(f"{text!r} is not {length} bytes in hexadecimal digits")
+        return raw
+
+    return Part(f"{length}s", show, read, is_secret=is_secret)
+
+
+def period(length_ms: int) -> Part:
+    """A stretch of time, counted from 1970. Shown by its beginning; read from any moment in it."""
+
+    def show(number: int) -> str | int:
+        return moment(number * length_ms)
+
+    def read(text: str) -> int:
+        return _read_moment(text) // length_ms
+
+    return Part("I", show, read, period_ms=length_ms)
+
+
+def place(names: Sequence[str]) -> Part:
+    """One of these names by its place among them, which is stored: append, never reorder."""
+
+    def show(number: int) -> str | int:
+        return names[number] if number < len(names) else number
+
+    def read(text: str) -> int:
+        if text not in names:
+            raise ValueError(f"{text!r} is none of {', '.join(names)}")
+        return names.index(text)
+
+    return Part("B", show, read)
+
+
+U32 = Part("I", int, int)
+U64 = Part("Q", int, int)
+TEXT = Part(TEXT_LAYOUT, str, str)
+UUID_V7 = Part("16s", show_uuid, _read_uuid)
+"""An id that begins with its time, so that it is an index by time, too."""
+VISITOR_ID = Part("20s", _show_visitor_id, _read_visitor_id)
+MOMENT = Part("Q", moment, _read_moment)
+"""Unix time in milliseconds."""
+DAY = Part("I", _show_day, _read_day, period_ms=DAY_MS)
+"""A UTC day since 1970."""
+DIGEST_16 = digest(16)
+SECRET_32 = digest(32, abbreviated, is_secret=True)
+"""What would let somebody in."""

@@ -1,0 +1,175 @@
+"""What a table declares is what retention, erasure, removal and the integrity check do; one that says too little is
+refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from svc.domain.ids import DAY_MS, first_id
+from svc.domain.records import Idempotency
+from svc.store import invariants, tables
+from svc.store.codec import Key, Opaque, Record
+from svc.store.key_parts import DAY, TEXT, U32, UUID_V7, VISITOR_ID
+from svc.store.snapshot import Transaction
+from svc.store.table import (
+    FOR_EVER,
+    NOT_PERSONAL,
+    ErasedBy,
+    ErasedByKey,
+    KeptFor,
+    LastTwoPeriods,
+    NotPersonal,
+    PolicyError,
+    Swept,
+    Table,
+    With,
+    declared,
+)
+from svc.store.tables import ADDRESS_HISTORY, AUDIT, CHALLENGES, EVENTS, SENDINGS, TABLES, VISITOR_HISTORY
+from svc.store.transactions import erasure, retention
+from tests.spec.automation import Automation
+from tests.support.live import live_service, report
+
+NOW_MS = 1_767_225_600_000
+
+
+class Note(msgspec.Struct, array_like=True):
+    ip_address: str
+
+
+def test_a_table_that_does_not_say_how_long_it_keeps_and_of_whom_is_refused():
+    with pytest.raises(TypeError, match="'keep' and 'personal'"):
+        Table("notes", Key(organization=U32), Opaque())  # pyright: ignore[reportCallIssue]  what is tested
+    with pytest.raises(TypeError, match="'personal'"):
+        Table("notes", Key(organization=U32), Opaque(), FOR_EVER)  # pyright: ignore[reportCallIssue]  as above
+
+
+BY_REQUEST = Key(organization=U32, request_id=UUID_V7)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "keep", "personal", "message"),
+    [
+        (BY_REQUEST, Opaque(), FOR_EVER, NOT_PERSONAL, "request_id is of a visitor"),
+        (Key(organization=U32, visitor_id=VISITOR_ID), Opaque(), FOR_EVER, NOT_PERSONAL, "visitor_id is of a visitor"),
+        (Key(organization=U32), Record(Note), FOR_EVER, NOT_PERSONAL, "ip_address is of a visitor"),
+        (Key(organization=U32), Record(Idempotency), FOR_EVER, NOT_PERSONAL, "request_id is of a visitor"),
+        (Key(request_id=UUID_V7), Opaque(), FOR_EVER, ErasedByKey("request_id"), "a key that erasure follows"),
+        (Key(organization=U32, name=TEXT), Opaque(), FOR_EVER, ErasedByKey("name"), "a key that erasure follows"),
+        (
+            Key(organization=U32, n=U32, visitor=U32),
+            Opaque(),
+            FOR_EVER,
+            ErasedByKey("visitor"),
+            "a key that erasure follows",
+        ),
+        (
+            Key(organization=U32, day=DAY, request_id=UUID_V7),
+            Opaque(),
+            FOR_EVER,
+            ErasedByKey("request_id"),
+            "a key that erasure follows",
+        ),
+        (Key(organization=U32, visitor=U32), Opaque(), KeptFor(DAY_MS), ErasedByKey("visitor"), "KeptFor needs"),
+        (Key(id=UUID_V7), Opaque(), KeptFor(DAY_MS), NOT_PERSONAL, "KeptFor needs"),
+        (Key(organization=U32, number=U32), Opaque(), LastTwoPeriods(), NOT_PERSONAL, "LastTwoPeriods needs"),
+    ],
+)
+def test_what_retention_or_erasure_could_not_follow_is_refused(
+    key: Key, value: Any, keep: Any, personal: Any, message: str
+):
+    with pytest.raises(PolicyError, match=f"table notes: {message}"):
+        Table("notes", key, value, keep, personal)
+    assert Table("notes", key, value, FOR_EVER, NotPersonal("a reason")).keep == FOR_EVER
+
+
+def test_tables_are_collected_in_their_order_and_refused_where_one_belongs_to_none():
+    notes = Table("notes", Key(organization=U32), Opaque(), With("events"), NOT_PERSONAL)
+    assert declared({"A": EVENTS, "other": 5, "B": notes}) == (EVENTS, notes)
+    with pytest.raises(PolicyError, match="table notes: there is no table events"):
+        declared({"B": notes})
+    with pytest.raises(PolicyError, match="two tables are named notes"):
+        declared({"A": EVENTS, "B": notes, "C": replace(notes)})
+
+
+@pytest.mark.parametrize("function", ["nobody", "forget_report"])
+def test_a_table_whose_rows_no_function_of_erasure_finds_is_refused(function: str):
+    notes = Table("notes", BY_REQUEST, Opaque(), FOR_EVER, ErasedBy(function))
+    with pytest.raises(PolicyError, match=f"table notes: {function} does not erase it"):
+        erasure.by_key((*TABLES, notes))
+
+
+async def test_rows_of_a_visitor_in_a_new_table_are_erased_as_it_is_declared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Decisions 7.6: a declaration is all that a table with a key of its own needs."""
+    added = [
+        Table("notes", BY_REQUEST, Opaque(), With("events"), ErasedByKey("request_id")),
+        Table(
+            "notes_of_a_day", Key(organization=U32, day=DAY, visitor=U32), Opaque(), FOR_EVER, ErasedByKey("visitor")
+        ),
+        Table("names", Key(organization=U32, visitor_id=VISITOR_ID), Opaque(), FOR_EVER, ErasedByKey("visitor_id")),
+    ]
+    monkeypatch.setattr("svc.store.store.TABLES", (*TABLES, *added))
+    monkeypatch.setattr(erasure, "ERASED_BY_KEY", erasure.by_key((*TABLES, *added)))
+    async with live_service(tmp_path) as live:
+        _, public = live.issue()
+        answers = [(await live.identify(public, report(device))).json() for device in (1, 2)]
+        number, store = live.organization.number, live.found.store
+
+        def add(transaction: Transaction) -> None:
+            for visitor, answer in enumerate(answers, start=1):
+                transaction.put(added[0], (number, UUID(answer["request_id"]).bytes), b"")
+                transaction.put(added[1], (number, 5, visitor), b"")
+                transaction.put(added[1], (number, 9, visitor), b"")
+                transaction.put(added[2], (number, answer["visitor_id"].encode()), b"")
+
+        store.write_now([add])
+        erased = await Automation(live)("DELETE", f"/visitors/{answers[0]['visitor_id']}")
+        assert erased.status_code == 204
+        with store.read() as snapshot:
+            left = [[key for key, _ in snapshot.scan(table)] for table in added]
+    assert left == [
+        [(number, UUID(answers[1]["request_id"]).bytes)],
+        [(number, 5, 2), (number, 9, 2)],
+        [(number, answers[1]["visitor_id"].encode())],
+    ]
+
+
+def test_what_is_kept_by_age_is_kept_as_long_as_is_promised():
+    """Interface 8, decisions 3.2: events for 30 days, the audit log for 400, history for its period and the last."""
+    bounds = {table.name: retention.bound_of_age(table, NOW_MS) for table in retention.BY_AGE}
+    month, day = first_id(NOW_MS - 30 * DAY_MS), NOW_MS // DAY_MS
+    assert bounds == {
+        AUDIT.name: first_id(NOW_MS - 400 * DAY_MS),
+        EVENTS.name: month,
+        "webhook_events": month,
+        "webhook_attempts": month,
+        VISITOR_HISTORY.name: day - 1,
+        ADDRESS_HISTORY.name: day - 1,
+        SENDINGS.name: day // 30 - 1,
+        CHALLENGES.name: NOW_MS // 300_000 - 1,
+    }
+
+
+def test_every_table_that_is_swept_has_a_pass():
+    duties = {duty.name for duty in retention.passes(1, NOW_MS, 365)} | {"blocks"}
+    assert {table.name for table in TABLES if isinstance(table.keep, Swept)} == duties
+
+
+def test_the_rules_that_tables_name_are_those_that_there_are():
+    rules = {rule.__name__.strip("_") for rule in (*invariants.STORE_RULES, *invariants.RULES)}
+    assert {name for table in TABLES for name in table.rules} == {*rules, "organizations"}
+
+
+def test_every_constant_of_the_page_is_a_table_of_the_store():
+    constants = [name for name, value in vars(tables).items() if isinstance(value, Table)]
+    assert len(constants) == len(TABLES) == 47
+    assert not any(isinstance(table.personal, ErasedBy) for table in TABLES if not table.by_organization)

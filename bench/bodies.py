@@ -33,12 +33,12 @@ import trio
 
 from bench.detection.hostile import USER_AGENT, reports
 from svc.actors.mailbox import Reply
-from svc.actors.messages import Answer, Identify
+from svc.actors.messages import Identify, PipelineResult
 from svc.cli.keys import issue_key
 from svc.cli.logs import set_up_logging
 from svc.cli.organizations import create_organization
 from svc.config import Config
-from svc.domain.credentials import Key
+from svc.domain.credentials import ApiKey
 from svc.domain.identification import Submission
 from svc.domain.model import RequestFacts
 from svc.domain.report import fingerprintjs
@@ -257,7 +257,7 @@ class CrowdRow(NamedTuple):
 class Bench:
     """One service, one client."""
 
-    def __init__(self, service: Service, port: int, key: Key, api_key: str, steps: Steps) -> None:
+    def __init__(self, service: Service, port: int, key: ApiKey, api_key: str, steps: Steps) -> None:
         self._service = service
         self._port = port
         self._organization, self._key_id = key.organization, key.id
@@ -284,7 +284,7 @@ class Bench:
         return CrowdRow(name, len(text), step, gap, in_all)
 
     async def _crowd(self, signals: dict[str, Any], text: bytes) -> tuple[float, float, float]:
-        replies: list[Reply[Answer]] = []
+        replies: list[Reply[PipelineResult]] = []
         heart = Heart()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(heart.beat)
@@ -305,7 +305,7 @@ class Bench:
         now_ms = world.now_ms()
         return Submission(
             request_id=world.request_id(now_ms),
-            spare_visitor_id="A" * 20,
+            new_visitor_id="A" * 20,
             at_ms=now_ms,
             organization=self._organization,
             key_id=self._key_id,

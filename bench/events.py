@@ -38,7 +38,7 @@ from svc.store.events import put_event
 from svc.store.reading import read_only
 from svc.store.snapshot import Transaction
 from svc.store.tables import DOCUMENTS, EVENTS, ORGANIZATIONS, TABLES, WEIGHTS_SNAPSHOTS
-from svc.store.transactions.retention import EVENTS_A_STEP, over
+from svc.store.transactions.retention import EVENTS_A_STEP, expired_by_key
 from svc.world import World, twenty_characters
 
 DAYS = 29
@@ -58,7 +58,7 @@ TRIGGERS = {
 }
 
 
-class Made(NamedTuple):
+class AttemptRecord(NamedTuple):
     """What the generator made, as far as the questions need it."""
 
     secret: str
@@ -96,7 +96,7 @@ def sweep(directory: Path) -> None:
     now_ms = world.now_ms() + 4 * DAY_MS
     with found.store.read() as snapshot:
         ((number,), _), *_ = snapshot.scan(ORGANIZATIONS)
-        duty = next(duty for duty in over(snapshot, number, now_ms) if duty.name == EVENTS.name)
+        duty = next(duty for duty in expired_by_key(snapshot, number, now_ms) if duty.name == EVENTS.name)
     taken_ms: list[float] = []
     start: tuple[Any, ...] | None = duty.start
     while start is not None and len(taken_ms) < BATCHES_SWEPT:
@@ -112,7 +112,7 @@ def sweep(directory: Path) -> None:
     print(f"\nsweeper: {len(taken_ms)} batches of {EVENTS_A_STEP} events, p50 {middle:.2f} ms, p99 {last:.2f} ms")
 
 
-def fill(directory: Path, count: int) -> Made:
+def fill(directory: Path, count: int) -> AttemptRecord:
     """A store with so many events of one organization, oldest first."""
     world, chance = World.real(), random.Random(5)
     began = time.perf_counter()
@@ -134,7 +134,7 @@ def fill(directory: Path, count: int) -> Made:
             raise outcome
         request_ids += [str(request_id) for request_id, given in batch[:9] if given.environment == "production"]
     found.store.close()
-    return Made(secret, visitors, request_ids, time.perf_counter() - began)
+    return AttemptRecord(secret, visitors, request_ids, time.perf_counter() - began)
 
 
 def events(world: World, chance: random.Random, visitors: list[str], count: int) -> Iterator[tuple[UUID, Event]]:
@@ -211,7 +211,7 @@ def sizes(directory: Path, count: int) -> None:
         print(f"{'all':20}{total / count:16.0f}\n{'file':20}{store.used_bytes / count:16.0f}\n")
 
 
-def ask(port: int, made: Made, requests: int) -> None:
+def ask(port: int, made: AttemptRecord, requests: int) -> None:
     """Ask each kind of question so often, one after the other, and print how long the answers took."""
     chance = random.Random(6)
     since = {"from": timestamp(World.real().now_ms() - (DAYS * DAY_MS))}

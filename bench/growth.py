@@ -29,7 +29,7 @@ from svc.domain.ids import DAY_MS
 from svc.domain.matching import Statistics
 from svc.domain.model import RequestFacts
 from svc.domain.records import DeferredReport
-from svc.domain.webhooks.records import LaneKey
+from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.schedule import Result
 from svc.store import tables
 from svc.store.directory import Opened, open_directory
@@ -39,8 +39,8 @@ from svc.store.transactions.accounts import add_credit, create_organization
 from svc.store.transactions.identification import Recorded, identify
 from svc.store.transactions.supplement import supplement
 from svc.store.transactions.webhook_endpoints import NewEndpoint, create_endpoint
-from svc.store.transactions.webhooks import Made, log_attempt
-from svc.store.webhook_views import Nothing, next_delivery
+from svc.store.transactions.webhooks import AttemptRecord, log_attempt
+from svc.store.webhook_views import NoWork, next_delivery
 from svc.world import World, twenty_characters
 
 BATCH = 64
@@ -66,7 +66,7 @@ PARTS = (
     Part("event", (tables.EVENTS,), "identification", 30),
     Part("archived report", (tables.DOCUMENTS,), "identification", 30),
     Part("index of events", (tables.EVENTS_BY_LEVEL, tables.EVENTS_BY_VISITOR), "identification", 30),
-    Part("replay memory", (tables.SENDINGS,), "identification", 60),
+    Part("replay memory", (tables.REPORT_FINGERPRINTS,), "identification", 60),
     Part("idempotency key", (tables.IDEMPOTENCY,), "identification", 1.25),
     Part("history", (tables.VISITOR_HISTORY, tables.ADDRESS_HISTORY), "identification", 2),
     Part("ledger", (tables.LEDGER,), "identification", 0),
@@ -128,14 +128,16 @@ class Growth:
 
     def _deliver(self, now_ms: int) -> None:
         """Every delivery that is due arrives, as the outbox writes it down."""
-        lane = LaneKey(1, 1)
+        queue = EndpointKey(1, 1)
 
         def deliver(transaction: Transaction) -> int:
             made = 0
-            while not isinstance(claim := next_delivery(transaction, lane, now_ms, ()), Nothing):
+            while not isinstance(claim := next_delivery(transaction, queue, now_ms, ()), NoWork):
                 result = Result(1, claim.delivery.due_ms, now_ms, 20, 200, None)
                 attempt_id = self._world.request_id(now_ms)
-                log_attempt(transaction, Made(attempt_id, lane, claim.key, claim.endpoint, claim.event, result))
+                log_attempt(
+                    transaction, AttemptRecord(attempt_id, queue, claim.key, claim.endpoint, claim.event, result)
+                )
                 made += 1
             return made
 
@@ -153,7 +155,7 @@ class Growth:
         signals["userAgent"] = signals["userAgent"].replace("137", str(self._versions[number]))
         return Submission(
             request_id=self._world.request_id(at_ms),
-            spare_visitor_id=twenty_characters(self._world.entropy),
+            new_visitor_id=twenty_characters(self._world.entropy),
             at_ms=at_ms,
             organization=1,
             key_id="key_x",

@@ -1,6 +1,6 @@
 """Honest clients beside 2,000 hostile sockets: their times, the server's descriptors, and the end of the server.
 
-A real `svc serve`; the sockets are held by a process of their own, which opens each anew some seconds after the server
+A real `svc serve`; the sockets are held by a process of their own, which opens each again some seconds after the server
 has closed it. The honest ask at a fixed rate, half of them on kept connections and half on a new one for each request,
 as visitors do. Their times with an attack are divided by those of the quiet spells around it.
 

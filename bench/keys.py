@@ -20,7 +20,7 @@ from pathlib import Path
 import trio
 
 from bench.bodies import Steps
-from svc.domain.credentials import Key, digest, new_key
+from svc.domain.credentials import ApiKey, digest, new_key
 from svc.domain.refusals import Refusal
 from svc.store.snapshot import Transaction
 from svc.store.transactions import keys
@@ -91,7 +91,7 @@ def issued_in_ms(live: Live) -> float:
     return taken
 
 
-def fresh(live: Live) -> tuple[Key, bytes]:
+def fresh(live: Live) -> tuple[ApiKey, bytes]:
     """A new public key and the digest of its secret."""
     number = next(_numbers)
     key, secret = new_key(

@@ -21,7 +21,7 @@ from uuid import UUID
 import structlog
 import trio
 
-from svc.cli.logs import Lines, set_up_logging
+from svc.cli.logs import AsyncLogWriter, set_up_logging
 from svc.config import Config
 from svc.domain.histogram import WAIT_S, Histogram
 from svc.domain.webhooks.records import MAX_ENDPOINTS
@@ -140,7 +140,7 @@ async def _request() -> None:
     stderr, sys.stderr = sys.stderr, sink
     set_up_logging("json")
     sys.stderr = stderr
-    lines = Lines(sink, str)
+    lines = AsyncLogWriter(sink, str)
     world = World.real()
     request_id = world.request_id(world.now_ms())
     log = structlog.get_logger()

@@ -21,7 +21,7 @@ import trio
 
 from svc.actors.outbox import Outbox
 from svc.domain.webhooks.envelope import seal
-from svc.domain.webhooks.records import DeliveryKey, LaneKey
+from svc.domain.webhooks.records import DeliveryKey, EndpointKey
 from svc.domain.webhooks.signature import secrets_key
 from svc.domain.webhooks.transport_types import Attempted
 from svc.store.directory import Opened, open_directory
@@ -81,16 +81,16 @@ class Bench:
             raise outcome
         return outcome
 
-    def endpoint(self, name: str) -> tuple[LaneKey, str]:
+    def endpoint(self, name: str) -> tuple[EndpointKey, str]:
         url = f"https://{name}.example/"
         new = NewEndpoint(id=f"whk_{name}", url=url, description="", environment="live", events=(EVENT,))
         issued = self.do(lambda txn: create_endpoint(txn, 1, new, b"", 0))
-        return issued.registered.lane, url
+        return issued.registered.queue, url
 
     def outbox(self) -> Outbox:
         return Outbox(self.found.store, self.world, self.transport, secrets_key(self.found.pepper))
 
-    def fill(self, lane: LaneKey, count: int) -> None:
+    def fill(self, queue: EndpointKey, count: int) -> None:
         """So many deliveries, each of an event of its own, all due."""
         now_ms = self.world.now_ms()
 
@@ -98,8 +98,8 @@ class Bench:
             for _ in range(many):
                 event_id = self.world.request_id(now_ms)
                 event = seal(event_id, EVENT, "live", "org_bench", DATA, now_ms)
-                transaction.put(WEBHOOK_EVENTS, (lane.organization, event_id.bytes), event)
-                open_delivery(transaction, lane, DeliveryKey(event_id.bytes, "auto"), now_ms)
+                transaction.put(WEBHOOK_EVENTS, (queue.organization, event_id.bytes), event)
+                open_delivery(transaction, queue, DeliveryKey(event_id.bytes, "auto"), now_ms)
 
         for begun in range(0, count, ROWS_A_COMMIT):
             self.do(partial(some, many=min(ROWS_A_COMMIT, count - begun)))
@@ -118,9 +118,9 @@ def anonymous_mib() -> float:
 async def waiting(rows: int) -> None:
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as directory:
         bench = Bench(directory)
-        lanes = [bench.endpoint(f"r{place}") for place in range(10)]
-        for lane, _ in lanes:
-            bench.fill(lane, rows // len(lanes))
+        queues = [bench.endpoint(f"r{place}") for place in range(10)]
+        for queue, _ in queues:
+            bench.fill(queue, rows // len(queues))
         with bench.found.store.read() as snapshot:
             due = snapshot.count(DUE)
         before, began = anonymous_mib(), time.perf_counter()
@@ -145,8 +145,8 @@ async def throughput(events: int) -> None:
         with tempfile.TemporaryDirectory(prefix="svc-bench-") as directory:
             bench = Bench(directory)
             for place in range(endpoints):
-                lane, _ = bench.endpoint(f"r{place}")
-                bench.fill(lane, events // endpoints)
+                queue, _ = bench.endpoint(f"r{place}")
+                bench.fill(queue, events // endpoints)
             outbox = bench.outbox()
             began = time.perf_counter()
             commits = bench.found.store.statistics().commits
@@ -177,10 +177,10 @@ async def black_holes(holes: int) -> None:
             for number in range(400):
                 fact = {"fact": number, **DATA}
                 job = partial(_enqueue, data=fact, at_ms=bench.world.now_ms())
-                (lanes,) = await bench.found.store.write([job])
-                assert isinstance(lanes, tuple)
+                (queues,) = await bench.found.store.write([job])
+                assert isinstance(queues, tuple)
                 committed.append(time.perf_counter())
-                outbox.nudge(lanes)
+                outbox.nudge(queues)
                 await trio.sleep(0.05)
             await trio.sleep(0.2)
             nursery.cancel_scope.cancel()
@@ -193,7 +193,7 @@ async def black_holes(holes: int) -> None:
         bench.found.store.close()
 
 
-def _enqueue(transaction: Transaction, data: Any, at_ms: int) -> tuple[LaneKey, ...]:
+def _enqueue(transaction: Transaction, data: Any, at_ms: int) -> tuple[EndpointKey, ...]:
     return enqueue(transaction, 1, EVENT, "live", data, at_ms)
 
 

@@ -161,7 +161,7 @@ class Months:
         }
         return Submission(
             request_id=self._world.request_id(self.at_ms),
-            spare_visitor_id=twenty_characters(self._world.entropy),
+            new_visitor_id=twenty_characters(self._world.entropy),
             at_ms=self.at_ms,
             organization=1,
             key_id="key_x",

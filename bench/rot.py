@@ -37,9 +37,9 @@ from svc.domain.identification import deflate
 from svc.domain.ids import DAY_MS
 from svc.domain.listing import LEVELS, Listing
 from svc.store import events
-from svc.store.codec import Corrupted
-from svc.store.directory import Opened, Unusable, open_directory
-from svc.store.engine import Reach
+from svc.store.codec import CorruptionError
+from svc.store.directory import DirectoryError, Opened, open_directory
+from svc.store.engine import CheckDepth
 from svc.store.invariants import violations
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.tables import DOCUMENTS, EVENTS_BY_VISITOR, TABLES
@@ -51,7 +51,7 @@ PAGE = 4096
 META_BYTES = 152
 """Of each of the first two pages: header, sizes, roots, the number of the commit."""
 MAP_BYTES = 1 << 28
-REFUSALS = (Unusable.__name__, Corrupted.__name__)
+REFUSALS = (DirectoryError.__name__, CorruptionError.__name__)
 Turn = Callable[[bytes, random.Random], bytes]
 """Damages a file."""
 
@@ -217,7 +217,7 @@ def examine(intact: str, damaged: str) -> tuple[list[str], list[str], list[str]]
                 if read != answer:
                     wrong.append(f"{name}: {str(read)[:60]} instead of {str(answer)[:60]}")
         try:
-            rotten.store.check_pages(Reach.EVERYTHING)
+            rotten.store.check_pages(CheckDepth.EVERYTHING)
             told = list(islice(violations(after), 3))
         except Exception as error:  # noqa: BLE001  a traceback is a bad way to tell, but it tells
             told = [f"{type(error).__name__}: {error}"]
@@ -237,7 +237,7 @@ def questions(snapshot: Snapshot) -> Iterator[tuple[str, Callable[[Snapshot], An
             listing = Listing(
                 EPOCH_MS, EPOCH_MS + 90 * DAY_MS, visitor_id=visitor_id, level=level, offset=20, limit=100
             )
-            yield f"{listing}", lambda state, listing=listing: events.page(state, 1, "production", listing)
+            yield f"{listing}", lambda state, listing=listing: events.event_page(state, 1, "production", listing)
 
 
 def _open(directory: str) -> Opened:

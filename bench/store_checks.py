@@ -3,7 +3,7 @@
     python -m bench.store_checks [--checks 100000] [--writers 1]
 
 Every check runs `check_meta_pages` and `check_pages` at one of its depths, in turns, as commands do beside a service.
-The store is whole all the time, so each `Corrupted` is a false alarm.
+The store is whole all the time, so each `CorruptionError` is a false alarm.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from svc.store.codec import Corrupted
-from svc.store.engine import Reach
+from svc.store.codec import CorruptionError
+from svc.store.engine import CheckDepth
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.lmdb.meta_pages import check_meta_pages
 from svc.store.store import Store
@@ -63,19 +63,19 @@ def check(directory: Path, count: int) -> Counter[tuple[str, str]]:
         for number in range(count):
             if number % 1000 == 0:
                 print(f"\r{number} checks, {alarms.total()} false alarms", end="", file=sys.stderr, flush=True)
-            reach = Reach(number % len(Reach))
+            reach = CheckDepth(number % len(CheckDepth))
             try:
                 check_meta_pages(directory / "data.mdb")
-            except Corrupted as error:
+            except CorruptionError as error:
                 alarms["meta pages", _kind(error)] += 1
             try:
                 engine.check(reach)
-            except Corrupted as error:
+            except CorruptionError as error:
                 alarms[reach.name.lower(), _kind(error)] += 1
     return alarms
 
 
-def _kind(error: Corrupted) -> str:
+def _kind(error: CorruptionError) -> str:
     """The sentence without its numbers and paths."""
     return " ".join(word for word in str(error).split() if not any(letter in "0123456789/" for letter in word))
 

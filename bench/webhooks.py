@@ -29,8 +29,8 @@ from bench.identify import _prepare
 from bench.outbox import EVENT, Bench, anonymous_mib
 from svc.cli.logs import set_up_logging
 from svc.config import Config
-from svc.domain.webhooks.addresses import Reach
-from svc.domain.webhooks.lanes import ORGANIZATION_SLOTS
+from svc.domain.webhooks.addresses import TargetPolicy
+from svc.domain.webhooks.queues import ORGANIZATION_SLOTS
 from svc.domain.webhooks.transport_types import Transport
 from svc.service import Service, listen
 from svc.store.directory import Opened, open_directory
@@ -100,9 +100,9 @@ class Noting(Watched):
             self._new.append(str(UUID(bytes=key[-16:])))
         return True
 
-    def write(self, group: Callable[[Any], T], /, *, into_reserve: bool = False) -> T:
+    def write(self, group: Callable[[Any], T], /, *, may_use_reserve: bool = False) -> T:
         self._new.clear()
-        result = super().write(group, into_reserve=into_reserve)
+        result = super().write(group, may_use_reserve=may_use_reserve)
         self.committed.update(dict.fromkeys(self._new, time.monotonic()))
         return result
 
@@ -247,7 +247,11 @@ async def hostile(directory: Path, scale: Scale) -> AsyncGenerator[Row]:
         subscribe(home, far.urls)
         networks, world = Config(webhook_allow_networks=LOOPBACK).webhook_networks(), World.real()
         sender = WebhookTransport(
-            SystemResolver(), Reach(networks), tls_context(far.ca_file), world.now_ms, deadline_s=scale.deadline_s
+            SystemResolver(),
+            TargetPolicy(networks),
+            tls_context(far.ca_file),
+            world.now_ms,
+            deadline_s=scale.deadline_s,
         )
         async with serving(home, far, sender) as service:
             await far.load(service.port, api_key, per_s=1, seconds=1)
@@ -311,7 +315,7 @@ def _fill(home: Path, urls: Sequence[str], deliveries: int) -> None:
     for place, url in enumerate(urls):
         new = NewEndpoint(id=f"whk_{place}", url=url, description="", environment="live", events=(EVENT,))
         issued = bench.do(partial(create_endpoint, number=1, new=new, secrets_key=b"", now_ms=0))
-        bench.fill(issued.registered.lane, deliveries // len(urls))
+        bench.fill(issued.registered.queue, deliveries // len(urls))
     with bench.found.store.read() as snapshot:
         assert snapshot.count(DELIVERIES) == deliveries
     bench.found.store.close()

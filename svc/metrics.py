@@ -22,15 +22,15 @@ from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
 import svc
-from svc.actors.loop_watch import LoopWatch
+from svc.actors.counters import IdentificationStatistics
+from svc.actors.event_loop_lag import EventLoopLag
 from svc.actors.mailbox import MailboxStatistics
 from svc.actors.outbox import Outbox, OutboxStatistics
 from svc.actors.pipeline import Pipeline
 from svc.actors.retention import Progress, RetentionStatistics
-from svc.actors.tally import IdentificationStatistics
 from svc.domain.histogram import HistogramStatistics
 from svc.domain.quotas import Quotas
-from svc.domain.webhooks.records import EndpointStatus, LaneKey
+from svc.domain.webhooks.records import EndpointKey, EndpointStatus
 from svc.http.edge import EdgeStatistics
 from svc.http.traffic import Traffic, TrafficStatistics
 from svc.store.store import Store, StoreSpace, StoreStatistics
@@ -53,19 +53,24 @@ class Metric(NamedTuple):
 
 
 REQUESTS = Metric(
-    "svc_requests",
+    "svc_http_requests",
     "counter",
     "Requests by operation id, status (`gone` = the client went away first) and code of the refusal, if any.",
     ("route", "status", "code"),
 )
 REQUEST_SECONDS = Metric(
-    "svc_request_seconds", "histogram", "From the head of a request until its answer was ready.", ("route",)
+    "svc_http_request_duration_seconds",
+    "histogram",
+    "From the head of a request until its answer was ready.",
+    ("route",),
 )
-IN_FLIGHT = Metric("svc_requests_in_flight", "gauge", "Requests that have no answer yet.")
-MALFORMED = Metric("svc_requests_malformed", "counter", "Requests that the edge itself refused as no HTTP it speaks.")
+IN_FLIGHT = Metric("svc_http_requests_in_flight", "gauge", "Requests that have no answer yet.")
+MALFORMED = Metric(
+    "svc_http_requests_malformed", "counter", "Requests that the edge itself refused as no HTTP it speaks."
+)
 CONNECTIONS = Metric("svc_connections_open", "gauge", "Client connections, idle ones included.")
 ACCEPTED = Metric("svc_connections_accepted", "counter", "Client connections taken in.")
-TURNED_AWAY = Metric("svc_connections_refused", "counter", "Client connections closed at once: `max_connections`.")
+TURNED_AWAY = Metric("svc_connections_rejected", "counter", "Client connections closed at once: `max_connections`.")
 CLOSED = Metric(
     "svc_connections_closed",
     "counter",
@@ -75,11 +80,11 @@ CLOSED = Metric(
     ("reason",),
 )
 
-WAITING = Metric("svc_mailbox_waiting", "gauge", "Messages in a stage's mailbox.", ("mailbox",))
+WAITING = Metric("svc_mailbox_depth", "gauge", "Messages in a stage's mailbox.", ("mailbox",))
 CAPACITY = Metric("svc_mailbox_capacity", "gauge", "Messages that it holds.", ("mailbox",))
 TAKEN_IN = Metric("svc_mailbox_accepted", "counter", "Messages that it took.", ("mailbox",))
 OVERLOADED = Metric(
-    "svc_mailbox_refused",
+    "svc_mailbox_rejected",
     "counter",
     "Messages for which it had no room: each is a 503 at the front door.",
     ("mailbox",),
@@ -112,19 +117,19 @@ NETWORK_DATA = Metric("svc_network_data", "gauge", "1 for the state that the net
 
 COMMITS = Metric("svc_store_commits", "counter", "Commits of the store.")
 JOBS = Metric("svc_store_jobs", "counter", "Changes in those commits.")
-COMMIT_SECONDS = Metric("svc_store_commit_seconds", "histogram", "From its turn until a group was on disk.")
+COMMIT_SECONDS = Metric("svc_store_commit_duration_seconds", "histogram", "From its turn until a group was on disk.")
 STORE_WAIT_SECONDS = Metric("svc_store_wait_seconds", "histogram", "Until it was a group's turn to be written.")
-GROUP_JOBS = Metric("svc_store_group_jobs", "histogram", "Changes in one group.")
+GROUP_JOBS = Metric("svc_store_batch_size", "histogram", "Changes in one group.")
 FULL = Metric("svc_store_full", "gauge", "1 while the last write found the map or the disk full.")
 USED_BYTES = Metric("svc_store_used_bytes", "gauge", "Size of the store's file.")
 HELD_BYTES = Metric(
-    "svc_organization_held_bytes",
+    "svc_organization_stored_bytes",
     "gauge",
     "What an organization holds of the store, for the ten that hold most.",
     ("organization",),
 )
 MAY_HOLD_BYTES = Metric(
-    "svc_organization_may_hold_bytes", "gauge", "What one organization may hold: `store_share` of the store."
+    "svc_organization_limit_bytes", "gauge", "What one organization may hold: `store_share` of the store."
 )
 MAP_BYTES = Metric("svc_store_map_bytes", "gauge", "Size that it may grow to: `map_gib`.")
 DISK_FREE_BYTES = Metric("svc_store_disk_free_bytes", "gauge", "Left on the disk of the data directory.")
@@ -145,7 +150,7 @@ OLDEST_DUE_SECONDS = Metric(
 )
 ENDPOINTS = Metric("svc_webhook_endpoints", "gauge", "Webhook endpoints by status.", ("status",))
 SENDING = Metric("svc_webhook_attempts_in_flight", "gauge", "Attempts that have not ended.")
-LANES = Metric("svc_webhook_lanes", "gauge", "Endpoints with work, or of which something was learned.")
+LANES = Metric("svc_webhook_queues", "gauge", "Endpoints with work, or of which something was learned.")
 ATTEMPTS = Metric(
     "svc_webhook_attempts",
     "counter",
@@ -153,17 +158,17 @@ ATTEMPTS = Metric(
     ("result",),
 )
 ATTEMPT_ERRORS = Metric("svc_webhook_attempt_errors", "counter", "Attempts that failed, by why.", ("error",))
-ATTEMPT_SECONDS = Metric("svc_webhook_attempt_seconds", "histogram", "How long attempts took.")
+ATTEMPT_SECONDS = Metric("svc_webhook_attempt_duration_seconds", "histogram", "How long attempts took.")
 
 DELETED = Metric("svc_retention_deleted", "counter", "Rows that retention deleted, by table.", ("table",))
 STEPS_FAILED = Metric("svc_retention_failures", "counter", "Steps of retention that changed nothing.", ("duty",))
 SWEPT_AT = Metric(
-    "svc_retention_swept_timestamp_seconds",
+    "svc_retention_last_success_timestamp_seconds",
     "gauge",
     "When retention had last looked at everything; before that, when the service was started.",
 )
 RESTARTS = Metric("svc_actor_restarts", "counter", "Restarts of actors beside the pipeline.", ("actor",))
-LOOP_LATE_SECONDS = Metric("svc_loop_late_seconds", "histogram", "How late a sleep of 100 ms ended.")
+LOOP_LATE_SECONDS = Metric("svc_event_loop_lag_seconds", "histogram", "How late a sleep of 100 ms ended.")
 BUILD = Metric("svc_build_info", "gauge", "Always 1.", ("version",))
 
 METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Metric))
@@ -196,7 +201,7 @@ class Sources(NamedTuple):
     quotas: Quotas
     retention: Progress
     restarts: Counter[str]
-    loop: LoopWatch
+    loop: EventLoopLag
 
 
 class Census(NamedTuple):
@@ -237,7 +242,7 @@ class Metrics:
         if edge is not None:
             yield from _edge(edge)
         yield from _mailboxes(sources.pipeline.statistics())
-        yield from _identifications(sources.pipeline.tally.statistics())
+        yield from _identifications(sources.pipeline.counters.statistics())
         state = sources.network_data()
         yield NETWORK_DATA, [((name,), float(name == state)) for name in NETWORK_STATES]
         space = sources.store.space()
@@ -263,7 +268,7 @@ class _Alone(Collector):
 
 async def take_census(store: Store, now_ms: int) -> Census:
     """Looks at every endpoint, some at a time, with others served in between."""
-    census, after = Census(Counter(), {}), LaneKey(0, 0)
+    census, after = Census(Counter(), {}), EndpointKey(0, 0)
     while True:
         with store.read() as snapshot:
             found = standings(snapshot, after, ENDPOINTS_A_STEP, now_ms)
@@ -274,7 +279,7 @@ async def take_census(store: Store, now_ms: int) -> Census:
                 census.oldest_due_ms[standing.sent_to_as] = min(oldest, standing.due_ms)
         if len(found) < ENDPOINTS_A_STEP:
             return census
-        after = found[-1].lane
+        after = found[-1].queue
         await trio.lowlevel.checkpoint()
 
 
@@ -324,13 +329,13 @@ def _mailboxes(mailboxes: dict[str, MailboxStatistics]) -> Figures:
     yield MAILBOX_SECONDS, [((name,), box.waits_s) for name, box in mailboxes.items()]
 
 
-def _identifications(tally: IdentificationStatistics) -> Figures:
-    yield IDENTIFICATIONS, tally.matched.items()
-    yield QUOTA_REACHED, _by(tally.quotas)
-    yield DUPLICATES, _one(tally.duplicates)
-    yield LEVELS, _by(tally.levels)
-    yield SIGNALS, _by(tally.signals)
-    yield LOOKUPS, tally.networks.items()
+def _identifications(counters: IdentificationStatistics) -> Figures:
+    yield IDENTIFICATIONS, counters.matched.items()
+    yield QUOTA_REACHED, _by(counters.quotas)
+    yield DUPLICATES, _one(counters.duplicates)
+    yield LEVELS, _by(counters.levels)
+    yield SIGNALS, _by(counters.signals)
+    yield LOOKUPS, counters.networks.items()
 
 
 def _store(store: StoreStatistics, space: StoreSpace) -> Figures:
@@ -355,7 +360,7 @@ def _webhooks(outbox: OutboxStatistics, space: StoreSpace, census: Census, now_m
     yield OLDEST_DUE_SECONDS, late
     yield ENDPOINTS, [((status,), census.endpoints[status]) for status in ENDPOINT_STATUSES]
     yield SENDING, _one(outbox.in_flight)
-    yield LANES, _one(outbox.lanes)
+    yield LANES, _one(outbox.queues)
     yield ATTEMPTS, _by(outbox.attempts)
     yield ATTEMPT_ERRORS, _by(outbox.errors)
     yield ATTEMPT_SECONDS, _one(outbox.attempts_s)

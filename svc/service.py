@@ -19,8 +19,8 @@ from typing import Any, TypeVar
 import structlog
 import trio
 
-from svc.actors import retention, settler, upkeep
-from svc.actors.loop_watch import LoopWatch
+from svc.actors import maintenance, retention, settler
+from svc.actors.event_loop_lag import EventLoopLag
 from svc.actors.network_watch import NetworkWatch
 from svc.actors.outbox import Outbox
 from svc.actors.pipeline import Pipeline
@@ -32,12 +32,12 @@ from svc.domain.attestation import Trust, published_trust, read_revoked, read_ro
 from svc.domain.model import Report, RequestFacts
 from svc.domain.timestamps import timestamp
 from svc.domain.useragent import read_agent
-from svc.domain.webhooks.addresses import Reach
+from svc.domain.webhooks.addresses import TargetPolicy
 from svc.domain.webhooks.cursor import cursors_key
 from svc.domain.webhooks.signature import secrets_key
 from svc.domain.webhooks.transport_types import Transport
 from svc.http.app import App
-from svc.http.authentication import Gate
+from svc.http.authentication import AuthPolicy
 from svc.http.edge import Edge, EdgeLimits, addresses, open_listeners, serve
 from svc.http.endpoint import Services, Webhooks
 from svc.http.exchange import edge_refusal
@@ -86,7 +86,7 @@ class Service:
         self._edge: Edge | None = None
         self._progress = retention.Progress(world.now_ms())
         self._restarts: Counter[str] = Counter()
-        self._loop_watch = LoopWatch()
+        self._loop_watch = EventLoopLag()
         self._network = network_watch(config, directory)
         resolver = resolver or SystemResolver()
         self._receivers = webhook_transport(config, world, resolver)
@@ -109,7 +109,7 @@ class Service:
             world=world,
             store=opened.store,
             admission=self.pipeline.admission,
-            gate=Gate(opened.pepper, config.region, config.networks(), config.connection_os_header),
+            gate=AuthPolicy(opened.pepper, config.region, config.networks(), config.connection_os_header),
             deferred_key=deferred.signing_key(opened.pepper),
             network_data=self.network_data,
             note_refusal=self.refusals.note,
@@ -179,7 +179,7 @@ class Service:
         """The actors whose failure must not stop identification, by name."""
         config, store, world = self._config, self._store, self._world
         return {
-            "upkeep": partial(upkeep.run, store),
+            "upkeep": partial(maintenance.run, store),
             "network watch": partial(self._network.run, world.run_sync, config.network_interval_s),
             "retention": partial(retention.run, store, world, config.visitor_retention_days, self._progress),
             "settler": partial(settler.run, store, world),
@@ -225,9 +225,9 @@ def webhook_transport(config: Config, world: World, resolver: Resolver) -> Webho
     return WebhookTransport(resolver, webhook_reach(config, world), trusted, world.now_ms)
 
 
-def webhook_reach(config: Config, world: World) -> Reach:
+def webhook_reach(config: Config, world: World) -> TargetPolicy:
     """Where webhooks may go, as the settings and this machine's own addresses say."""
-    return Reach(config.webhook_networks(), frozenset(config.webhook_allow_ports), world.is_own_address)
+    return TargetPolicy(config.webhook_networks(), frozenset(config.webhook_allow_ports), world.is_own_address)
 
 
 def read_trust(config: Config) -> Trust:
@@ -327,8 +327,8 @@ async def _watch_signals(
     *,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    watched = {signal.SIGTERM, signal.SIGINT} | ({signal.SIGHUP} if on_hangup else set[signal.Signals]())
-    with trio.open_signal_receiver(*watched) as signals:
+    with_progress = {signal.SIGTERM, signal.SIGINT} | ({signal.SIGHUP} if on_hangup else set[signal.Signals]())
+    with trio.open_signal_receiver(*with_progress) as signals:
         task_status.started()
         async for received in signals:
             if received != signal.SIGHUP:
@@ -361,7 +361,7 @@ def _renew(listeners: Listeners, tls: ReadTls, now_ms: Callable[[], int]) -> Non
     try:
         certificate = tls()
     except ConfigError as error:
-        log.error("the certificate was not renewed: the old one stays", because=str(error))  # noqa: TRY400  said in full
+        log.error("certificate reload failed, keeping the old one", because=str(error))  # noqa: TRY400  said in full
         return
     if certificate is None:
         log.warning("SIGHUP renews the certificate, and this service speaks plain HTTP")
@@ -369,14 +369,14 @@ def _renew(listeners: Listeners, tls: ReadTls, now_ms: Callable[[], int]) -> Non
     for listener in listeners:
         if isinstance(listener, TlsListener):
             listener.use(certificate.context)
-    log.info("the certificate was renewed", not_after=_moment(certificate.not_after))
+    log.info("certificate reloaded", not_after=_moment(certificate.not_after))
     _warn_of_dates(certificate, now_ms())
 
 
 def _warn_of_dates(certificate: Certificate, now_ms: int) -> None:
     if not certificate.is_valid(datetime.fromtimestamp(now_ms / 1000, UTC)):
         log.warning(
-            "clients refuse the certificate: it is not valid now",
+            "certificate not valid now: clients reject it",
             not_before=_moment(certificate.not_before),
             not_after=_moment(certificate.not_after),
         )

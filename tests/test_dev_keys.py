@@ -12,9 +12,9 @@ import pytest
 from svc.cli.dev_keys import FILE, DevelopmentKeys, development_keys
 from svc.cli.keys import revoke_key
 from svc.cli.organizations import create_organization
-from svc.cli.output import Refused
+from svc.cli.output import CommandError
 from svc.config import Config
-from svc.domain.credentials import Key, digest
+from svc.domain.credentials import ApiKey, digest
 from svc.service import opened_directory
 from svc.store import views
 from svc.world import World
@@ -32,11 +32,11 @@ class Directory:
     def start(self, *origins: str, region: str = "us") -> DevelopmentKeys:
         return development_keys(self.path, self.found, self.world, self.number, region, origins)
 
-    def issued(self) -> list[Key]:
+    def issued(self) -> list[ApiKey]:
         with self.found.store.read() as snapshot:
             return views.keys_of(snapshot, self.number)
 
-    def key(self, secret: str) -> Key:
+    def key(self, secret: str) -> ApiKey:
         with self.found.store.read() as snapshot:
             known = views.find_key(snapshot, digest(self.found.pepper, secret))
         assert known is not None
@@ -101,7 +101,7 @@ def test_origins_are_added_to_the_public_key_and_stay(directory: Directory):
 
 
 def test_what_is_no_origin_is_refused_before_anything_is_changed(directory: Directory):
-    with pytest.raises(Refused, match="is not an origin such as"):
+    with pytest.raises(CommandError, match="is not an origin such as"):
         directory.start("192.168.1.20:3000")
     assert directory.issued() == []
     assert not (directory.path / FILE).exists()

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from svc.cli.logs import Lines
+from svc.cli.logs import AsyncLogWriter
 
 SECRET = "svc_sk_us_production_" + "aB3" * 16 + "c"
 
@@ -27,7 +27,7 @@ class Pipe:
     def __init__(self, most_waiting: int) -> None:
         reader, writer = os.pipe()
         self.reader, self.writer = os.fdopen(reader), os.fdopen(writer, "w")
-        self.lines = Lines(self.writer, lambda lost: f"lost {lost}\n", most_waiting)
+        self.lines = AsyncLogWriter(self.writer, lambda lost: f"lost {lost}\n", most_waiting)
 
     def read_on(self) -> list[str]:
         """Everything to the end."""
@@ -89,7 +89,7 @@ def test_what_is_no_text_of_this_world_is_written_all_the_same(pipe: Pipe):
 def test_a_line_never_goes_to_another_file_that_got_the_number_of_a_closed_stream(tmp_path: Path):
     """It once went into a store."""
     stream, store = (tmp_path / "log").open("w"), tmp_path / "store"
-    lines, number = Lines(stream, str), stream.fileno()
+    lines, number = AsyncLogWriter(stream, str), stream.fileno()
     stream.close()
     with store.open("w") as other:
         assert other.fileno() == number
@@ -100,7 +100,7 @@ def test_a_line_never_goes_to_another_file_that_got_the_number_of_a_closed_strea
 
 def test_a_stream_that_is_no_file_takes_lines_too():
     stream = io.StringIO()
-    Lines(stream, str).write("line\n")
+    AsyncLogWriter(stream, str).write("line\n")
     assert stream.getvalue() == "line\n"
 
 

@@ -31,7 +31,7 @@ def test_a_port_that_is_taken_is_refused_in_one_line_that_says_how_to_choose_ano
     served = Served(tmp_path / "a")
     try:
         (taken,) = serving(served)
-        assert httpx.get(f"http://{taken}/metrics").text.startswith("# HELP svc_requests_total ")
+        assert httpx.get(f"http://{taken}/metrics").text.startswith("# HELP svc_http_requests_total ")
         other = ("serve", "--data", str(tmp_path / "b"), "--bind", "127.0.0.1:0", "--metrics-bind")
         refused = run(*other, taken, status=1).stderr
         assert refused == f"svc: cannot listen on {taken}: Address already in use; choose another with --metrics-bind\n"
@@ -63,7 +63,9 @@ def test_a_development_service_takes_a_free_port_and_prints_it(tmp_path: Path):
         address = re.fullmatch(r"Metrics: (http://127\.0\.0\.1:\d+/metrics)\n", shown)
         assert address
         scraped = httpx.get(address[1]).text
-        assert re.search(r'^svc_requests_total\{code="",route="identify",status="200"\} 2\.0$', scraped, re.MULTILINE)
+        assert re.search(
+            r'^svc_http_requests_total\{code="",route="identify",status="200"\} 2\.0$', scraped, re.MULTILINE
+        )
     finally:
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=20)

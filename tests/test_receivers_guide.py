@@ -23,7 +23,7 @@ from uuid import UUID
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from svc.cli.webhooks import judge
+from svc.cli.webhooks import verify_delivery
 from svc.domain.webhooks.envelope import seal
 from svc.domain.webhooks.records import EVENT_TYPES
 from svc.domain.webhooks.signature import signed_headers
@@ -167,7 +167,7 @@ def _by_hand(script: str, case: Delivery, secret: str, directory: Path) -> bool:
 
 
 def by_the_local_receiver(cases: list[Delivery], _directory: Path) -> list[bool]:
-    return [judge(*case) == "valid" for case in cases]
+    return [verify_delivery(*case) == "valid" for case in cases]
 
 
 CHECKS = [in_python, in_javascript, in_go, with_openssl, by_the_local_receiver]

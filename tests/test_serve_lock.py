@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from svc.store.directory import Unusable, open_directory
+from svc.store.directory import DirectoryError, open_directory
 from svc.store.serve_lock import NAME, DirectoryInUseError, sole_process
 from svc.store.tables import TABLES
 from svc.world import World
@@ -134,7 +134,7 @@ def test_a_command_that_must_be_alone_says_why(data: Path, command: tuple[str, .
 def test_a_lock_file_that_is_a_link_is_refused_and_its_target_left_alone(data: Path, tmp_path: Path):
     (tmp_path / "target").write_text("precious")
     (data / NAME).symlink_to(tmp_path / "target")
-    with pytest.raises(Unusable, match=r"serve\.lock is a symbolic link"), held(data):
+    with pytest.raises(DirectoryError, match=r"serve\.lock is a symbolic link"), held(data):
         pass
     assert (tmp_path / "target").read_text() == "precious"
 

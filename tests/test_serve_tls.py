@@ -90,7 +90,7 @@ def test_sighup_takes_up_a_renewed_certificate_and_keeps_the_old_one_where_the_n
     assert shown(server, files) == first
     files.certfile.write_bytes(renewed)
     os.kill(server.pid, signal.SIGHUP)
-    told(server, "the certificate was renewed")
+    told(server, "certificate reloaded")
     assert shown(server, files) == leaf != first
     assert server.terminate() == 0
 

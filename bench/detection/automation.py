@@ -172,7 +172,7 @@ def _microseconds(step: Callable[[int], object], places: int) -> float:
 def _submission(capture: Capture) -> Submission:
     return Submission(
         request_id=UUID(int=0),
-        spare_visitor_id="A" * 20,
+        new_visitor_id="A" * 20,
         at_ms=1_767_607_200_000,
         organization=1,
         key_id="key_A",

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import trio
 
 from bench.linkage.devices import Reported, device
-from svc.domain.matching import Statistics, extract, recognise
+from svc.domain.matching import Statistics, extract, match_visitor
 from svc.store.snapshot import Transaction
 from svc.store.store import Store
 from svc.store.tables import BLOCKS, VISITOR_COUNTS, VISITOR_IDS, VISITORS
@@ -100,7 +100,7 @@ class _Town:
                 features = extract(*device(number, token=token_of(number), token_is_new=True))
                 # A fresh index per visit, as in the service; what was read before may have been written since.
                 index = VisitorIndex(transaction, ORGANIZATION)
-                recognition = recognise(index, self._statistics, features, START_MS + number * 1000)
+                recognition = match_visitor(index, self._statistics, features, START_MS + number * 1000)
                 index.apply(recognition, twenty_characters(self._entropy.randbytes))
                 self._statistics.learn(recognition.lesson)
 
@@ -119,7 +119,7 @@ class _Town:
             nonlocal taken_ns
             started_ns = time.thread_time_ns()
             index = VisitorIndex(transaction, ORGANIZATION)
-            index.apply(recognise(index, self._statistics, extract(*reported), now_ms), visitor_id)
+            index.apply(match_visitor(index, self._statistics, extract(*reported), now_ms), visitor_id)
             taken_ns = time.thread_time_ns() - started_ns
             raise _Undone
 

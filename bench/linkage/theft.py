@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from bench.linkage.streams import Stream, client_token, read_stream
 from bench.linkage.tables import Table
-from svc.domain.matching import Features, extract, recognise
+from svc.domain.matching import Features, extract, match_visitor
 from svc.domain.model import RequestFacts
 from svc.domain.report import read_report
 from svc.domain.useragent import read_agent
@@ -158,7 +158,7 @@ class Victim:
         self._at_ms = now_ms + DAY_MS
         for day in range(3):
             features = features_of(report, HOME, TOKEN, is_new=day == 0)
-            recognition = recognise(
+            recognition = match_visitor(
                 self.organization, self.organization.statistics, features, self._at_ms + day * DAY_MS
             )
             self.number = self.organization.apply(recognition)
@@ -167,12 +167,12 @@ class Victim:
     def is_answer_to(self, features: Features) -> bool:
         """Whether a visit with these features would get this visitor's id. The visit changes nothing."""
         statistics = self.organization.statistics
-        return recognise(self.organization, statistics, features, self._at_ms).number == self.number
+        return match_visitor(self.organization, statistics, features, self._at_ms).number == self.number
 
     def visit(self, features: Features) -> bool:
         """As `is_answer_to`, a day later; the visit counts."""
         self._at_ms += DAY_MS
-        recognition = recognise(self.organization, self.organization.statistics, features, self._at_ms)
+        recognition = match_visitor(self.organization, self.organization.statistics, features, self._at_ms)
         return self.organization.apply(recognition) == self.number
 
 

@@ -1,6 +1,6 @@
 """How many small faults the tests of a part of the service find, and which they do not.
 
-    python -m bench.mutation outbox [--sample 100] [--seed 1] [--jobs 2] [--at lanes.py:120] [--list]
+    python -m bench.mutation outbox [--sample 100] [--seed 1] [--jobs 2] [--at queues.py:120] [--list]
 
 A sample is the same for the same seed and the same code. Survivors are printed with the line, what stands there and
 what stood there instead; the status is 1 where more than one in ten survives.

@@ -54,7 +54,9 @@ class Mutant(NamedTuple):
     last_line: int
     """Of the statement, without what stands under it: whoever runs one of these lines may notice."""
     function: str
-    """The outermost function that holds it, such as `Lanes.take`; empty where it runs when the module is imported."""
+    """The outermost function that holds it, such as `DeliveryScheduler.take`; empty where it runs when the module is
+    imported.
+    """
     function_line: int
     before: str
     after: str

@@ -23,7 +23,7 @@ TARGETS = {
         modules=(
             "svc/actors/outbox.py",
             "svc/domain/webhooks/envelope.py",
-            "svc/domain/webhooks/lanes.py",
+            "svc/domain/webhooks/queues.py",
             "svc/domain/webhooks/payloads.py",
             "svc/domain/webhooks/records.py",
             "svc/domain/webhooks/refused.py",

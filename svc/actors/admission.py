@@ -13,7 +13,7 @@ from collections.abc import Callable
 import trio
 
 from svc.actors.mailbox import Mailbox
-from svc.actors.messages import Admission, Admitted, Answer, Identify, RateLimited
+from svc.actors.messages import Admission, Admitted, Identify, PipelineResult, RateLimited
 from svc.domain.ratelimit import Limiter, Shares
 
 
@@ -35,6 +35,6 @@ async def run(inbox: Mailbox[Identify], scorer: Mailbox[Admitted], shares: Share
                 if taken.admitted:
                     await scorer.put(Admitted(submission, admission, reply))
                 else:
-                    reply.set(Answer(admission, RateLimited(taken.retry_after_s, taken.reached)))
+                    reply.set(PipelineResult(admission, RateLimited(taken.retry_after_s, taken.reached)))
     except trio.EndOfChannel:
         scorer.close()

@@ -1,6 +1,6 @@
 """Mailboxes and replies: how actors hear and answer.
 
-A mailbox is a bounded queue behind three verbs. `offer` is for the front door: a full box is `Overloaded` at once.
+A mailbox is a bounded queue behind three verbs. `offer` is for the front door: a full box is `OverloadedError` at once.
 `put` is for between stages: it waits, so that pressure travels back to the door. `batch` is the reader's: wait for one,
 take what else waits. Closing a mailbox lets its reader finish what is in it and then end.
 
@@ -31,7 +31,7 @@ GATHER_S = 0.01
 """How long a batch may wait for messages that are queued in the stages before."""
 
 
-class Overloaded(Exception):  # noqa: N818  tells the state of a mailbox
+class OverloadedError(Exception):
     """The mailbox is full, or closed because the service is shutting down."""
 
 
@@ -83,12 +83,12 @@ class Mailbox(Generic[M]):
         return self.accepted - len(self._turns)
 
     def offer(self, message: M) -> None:
-        """Raises `Overloaded` when there is no room, or none for this owner, at once."""
+        """Raises `OverloadedError` when there is no room, or none for this owner, at once."""
         owner = self._owner(message)
         is_full = len(self._turns) >= self._capacity or self._turns.waiting(owner) >= self._owner_capacity
         if self._is_closed or is_full:
             self._refused += 1
-            raise Overloaded
+            raise OverloadedError
         self._add(owner, (trio.current_time(), message))
 
     async def put(self, message: M) -> None:

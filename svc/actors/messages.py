@@ -33,7 +33,7 @@ class Failed(NamedTuple):
     """`internal_error`, or `service_unavailable` when trying again may help."""
 
 
-class Answer(NamedTuple):
+class PipelineResult(NamedTuple):
     """What comes back for an `Identify`."""
 
     admission: Admission
@@ -46,16 +46,16 @@ class Identify(NamedTuple):
     """The organization's rate limit now."""
     address: str | None
     """The visitor's, as far as addresses are told apart, where it has a limit of its own (decisions 4)."""
-    reply: Reply[Answer]
+    reply: Reply[PipelineResult]
 
 
 class Admitted(NamedTuple):
     submission: Submission
     admission: Admission
-    reply: Reply[Answer]
+    reply: Reply[PipelineResult]
 
     def answer(self, outcome: Identified | Duplicate | Refused | Failed) -> None:
-        self.reply.set(Answer(self.admission, outcome))
+        self.reply.set(PipelineResult(self.admission, outcome))
 
 
 class Assessed(NamedTuple):

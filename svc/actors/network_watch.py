@@ -62,7 +62,7 @@ class NetworkWatch:
     def _take_up(self, looked: tuple[Reading, NetworkData | None] | OSError) -> None:
         if isinstance(looked, OSError):
             if not self._listing_failed:
-                log.error("cannot list the network files; what was read stays in force", problem=str(looked))
+                log.error("cannot list the network files, keeping the loaded ones", problem=str(looked))
             self._listing_failed = True
             return
         self._listing_failed = False
@@ -87,7 +87,7 @@ def _tell_of(name: str, entry: Entry) -> None:
     if entry.problem is not None:
         in_force = "nothing of it is in use" if source is None else "what was read of it before stays in use"
         line = {} if entry.problem.line is None else {"line": entry.problem.line}
-        log.error("network file refused", file=name, problem=entry.problem.says, **line, in_force=in_force)
+        log.error("network file rejected", file=name, problem=entry.problem.says, **line, in_force=in_force)
     elif source is not None:
         built_at = source.built_at.isoformat()
         log.info("network file in use", file=name, kind=source.kind, entries=source.entries, built_at=built_at)

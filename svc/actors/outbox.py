@@ -1,13 +1,12 @@
 """The outbox: sends what is due, and writes down what came of it.
 
-Owns the lanes: which endpoint has work, how many deliveries to it are in flight, and whose turn it is. The queue itself
-is the store.
-Hears nudges after commits, and of endpoints that were changed or removed. Says nothing to other actors.
-Never holds what is not on disk, and never begins an attempt while an earlier one of the same delivery is not written
-down: a crash repeats what was in flight, with the same id and bytes, and nothing else.
+Owns the queues: which endpoint has work, how many deliveries to it are in flight, and whose turn it is. The queue
+itself is the store. Hears nudges after commits, and of endpoints that were changed or removed. Says nothing to other
+actors. Never holds what is not on disk, and never begins an attempt while an earlier one of the same delivery is not
+written down: a crash repeats what was in flight, with the same id and bytes, and nothing else.
 
 Nothing polls: it sleeps until the next delivery is due or somebody nudges it. Only what another process has committed,
-such as the command line, is nobody's nudge; for that it looks at the first row of each lane every `LOOK_MS`.
+such as the command line, is nobody's nudge; for that it looks at the first row of each queue every `POLL_INTERVAL_MS`.
 """
 
 from __future__ import annotations
@@ -24,25 +23,25 @@ import trio
 
 from svc.actors.mailbox import Mailbox
 from svc.domain.histogram import REQUEST_S, Histogram, HistogramStatistics
-from svc.domain.webhooks.lanes import Lane, Lanes, learn
-from svc.domain.webhooks.records import AttemptError, AttemptStatus, LaneKey
+from svc.domain.webhooks.queues import DeliveryScheduler, EndpointQueue, adjust_concurrency
+from svc.domain.webhooks.records import AttemptError, AttemptStatus, EndpointKey
 from svc.domain.webhooks.schedule import Result
 from svc.domain.webhooks.signature import secrets_in_force, signed_headers
 from svc.domain.webhooks.transport_types import Attempted, Transport
 from svc.store.snapshot import Transaction
-from svc.store.store import Store, StoreFull
-from svc.store.transactions.webhooks import Logged, Made, log_attempt, sweep_removed
-from svc.store.webhook_views import Claim, Nothing, has_removed, is_answering, lanes_with_work, next_delivery
+from svc.store.store import Store, StoreFullError
+from svc.store.transactions.webhooks import AttemptOutcome, AttemptRecord, log_attempt, sweep_removed
+from svc.store.webhook_views import ClaimedDelivery, NoWork, has_removed, is_answering, lanes_with_work, next_delivery
 from svc.world import World
 
 log = structlog.get_logger()
 
 T = TypeVar("T")
 
-LOOK_MS = 15_000
+POLL_INTERVAL_MS = 15_000
 """Between two looks for what other processes have committed."""
 LANES_PER_LOOK = 256
-"""Lanes looked at without a pause: about a millisecond."""
+"""Queues looked at without a pause: about a millisecond."""
 BATCH = 64
 """Attempts written down in one commit."""
 LATE_MS = 60_000
@@ -57,7 +56,7 @@ DRAIN_S = 10.0
 
 class OutboxStatistics(msgspec.Struct, frozen=True):
     in_flight: int
-    lanes: int
+    queues: int
     """Endpoints with work, or of which something was learned."""
     attempts: dict[AttemptStatus, int]
     """Since the start, by what they came to."""
@@ -75,8 +74,8 @@ class Outbox:
         self._world = world
         self._transport = transport
         self._secrets_key = secrets_key
-        self._lanes: Lanes[trio.CancelScope] = Lanes()
-        self._made = Mailbox[Made](BATCH)
+        self._lanes: DeliveryScheduler[trio.CancelScope] = DeliveryScheduler()
+        self._made = Mailbox[AttemptRecord](BATCH)
         self._awake = trio.Event()
         self._swept = trio.Event()
         self._drained = trio.Event()
@@ -87,17 +86,17 @@ class Outbox:
         self._looked_at_ms = 0
         self._found_late = False
 
-    def nudge(self, lanes: Iterable[LaneKey]) -> None:
-        """Something is due in these lanes: to be called after the commit that made it so."""
-        for lane in lanes:
-            self._lanes.offer(lane, 0)
+    def nudge(self, queues: Iterable[EndpointKey]) -> None:
+        """Something is due in these queues: to be called after the commit that made it so."""
+        for queue in queues:
+            self._lanes.offer(queue, 0)
             self._awake.set()
 
-    def removed(self, key: LaneKey) -> None:
+    def removed(self, key: EndpointKey) -> None:
         """The endpoint was removed: what is in flight to it is cut off, and what it leaves behind is swept away."""
-        lane = self._lanes.forget(key)
-        if lane is not None:
-            for scope in lane.in_flight.values():
+        queue = self._lanes.forget(key)
+        if queue is not None:
+            for scope in queue.in_flight.values():
                 scope.cancel()
         self._swept.set()
 
@@ -118,16 +117,16 @@ class Outbox:
     def statistics(self) -> OutboxStatistics:
         return OutboxStatistics(
             in_flight=self._lanes.in_flight,
-            lanes=len(self._lanes.all()),
+            queues=len(self._lanes.all()),
             attempts=dict(self._attempts),
             errors=dict(self._errors),
             attempts_s=self._attempts_s.statistics(),
         )
 
     async def run(self) -> None:
-        """Until cancelled. Begins anew from what is on disk, also after a failure."""
-        self._lanes = Lanes()
-        self._made = Mailbox[Made](BATCH)
+        """Until cancelled. Begins again from what is on disk, also after a failure."""
+        self._lanes = DeliveryScheduler()
+        self._made = Mailbox[AttemptRecord](BATCH)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._write_down)
             nursery.start_soon(self._sweep)
@@ -137,20 +136,20 @@ class Outbox:
                 now_ms = self._world.now_ms()
                 if now_ms >= look_at_ms:
                     await self._look()
-                    look_at_ms = now_ms + LOOK_MS
+                    look_at_ms = now_ms + POLL_INTERVAL_MS
                 await self._send_due(nursery)
                 await self._rest(look_at_ms)
 
     async def _look(self) -> None:
-        """Find every lane that has deliveries, without reading more of a lane than its first row."""
-        after, late = LaneKey(0, 0), False
+        """Find every queue that has deliveries, without reading more of a queue than its first row."""
+        after, late = EndpointKey(0, 0), False
         late_ms = self._world.now_ms() - LATE_MS
         while True:
             with self._store.read() as snapshot:
                 found = lanes_with_work(snapshot, after, LANES_PER_LOOK)
-                late = late or any(due_ms < late_ms and is_answering(snapshot, lane) for lane, due_ms in found)
-            for lane, due_ms in found:
-                self._lanes.offer(lane, due_ms)
+                late = late or any(due_ms < late_ms and is_answering(snapshot, queue) for queue, due_ms in found)
+            for queue, due_ms in found:
+                self._lanes.offer(queue, due_ms)
             if len(found) < LANES_PER_LOOK:
                 break
             after = found[-1][0]
@@ -161,22 +160,22 @@ class Outbox:
         """Begin every attempt for which there is a slot."""
         while not self._draining:
             now_ms = self._world.now_ms()
-            lane = self._lanes.take(now_ms)
-            if lane is None:
+            queue = self._lanes.take(now_ms)
+            if queue is None:
                 return
             with self._store.read() as snapshot:
-                found = next_delivery(snapshot, lane.key, now_ms, lane.in_flight, crowded=lane.crowded)
-            if isinstance(found, Nothing):
-                self._lanes.wait(lane, found.due_ms)
-            elif found.failing and not lane.failing:
-                lane.failing = True
-                self._lanes.again(lane)  # the slots of failing endpoints are fewer
-            elif found.crowded and now_ms < lane.probe_at_ms:
-                lane.crowded = True
-                self._lanes.wait(lane, lane.probe_at_ms)
+                found = next_delivery(snapshot, queue.key, now_ms, queue.in_flight, backlogged=queue.backlogged)
+            if isinstance(found, NoWork):
+                self._lanes.wait(queue, found.due_ms)
+            elif found.failing and not queue.failing:
+                queue.failing = True
+                self._lanes.again(queue)  # the slots of failing endpoints are fewer
+            elif found.backlogged and now_ms < queue.probe_at_ms:
+                queue.backlogged = True
+                self._lanes.wait(queue, queue.probe_at_ms)
             else:
                 scope = trio.CancelScope()
-                self._lanes.start(lane, found.key, scope)
+                self._lanes.start(queue, found.key, scope)
                 nursery.start_soon(self._attempt, found, scope)
                 await trio.lowlevel.checkpoint()
 
@@ -187,7 +186,7 @@ class Outbox:
         with trio.move_on_after(max(0.0, (until_ms - self._world.now_ms()) / 1000)):
             await self._awake.wait()
 
-    async def _attempt(self, claim: Claim, scope: trio.CancelScope) -> None:
+    async def _attempt(self, claim: ClaimedDelivery, scope: trio.CancelScope) -> None:
         """One POST and what came of it, handed to whoever writes it down."""
         started_ms, began = self._world.now_ms(), trio.current_time()
         attempt_id = self._world.request_id(started_ms)  # now, so that attempts are listed in the order of their times
@@ -204,9 +203,9 @@ class Outbox:
             error=("paused" if paused else "removed") if attempted is None else attempted.error,
             retry_after_s=None if attempted is None else attempted.retry_after_s,
         )
-        await self._made.put(Made(attempt_id, claim.lane, claim.key, claim.endpoint, claim.event, result))
+        await self._made.put(AttemptRecord(attempt_id, claim.queue, claim.key, claim.endpoint, claim.event, result))
 
-    async def _post(self, claim: Claim, started_ms: int) -> Attempted:
+    async def _post(self, claim: ClaimedDelivery, started_ms: int) -> Attempted:
         """A transport that breaks on one receiver fails that attempt alone."""
         began = trio.current_time()
         secrets = secrets_in_force(self._secrets_key, claim.endpoint, started_ms)
@@ -214,7 +213,9 @@ class Outbox:
         try:
             return await self._transport.post(claim.endpoint.url, claim.event.body, headers)
         except Exception:
-            log.exception("attempt broke off", endpoint=claim.endpoint.id, event_id=str(UUID(bytes=claim.key.event_id)))
+            log.exception(
+                "delivery attempt crashed", endpoint=claim.endpoint.id, event_id=str(UUID(bytes=claim.key.event_id))
+            )
             return Attempted(None, "connect_error", _ms_since(began), None)
 
     async def _write_down(self) -> None:
@@ -228,24 +229,24 @@ class Outbox:
             if self._draining and not self._lanes.in_flight:
                 self._drained.set()
 
-    def _ended(self, made: Made, logged: Logged) -> None:
+    def _ended(self, made: AttemptRecord, logged: AttemptOutcome) -> None:
         self._attempts[logged.status] += 1
         self._attempts_s.observe(made.result.duration_ms / 1000)
         if made.result.error is not None:
             self._errors[made.result.error] += 1
-        lane = self._lanes.find(made.lane)
-        assert lane is not None, "a lane is kept while a delivery is in flight"
+        queue = self._lanes.find(made.queue)
+        assert queue is not None, "a lane is kept while a delivery is in flight"
         if made.result.error not in ("paused", "removed"):
-            self._learn(lane, made, logged)
-        self._lanes.end(lane, made.key)
+            self._learn(queue, made, logged)
+        self._lanes.end(queue, made.key)
         if logged.due_ms is not None:
-            self._lanes.offer(made.lane, logged.due_ms)
+            self._lanes.offer(made.queue, logged.due_ms)
 
-    def _learn(self, lane: Lane[trio.CancelScope], made: Made, logged: Logged) -> None:
-        was_failing = lane.failing
-        learn(lane, made.result, self._world.now_ms(), failing=logged.failing)
+    def _learn(self, queue: EndpointQueue[trio.CancelScope], made: AttemptRecord, logged: AttemptOutcome) -> None:
+        was_failing = queue.failing
+        adjust_concurrency(queue, made.result, self._world.now_ms(), failing=logged.failing)
         if was_failing != logged.failing:
-            log.info("endpoint fails" if logged.failing else "endpoint heals", endpoint=made.endpoint.id)
+            log.info("endpoint failing" if logged.failing else "endpoint recovered", endpoint=made.endpoint.id)
 
     async def _sweep(self) -> None:
         """Delete what removed endpoints have left behind, some rows at a time so that nobody waits."""
@@ -262,8 +263,8 @@ class Outbox:
         while True:
             try:
                 outcomes = await self._store.write(jobs)
-            except StoreFull as error:
-                log.warning("nothing can be stored", reason=str(error), jobs=len(jobs))
+            except StoreFullError as error:
+                log.warning("store full, write rejected", reason=str(error), jobs=len(jobs))
                 await trio.sleep(RETRY_FULL_S)
                 continue
             written: list[T] = []

@@ -10,9 +10,9 @@ from collections.abc import Callable
 import trio
 
 from svc.actors import admission, scorer, visitor_index
+from svc.actors.counters import IdentificationCounters
 from svc.actors.mailbox import Mailbox, MailboxStatistics
 from svc.actors.messages import Admitted, Assessed, Identify
-from svc.actors.tally import Tally
 from svc.domain.attestation import Trust
 from svc.domain.network import Ranges
 from svc.domain.quotas import Quotas
@@ -62,7 +62,7 @@ class Pipeline:
         self._now_ms = now_ms
         self._quotas = quotas
         self._nudge = nudge
-        self.tally = Tally()
+        self.counters = IdentificationCounters()
 
     async def run(self) -> None:
         async with trio.open_nursery() as nursery:
@@ -72,7 +72,7 @@ class Pipeline:
                 self._store,
                 self._batch_limit,
                 self._nudge,
-                self.tally,
+                self.counters,
                 self._quotas,
             )
             nursery.start_soon(scorer.run, self._scorer, self._visitor_index, self._ranges, self._trust)

@@ -18,9 +18,9 @@ import trio
 from svc.actors.visitor_index import Nudge
 from svc.domain.webhooks.records import webhook_environment
 from svc.domain.webhooks.refused import RefusedRequest
-from svc.store.store import Store, StoreFull
+from svc.store.store import Store, StoreFullError
 from svc.store.tables import REFUSALS
-from svc.store.transactions.webhooks import Told, note_refusal, tell_refusals
+from svc.store.transactions.webhooks import Notified, note_refusal, tell_refusals
 from svc.store.webhook_views import subscribers
 from svc.world import World
 
@@ -86,7 +86,7 @@ class RefusalLog:
             return
         try:
             outcomes = await self._store.write(jobs)
-        except StoreFull as error:
+        except StoreFullError as error:
             log.warning("refusals not counted yet: the store is full", reason=str(error), kinds=len(jobs))
             for request in notes.values():
                 self.note(request)
@@ -103,7 +103,7 @@ class RefusalLog:
         with self._store.read() as snapshot:
             return bool(subscribers(snapshot, request.organization, environment, "identification.refused"))
 
-    def _told(self, name: Name, told: Told) -> None:
-        self._nudge(told.lanes)
+    def _told(self, name: Name, told: Notified) -> None:
+        self._nudge(told.queues)
         if told.due_ms is not None:
             heapq.heappush(self._due, (told.due_ms, name))

@@ -18,11 +18,11 @@ import structlog
 import trio
 
 from svc.store.snapshot import Transaction
-from svc.store.store import Store, StoreFull
+from svc.store.store import Store, StoreFullError
 from svc.store.tables import ORGANIZATIONS
-from svc.store.transactions.erasure import go_on_erasing, unfinished
+from svc.store.transactions.erasure import continue_erasure, pending_erasures
 from svc.store.transactions.removal import go_on_removing, unfinished_removals
-from svc.store.transactions.retention import Duty, leaving, over, passes
+from svc.store.transactions.retention import CleanupTask, expired_by_key, full_scans, stale_blocks
 from svc.world import World
 
 log = structlog.get_logger()
@@ -81,7 +81,7 @@ async def sweep(
     """Delete what is over now, in every organization."""
     progress = progress or Progress()
     with store.read() as snapshot:
-        erasures = unfinished(snapshot)
+        erasures = pending_erasures(snapshot)
         removals = unfinished_removals(snapshot)
         numbers = [number for (number,), _ in snapshot.scan(ORGANIZATIONS)]
     for number, raw_id in erasures:
@@ -90,11 +90,11 @@ async def sweep(
         await _remove(store, progress, number)
     for number in numbers:
         if with_passes:
-            for duty in passes(number, now_ms, visitor_days):
+            for duty in full_scans(number, now_ms, visitor_days):
                 await _do(store, progress, number, duty)
         with store.read() as snapshot:
-            duties = over(snapshot, number, now_ms)
-            if with_passes and (blocks := leaving(snapshot, number)) is not None:
+            duties = expired_by_key(snapshot, number, now_ms)
+            if with_passes and (blocks := stale_blocks(snapshot, number)) is not None:
                 duties.append(blocks)
         for duty in duties:
             await _do(store, progress, number, duty)
@@ -103,11 +103,11 @@ async def sweep(
 
 async def _erase(store: Store, progress: Progress, number: int, raw_id: bytes) -> None:
     """To its end, or until a step fails."""
-    step = partial(go_on_erasing, number=number, raw_id=raw_id)
+    step = partial(continue_erasure, number=number, raw_id=raw_id)
     while (ended := await _write(store, progress, number, "erasure", step)) is False:
         pass
     if ended:
-        log.info("ended an erasure that was interrupted", organization=number)
+        log.info("completed an interrupted erasure", organization=number)
 
 
 async def _remove(store: Store, progress: Progress, number: int) -> None:
@@ -117,7 +117,7 @@ async def _remove(store: Store, progress: Progress, number: int) -> None:
         pass
 
 
-async def _do(store: Store, progress: Progress, number: int, duty: Duty) -> None:
+async def _do(store: Store, progress: Progress, number: int, duty: CleanupTask) -> None:
     """To its end, or until a step fails."""
     deleted = 0
     resume: tuple[Any, ...] | None = duty.start
@@ -128,20 +128,20 @@ async def _do(store: Store, progress: Progress, number: int, duty: Duty) -> None
         deleted, resume = deleted + step.deleted, step.resume
         progress.deleted[duty.name] += step.deleted
     if deleted:
-        log.info("deleted what was over", organization=number, table=duty.name, rows=deleted)
+        log.info("deleted expired rows", organization=number, table=duty.name, rows=deleted)
 
 
 async def _write(store: Store, progress: Progress, number: int, duty: str, job: Callable[[Transaction], T]) -> T | None:
     """What the job returned, after a rest; `None` = it failed, which is told."""
     began = trio.current_time()
     try:
-        (outcome,) = await store.write([job], into_reserve=True)
-    except StoreFull as error:
-        log.warning("nothing can be deleted", organization=number, duty=duty, reason=str(error))
+        (outcome,) = await store.write([job], may_use_reserve=True)
+    except StoreFullError as error:
+        log.warning("retention stopped: store full", organization=number, duty=duty, reason=str(error))
         progress.failed[duty] += 1
         return None
     if isinstance(outcome, Exception):
-        log.error("a step of retention failed", organization=number, duty=duty, exc_info=outcome)
+        log.error("retention task failed", organization=number, duty=duty, exc_info=outcome)
         progress.failed[duty] += 1
         return None
     await trio.sleep(REST * (trio.current_time() - began))

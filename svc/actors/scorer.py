@@ -1,6 +1,6 @@
 """The scorer: reads a submission before the store is asked.
 
-Owns nothing but its mailbox; the network ranges are read-only, and asked for anew for each report, since they may be
+Owns nothing but its mailbox; the network ranges are read-only, and asked for again for each report, since they may be
 replaced in between. What attestations are measured against stays the same.
 Hears `Admitted`. Says `Assessed` to the visitor index, or the failure of one hostile report to its asker alone.
 Never reads the store or the clock. Takes one at a time, so that others can overtake the rest.

@@ -16,7 +16,7 @@ import trio
 
 from svc.domain.billing import Usage
 from svc.store.snapshot import Transaction
-from svc.store.store import Store, StoreFull
+from svc.store.store import Store, StoreFullError
 from svc.store.tables import ORGANIZATIONS
 from svc.store.transactions.accounts import Author
 from svc.store.transactions.settlement import DueDay, block_overdue, due_day, overdue, read_usage, settle
@@ -34,8 +34,8 @@ async def run(store: Store, world: World, interval_s: float = INTERVAL_S) -> Non
     while True:
         try:
             await settle_all(store, world)
-        except StoreFull as error:
-            log.warning("nothing can be settled", reason=str(error))
+        except StoreFullError as error:
+            log.warning("settlement stopped: store full", reason=str(error))
         except Exception:
             await trio.sleep(interval_s)  # the supervisor restarts at once, and a few times a minute at most
             raise
@@ -43,7 +43,7 @@ async def run(store: Store, world: World, interval_s: float = INTERVAL_S) -> Non
 
 
 async def settle_all(store: Store, world: World) -> None:
-    """Every day that is due now, and every organization that is overdue. Raises `StoreFull`."""
+    """Every day that is due now, and every organization that is overdue. Raises `StoreFullError`."""
     now_ms = world.now_ms()
     with store.read() as snapshot:
         late = overdue(snapshot, now_ms)
@@ -56,7 +56,7 @@ async def settle_all(store: Store, world: World) -> None:
         while (due := _due_day(store, number, now_ms)) is not None:
             usage = await _read(store, number, due)
             if await _write(store, partial(settle, number=number, due=due, usage=usage, now_ms=now_ms)):
-                log.info("settled a day", organization=number, day=due.day, identifications=usage.identifications)
+                log.info("day settled", organization=number, day=due.day, identifications=usage.identifications)
         await trio.lowlevel.checkpoint()
 
 

@@ -1,7 +1,7 @@
 """Supervision of peripheral actors: those whose failure must not stop identification.
 
 The actors of the pipeline are not supervised: when one of them fails the process ends and the machine's own supervisor
-starts it anew, because the disk has the truth. A peripheral actor is restarted a few times, then its failure counts as
+starts it again, because the disk has the truth. A peripheral actor is restarted a few times, then its failure counts as
 the process's.
 """
 
@@ -33,7 +33,7 @@ async def supervise(name: str, run: Callable[[], Awaitable[None]], restarts: Cou
             failures = [at for at in failures if now - at < WITHIN_S] + [now]
             if len(failures) > RESTARTS:
                 raise
-            log.exception("actor failed and is restarted", actor=name, failures=len(failures))
+            log.exception("actor crashed, restarting", actor=name, failures=len(failures))
             if restarts is not None:
                 restarts[name] += 1
         else:

@@ -19,15 +19,15 @@ from typing import NamedTuple
 import structlog
 import trio
 
+from svc.actors.counters import IdentificationCounters
 from svc.actors.mailbox import Mailbox
 from svc.actors.messages import Assessed, Failed
-from svc.actors.tally import Tally
 from svc.domain.matching import Statistics
 from svc.domain.quotas import Quotas
-from svc.domain.webhooks.records import LaneKey
+from svc.domain.webhooks.records import EndpointKey
 from svc.store.learned import load_class, load_statistics, scope_of, store_statistics
 from svc.store.snapshot import Transaction
-from svc.store.store import Store, StoreFull
+from svc.store.store import Store, StoreFullError
 from svc.store.transactions.identification import Recorded, identify
 from svc.store.views import is_removed
 from svc.store.views import organization as find_organization
@@ -42,8 +42,8 @@ CLASSES_HELD = 256
 full, so 80 MB at most. Loading one again takes less than a millisecond."""
 
 
-Nudge = Callable[[Iterable[LaneKey]], None]
-"""Tells the outbox in which lanes a commit has made something due."""
+Nudge = Callable[[Iterable[EndpointKey]], None]
+"""Tells the outbox in which queues a commit has made something due."""
 
 
 async def run(
@@ -51,14 +51,14 @@ async def run(
     store: Store,
     batch_limit: int,
     nudge: Nudge,
-    tally: Tally,
+    counters: IdentificationCounters,
     quotas: Quotas = Quotas(),  # noqa: B008  immutable
 ) -> None:
     """Until the inbox is closed and empty; then writes what the statistics have learned."""
     frequencies = Frequencies(store)
     try:
         while True:
-            await _record(await inbox.batch(batch_limit), store, frequencies, nudge, tally, quotas)
+            await _record(await inbox.batch(batch_limit), store, frequencies, nudge, counters, quotas)
             await frequencies.write_behind(LESSONS_BETWEEN_WRITES)
     except trio.EndOfChannel:
         await frequencies.write_behind(1)
@@ -121,7 +121,7 @@ class Frequencies:
         if due:
             try:
                 (outcome,) = await self._store.write([partial(self._put, due)], urgent=True)
-            except StoreFull:
+            except StoreFullError:
                 log.warning("statistics not written: the store is full", classes=len(due))
                 surplus = [key for key in surplus if key not in self._ahead]
             else:
@@ -152,7 +152,12 @@ class Frequencies:
 
 
 async def _record(
-    batch: list[Assessed], store: Store, frequencies: Frequencies, nudge: Nudge, tally: Tally, quotas: Quotas
+    batch: list[Assessed],
+    store: Store,
+    frequencies: Frequencies,
+    nudge: Nudge,
+    counters: IdentificationCounters,
+    quotas: Quotas,
 ) -> None:
     capacity_bytes = store.capacity_bytes()
     jobs = [
@@ -167,19 +172,19 @@ async def _record(
     ]
     try:
         outcomes = await store.write(jobs, urgent=True)
-    except StoreFull as error:
-        log.warning("nothing can be stored", reason=str(error), refused=len(batch))
+    except StoreFullError as error:
+        log.warning("store full, write rejected", reason=str(error), refused=len(batch))
         for message in batch:
             message.admitted.answer(Failed("service_unavailable"))
         return
     for message, outcome in zip(batch, outcomes, strict=True):
         if isinstance(outcome, Recorded):
             frequencies.learn(_class_of(message), outcome)
-            tally.note(outcome)
-            if outcome.quota == "store_share" and tally.is_news(_organization(message), trio.current_time()):
+            counters.note(outcome)
+            if outcome.quota == "store_share" and counters.is_news(_organization(message), trio.current_time()):
                 _say_who_is_full(store, _organization(message))
             message.admitted.answer(outcome.outcome)
-            nudge(outcome.lanes)
+            nudge(outcome.queues)
         else:
             request_id = str(message.assessment.submission.request_id)
             log.error("recording failed", request_id=request_id, exc_info=outcome)

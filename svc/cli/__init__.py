@@ -18,7 +18,7 @@ import svc
 from svc.domain.errors import OperatorError
 
 
-class Place(NamedTuple):
+class CommandLocation(NamedTuple):
     """Where a command is defined."""
 
     module: str
@@ -27,25 +27,25 @@ class Place(NamedTuple):
     """Its line in `svc --help`."""
 
 
-COMMANDS: dict[str, Place] = {
-    "audit": Place("audit", "Show who changed what, when and from where."),
-    "backup": Place("backup", "Take a verified snapshot of a data directory."),
-    "check": Place("data", "Check every invariant of a store or a snapshot."),
-    "collection": Place("documents", "Print the request collection for API tools."),
-    "data": Place("data", "Show and install network databases."),
-    "dev": Place("dev", "Start a development service from nothing."),
-    "inspect": Place("inspect", "Look into a store or a snapshot, read-only."),
-    "key": Place("keys", "Issue, list and revoke API keys."),
-    "openapi": Place("documents", "Print the OpenAPI document."),
-    "org": Place("organizations", "Manage organizations, credit, billing and limits."),
-    "pepper": Place("pepper", "Replace the pepper, which ends every key."),
-    "replay": Place("replay", "Run a file of reports through the pipeline."),
-    "restore": Place("backup", "Make a data directory from a backup."),
-    "serve": Place("serve", "Run the service."),
-    "signals": Place("signals", "List every signal with its weights."),
-    "store": Place("store", "Compact the file of a store."),
-    "visitor": Place("visitors", "Erase a visitor."),
-    "webhook": Place("webhooks", "Receive, verify and recover webhook deliveries."),
+COMMANDS: dict[str, CommandLocation] = {
+    "audit": CommandLocation("audit", "Show who changed what, when and from where."),
+    "backup": CommandLocation("backup", "Take a verified snapshot of a data directory."),
+    "check": CommandLocation("data", "Check every invariant of a store or a snapshot."),
+    "collection": CommandLocation("documents", "Print the request collection for API tools."),
+    "data": CommandLocation("data", "Show and install network databases."),
+    "dev": CommandLocation("dev", "Start a development service from nothing."),
+    "inspect": CommandLocation("inspect", "Look into a store or a snapshot, read-only."),
+    "key": CommandLocation("keys", "Issue, list and revoke API keys."),
+    "openapi": CommandLocation("documents", "Print the OpenAPI document."),
+    "org": CommandLocation("organizations", "Manage organizations, credit, billing and limits."),
+    "pepper": CommandLocation("pepper", "Replace the pepper, which ends every key."),
+    "replay": CommandLocation("replay", "Run a file of reports through the pipeline."),
+    "restore": CommandLocation("backup", "Make a data directory from a backup."),
+    "serve": CommandLocation("serve", "Run the service."),
+    "signals": CommandLocation("signals", "List every signal with its weights."),
+    "store": CommandLocation("store", "Compact the file of a store."),
+    "visitor": CommandLocation("visitors", "Erase a visitor."),
+    "webhook": CommandLocation("webhooks", "Receive, verify and recover webhook deliveries."),
 }
 
 

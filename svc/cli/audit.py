@@ -13,7 +13,7 @@ from svc.domain.audit import Actor
 from svc.domain.ids import made_at_ms
 from svc.domain.timestamps import timestamp
 from svc.store import views
-from svc.store.audit_views import BEYOND_MS, Found, Sought, newest
+from svc.store.audit_views import BEYOND_MS, AuditMatch, Sought, newest
 from svc.store.snapshot import Snapshot
 
 _COLUMNS = ("at", "organization", "actor", "from", "action", "subject", "change")
@@ -63,7 +63,7 @@ def audit(
         click.echo(f"\nThere are older ones: add --until {timestamp(reached_ms)}, or raise --limit.")
 
 
-def _row(snapshot: Snapshot, found: Found) -> dict[str, Any]:
+def _row(snapshot: Snapshot, found: AuditMatch) -> dict[str, Any]:
     record = found.record
     over_http = record.actor.kind == "management_key"
     return {

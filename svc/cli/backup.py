@@ -14,7 +14,7 @@ import trio
 
 import svc
 from svc.cli.logs import set_up_logging
-from svc.cli.output import Moment, Refused, data_option, json_option, opened, settings, show
+from svc.cli.output import CommandError, Moment, data_option, json_option, opened, settings, show
 from svc.cli.progress import progress
 from svc.config import Config
 from svc.domain.operations import TIMELINE_BYTES
@@ -24,8 +24,8 @@ from svc.store.backup import files, snapshots
 from svc.store.backup.follower import DEFAULT_LIMIT_BYTES, INTERVAL_S, Follower, NotResumed, begin, resume
 from svc.store.backup.restore import Restored
 from svc.store.backup.restore import restore as restore_store
-from svc.store.backup.snapshots import Snapshot
-from svc.store.directory import Unusable
+from svc.store.backup.snapshots import BackupSnapshot
+from svc.store.directory import DirectoryError
 from svc.store.reading import read_only
 from svc.store.steps import QUIET, Steps
 from svc.world import World
@@ -73,7 +73,7 @@ def backup(
     if follow and (keep or as_json):
         raise click.UsageError("--follow goes without --keep and --json; run `svc backup DEST --keep N` beside it")
     if folder.resolve().is_relative_to(directory.resolve()):
-        raise Refused(f"{folder} is inside the data directory: what takes that away would take both")
+        raise CommandError(f"{folder} is inside the data directory: what takes that away would take both")
     config = settings()
     if follow:
         _follow(directory, folder, config, limit_mib << 20, with_pepper=with_pepper)
@@ -84,10 +84,10 @@ def backup(
     _show_snapshot(taken, removed, as_json=as_json)
 
 
-def _take(directory: Path, folder: Path, config: Config, steps: Steps, *, with_pepper: bool) -> Snapshot:
+def _take(directory: Path, folder: Path, config: Config, steps: Steps, *, with_pepper: bool) -> BackupSnapshot:
     pepper = _pepper_path(config) or directory / "pepper"
     if with_pepper and not pepper.is_file():
-        raise Refused(f"the pepper {pepper} is not there")
+        raise CommandError(f"the pepper {pepper} is not there")
     return snapshots.take(
         directory,
         folder,
@@ -104,7 +104,7 @@ def _prune(directory: Path, folder: Path, keep: int) -> list[Path]:
     return snapshots.prune(folder, keep, None if position is None else position.timeline)
 
 
-def _show_snapshot(taken: Snapshot, removed: list[Path], *, as_json: bool) -> None:
+def _show_snapshot(taken: BackupSnapshot, removed: list[Path], *, as_json: bool) -> None:
     manifest = taken.manifest
     shown: dict[str, Any] = {
         "snapshot": str(taken.path),
@@ -124,12 +124,12 @@ def _follow(directory: Path, folder: Path, config: Config, limit_bytes: int, *, 
     set_up_logging(config.log_format)
     files.make_folder(folder)
     if not (directory / "store" / "data.mdb").is_file():
-        raise Unusable(f"{directory} holds no data of this service")
+        raise DirectoryError(f"{directory} holds no data of this service")
     with files.exclusive(directory / "follower.lock", f"{directory} is being followed by another process"):
         while True:
             because = _begin_anew_where_needed(directory, folder, limit_bytes)
             if because is not None:
-                log.warning("following begins anew, with a new snapshot", because=because, folder=str(folder))
+                log.warning("new timeline: full snapshot required", because=because, folder=str(folder))
                 taken = _take(directory, folder, config, QUIET, with_pepper=with_pepper)
                 log.info("snapshot taken", snapshot=str(taken.path), bytes=taken.manifest.bytes)
             if not _copy(directory, folder, begun=because is not None):
@@ -138,7 +138,7 @@ def _follow(directory: Path, folder: Path, config: Config, limit_bytes: int, *, 
 
 
 def _begin_anew_where_needed(directory: Path, folder: Path, limit_bytes: int) -> str | None:
-    """Why following had to begin anew; `None` = it goes on where it was."""
+    """Why following had to begin again; `None` = it goes on where it was."""
     with opened(directory) as found:
         resumed = resume(found.store, folder)
         if not isinstance(resumed, NotResumed):
@@ -156,7 +156,7 @@ def _copy(directory: Path, folder: Path, *, begun: bool) -> bool:
         resumed = resume(found.store, folder)
         if isinstance(resumed, NotResumed):
             if begun:
-                raise Refused(f"{resumed.because}; if the snapshot took too long for it, raise --limit-mib")
+                raise CommandError(f"{resumed.because}; if the snapshot took too long for it, raise --limit-mib")
             return True
         log.info("following", folder=str(folder), copied=resumed.writer.copied)
         follower = Follower(found.store, resumed.writer)
@@ -164,7 +164,9 @@ def _copy(directory: Path, folder: Path, *, begun: bool) -> bool:
             ended = trio.run(_copy_until_signalled, follower)
             follower.close()
         except OSError as error:
-            raise Refused(f"cannot write to {folder}: {error.strerror}; the store keeps what is not copied") from error
+            raise CommandError(
+                f"cannot write to {folder}: {error.strerror}; the store keeps what is not copied"
+            ) from error
         log.info("followed", batches=follower.batches, bytes=follower.bytes)
     return ended
 
@@ -190,7 +192,7 @@ def _unfollow(directory: Path, *, as_json: bool) -> None:
         with found.store.read() as snapshot:
             following = operations.follower(snapshot)
         if following is None:
-            raise Refused("nobody follows this store")
+            raise CommandError("nobody follows this store")
         found.store.change_log(operations.end)
     show({"unfollowed": following.destination, "since": timestamp(following.since_ms)}, as_json=as_json)
 
@@ -209,7 +211,7 @@ def restore(source: Path, to_ms: int | None, directory: Path, as_json: bool) -> 
     """  # noqa: D301  click reads \b as "leave these lines as they are"
     config, world = settings(), World.real()
     if not source.is_dir():
-        raise Refused(f"{source} is no folder of backups")
+        raise CommandError(f"{source} is no folder of backups")
     with progress() as steps:
         restored = restore_store(
             source,

@@ -63,7 +63,7 @@ def recorded(
 
 def go_on(found: Opened, job: Callable[[Transaction], T]) -> T:
     """A further step of a change that has its record; on disk when this returns."""
-    (outcome,) = found.store.write_now([job], into_reserve=True)
+    (outcome,) = found.store.write_now([job], may_use_reserve=True)
     if isinstance(outcome, Exception):
         raise outcome
     return outcome

@@ -13,7 +13,7 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from svc.cli.output import Refused, directory_option, json_option, settings, show, show_table
+from svc.cli.output import CommandError, directory_option, json_option, settings, show, show_table
 from svc.cli.progress import progress
 from svc.config import Config
 from svc.domain.addresses import read_address
@@ -99,7 +99,7 @@ def check_address(ip: str, directory: Path | None, as_json: bool) -> None:
     """What the databases say of an IP address, and which of them says it."""
     address = read_address(ip)
     if address is None:
-        raise Refused(f"{ip!r} is not an IPv4 or IPv6 address")
+        raise CommandError(f"{ip!r} is not an IPv4 or IPv6 address")
     ranges = NetworkData(*_in_use(settings(), directory)) or None
     network = read_network(str(address), ranges)
     known = {name: value for name, value in msgspec.to_builtins(network).items() if value not in (None, False)}
@@ -146,7 +146,7 @@ def free(directory: Path | None, as_json: bool) -> None:
     npm = shutil.which("npm")
     if npm is None:
         names = " and ".join(f"{package.name}@{package.version}" for package in FREE)
-        raise Refused(f"there is no npm on the PATH to fetch {names} with; install it, or see docs/network.md")
+        raise CommandError(f"there is no npm on the PATH to fetch {names} with; install it, or see docs/network.md")
     installed = free_databases.install(folder, npm, FREE)
     rows = [
         {"file": one.package.file, "kind": one.database.kind, "built_at": one.database.built_at.isoformat()}
@@ -164,7 +164,7 @@ def _in_use(config: Config, directory: Path | None) -> tuple[BuiltInRanges | Non
     try:
         reading = NOTHING if folder is None else read_folder(folder)
     except OSError as error:
-        raise Refused(f"cannot list {folder}: {error.strerror or error}") from error
+        raise CommandError(f"cannot list {folder}: {error.strerror or error}") from error
     return BuiltInRanges() if config.network_builtin else None, reading
 
 
@@ -195,7 +195,7 @@ def check(context: click.Context, snapshot: Path | None, directory: Path | None,
         for sentence in first:
             click.echo(sentence)
     if total:
-        raise Refused(f"{total} violations; restore from a backup, and keep this directory to find the cause")
+        raise CommandError(f"{total} violations; restore from a backup, and keep this directory to find the cause")
     if not as_json:
         click.echo("every invariant holds")
 
@@ -205,17 +205,19 @@ def _check_directory(directory: Path, steps: Steps) -> tuple[list[str], int]:
     pepper = find_pepper(directory, None if config.pepper_file is None else Path(config.pepper_file))
     with read_only(directory / "store", live=True) as store, store.read() as state:
         if state.get(META, "pepper_mark") not in (None, pepper_mark(pepper.read_bytes())):
-            raise Refused(f"{pepper} is not the pepper that this store's keys were made with")
+            raise CommandError(f"{pepper} is not the pepper that this store's keys were made with")
         return _shown_of(_broken(store, state, steps))
 
 
 def _check_snapshot(path: Path, steps: Steps) -> tuple[list[str], int]:
     """Its file against its manifest, then its rows. A bare `data.mdb` has no manifest."""
     if not path.exists():
-        raise Refused(f"{path} is not there")
+        raise CommandError(f"{path} is not there")
     if path.is_dir():
         if not snapshots.is_snapshot(path):
-            raise Refused(f"{path} is no snapshot; `svc backup` makes folders named snapshot-... with a manifest.json")
+            raise CommandError(
+                f"{path} is no snapshot; `svc backup` makes folders named snapshot-... with a manifest.json"
+            )
         snapshots.check_file(snapshots.read(path), steps)
     file = path / "data.mdb" if path.is_dir() else path
     with read_only(file, live=file.with_name("lock.mdb").exists()) as store, store.read() as state:

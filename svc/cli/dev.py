@@ -19,7 +19,7 @@ import svc
 from svc.cli.changes import go_on
 from svc.cli.dev_keys import FILE, DevelopmentKeys, development_keys
 from svc.cli.organizations import create_organization
-from svc.cli.output import Refused, directory_option, settings
+from svc.cli.output import CommandError, directory_option, settings
 from svc.cli.upgrade import opened_alone
 from svc.domain.billing import MICROS_PER_USD
 from svc.domain.records import Organization
@@ -154,7 +154,7 @@ def _identify(bind: str, secret: str, sample: str) -> dict[str, Any]:
     finally:
         connection.close()
     if response.status != http.HTTPStatus.OK:
-        raise Refused(f"the sample report was refused: {answer['error']['message']}")
+        raise CommandError(f"the sample report was refused: {answer['error']['message']}")
     return answer
 
 

@@ -13,8 +13,8 @@ import msgspec
 
 from svc.cli.changes import Change, commit
 from svc.cli.keys import issue_key, read_origins, revoke_key
-from svc.cli.output import Refused
-from svc.domain.credentials import Key, digest
+from svc.cli.output import CommandError
+from svc.domain.credentials import ApiKey, digest
 from svc.domain.refusals import Refusal
 from svc.store import durable_files, views
 from svc.store.directory import Opened
@@ -45,7 +45,7 @@ def development_keys(
 ) -> DevelopmentKeys:
     """The keys in the file; one that the store does not accept any more is made again, and the file with it.
 
-    `origins` are added to those of the public key. Raises `Refused` where one of them is none.
+    `origins` are added to those of the public key. Raises `CommandError` where one of them is none.
     """
     added = read_origins(origins)
     path = directory / FILE
@@ -78,7 +78,7 @@ def _write(path: Path, development: DevelopmentKeys) -> None:
     durable_files.replace(path, msgspec.json.format(msgspec.json.encode(development), indent=2) + b"\n")
 
 
-def _key(found: Opened, secret: str) -> Key | None:
+def _key(found: Opened, secret: str) -> ApiKey | None:
     with found.store.read() as snapshot:
         return views.find_key(snapshot, digest(found.pepper, secret))
 
@@ -108,10 +108,10 @@ def _allow(found: Opened, world: World, public: str, added: tuple[str, ...]) -> 
     if origins == key.allowed_origins:
         return
 
-    def job(transaction: Transaction) -> Key:
+    def job(transaction: Transaction) -> ApiKey:
         changed = keys.replace_origins(transaction, key.organization, key.id, origins)
         if isinstance(changed, Refusal):
-            raise Refused(f"{len(origins)} origins are too many for a key")
+            raise CommandError(f"{len(origins)} origins are too many for a key")
         return changed
 
     commit(found, world, job, lambda changed: Change(changed.organization, changed.id, {"allowed_origins": origins}))

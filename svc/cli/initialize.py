@@ -20,13 +20,13 @@ import structlog
 from svc.cli.changes import go_on, recorded
 from svc.cli.keys import issued_change, read_origins
 from svc.cli.organizations import Dollars, check_name, created_change, creation
-from svc.cli.output import Refused
+from svc.cli.output import CommandError
 from svc.config import ConfigError
-from svc.domain.credentials import Key, digest, new_key
+from svc.domain.credentials import ApiKey, digest, new_key
 from svc.domain.ratelimit import DEFAULT_LIMIT_PER_S
 from svc.domain.records import Organization
 from svc.store import durable_files
-from svc.store.directory import Opened, Unusable
+from svc.store.directory import DirectoryError, Opened
 from svc.store.region import claim_region
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.tables import META
@@ -57,11 +57,11 @@ def read_first(environment: Mapping[str, str]) -> First:
     origins = [part.strip() for part in environment.get("SVC_INIT_ORIGINS", "").split(",") if part.strip()]
     try:
         name = check_name(environment.get("SVC_INIT_ORGANIZATION") or DEFAULT_NAME)
-    except Refused as error:
+    except CommandError as error:
         raise ConfigError(f"SVC_INIT_ORGANIZATION: {error}") from error
     try:
         normalised = read_origins(tuple(origins))
-    except Refused as error:
+    except CommandError as error:
         raise ConfigError(f"SVC_INIT_ORIGINS: {error}") from error
     try:
         credit = Dollars().convert(environment.get("SVC_INIT_CREDIT_USD") or "0", None, None)
@@ -75,7 +75,7 @@ def read_first(environment: Mapping[str, str]) -> First:
 def initialize(found: Opened, world: World, region: str, *, as_json: bool) -> None:
     """Create the first organization with its keys and show them, unless this store ever had an organization.
 
-    Raises `ConfigError` where a variable cannot be used and `Unusable` where the keys cannot be shown; nothing is
+    Raises `ConfigError` where a variable cannot be used and `DirectoryError` where the keys cannot be shown; nothing is
     created then.
     """
     with found.store.read() as snapshot:
@@ -128,8 +128,8 @@ def _wanted(first: First, organization: Organization, region: str) -> list[dict[
     return wanted
 
 
-def _show(organization: Organization, made: list[tuple[Key, str]], file: Path | None, *, as_json: bool) -> None:
-    """Into the file where one is named, else on standard output. Raises `Unusable`."""
+def _show(organization: Organization, made: list[tuple[ApiKey, str]], file: Path | None, *, as_json: bool) -> None:
+    """Into the file where one is named, else on standard output. Raises `DirectoryError`."""
     shown: dict[str, Any] = {
         "organization_id": organization.id,
         "name": organization.name,
@@ -142,10 +142,12 @@ def _show(organization: Organization, made: list[tuple[Key, str]], file: Path | 
         click.echo(msgspec.json.encode(shown).decode() if as_json else _text(organization, made))  # flushes
     except OSError as error:
         where = "standard output" if file is None else str(file)
-        raise Unusable(f"the first keys cannot be written to {where}: {error.strerror}; nothing was created") from error
+        raise DirectoryError(
+            f"the first keys cannot be written to {where}: {error.strerror}; nothing was created"
+        ) from error
 
 
-def _row(key: Key, secret: str) -> dict[str, Any]:
+def _row(key: ApiKey, secret: str) -> dict[str, Any]:
     return {
         "id": key.id,
         "kind": key.kind,
@@ -156,7 +158,7 @@ def _row(key: Key, secret: str) -> dict[str, Any]:
     }
 
 
-def _text(organization: Organization, made: list[tuple[Key, str]]) -> str:
+def _text(organization: Organization, made: list[tuple[ApiKey, str]]) -> str:
     lines = [f"Organization {organization.name!r}: {organization.id}. Its keys, shown this once:", ""]
     lines += [f"  {key.kind:<10}  {secret}  {', '.join(key.allowed_origins)}".rstrip() for key, secret in made]
     if not any(key.kind == "public" for key, _ in made):

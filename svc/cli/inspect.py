@@ -14,7 +14,7 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from svc.cli.output import Refused, directory_option, json_option, readable, show, show_table
+from svc.cli.output import CommandError, directory_option, json_option, readable, show, show_table
 from svc.domain.ids import is_visitor_id
 from svc.domain.timestamps import timestamp
 from svc.store.backup import snapshots
@@ -180,11 +180,11 @@ def rows(
     """
     found = BY_NAME.get(table)
     if found is None:
-        raise Refused(f"there is no table {table!r}; there are {', '.join(BY_NAME)}")
+        raise CommandError(f"there is no table {table!r}; there are {', '.join(BY_NAME)}")
     try:
         stem = _stem(store, found, organization, parts, prefix)
     except ValueError as error:
-        raise Refused(str(error)) from error
+        raise CommandError(str(error)) from error
     all_rows = rows_of(store, found, stem)
     _print(islice(all_rows, limit), payload=payload, as_json=as_json, more=all_rows)
 
@@ -199,7 +199,7 @@ def _stem(
     if organization is None:
         return read_key(table, parts)
     if not table.by_organization:
-        raise Refused(f"the rows of {table.name} are not kept by organization")
+        raise CommandError(f"the rows of {table.name} are not kept by organization")
     return read_key(table, (str(_number(store, organization)), *parts))
 
 
@@ -215,7 +215,7 @@ def request(request_id: UUID, store: ReadOnlyStore, payload: bool, as_json: bool
     """
     found = of_request(store, request_id)
     if not found:
-        raise Refused(f"nothing is kept of the request {request_id}")
+        raise CommandError(f"nothing is kept of the request {request_id}")
     _print(found, payload=payload, as_json=as_json)
 
 
@@ -232,13 +232,13 @@ def visitor(organization: str, visitor_id: str, store: ReadOnlyStore, payload: b
     number = _number(store, organization)
     found = of_visitor(store, number, visitor_id) if is_visitor_id(visitor_id) else iter(())
     if not _print(found, payload=payload, as_json=as_json):
-        raise Refused(f"nothing is kept of a visitor {visitor_id!r} of this organization")
+        raise CommandError(f"nothing is kept of a visitor {visitor_id!r} of this organization")
 
 
 def _number(store: ReadOnlyStore, organization: str) -> int:
     number = find_organization(store, organization)
     if number is None:
-        raise Refused(f"there is no organization {organization!r}; `svc inspect rows organizations` shows them")
+        raise CommandError(f"there is no organization {organization!r}; `svc inspect rows organizations` shows them")
     return number
 
 
@@ -252,7 +252,7 @@ def _print(found: Iterable[Row], *, payload: bool, as_json: bool, more: Iterable
     if any(True for _ in more):
         click.echo("There are more: raise --limit, or name more of the key.", err=True)
     if damaged:
-        raise Refused(f"{damaged} damaged rows; `svc check` finds all, and a restore from a backup mends them")
+        raise CommandError(f"{damaged} damaged rows; `svc check` finds all, and a restore from a backup mends them")
     return count
 
 

@@ -10,7 +10,7 @@ import click
 
 from svc.cli.changes import Change, commit, go_on
 from svc.cli.output import (
-    Refused,
+    CommandError,
     account,
     data_option,
     json_option,
@@ -20,7 +20,7 @@ from svc.cli.output import (
     show,
     show_table,
 )
-from svc.domain.credentials import KEY_KINDS, ROLES, Key, KeyKind, Role, digest, new_key
+from svc.domain.credentials import KEY_KINDS, ROLES, ApiKey, KeyKind, Role, digest, new_key
 from svc.domain.model import ENVIRONMENTS, PLATFORMS, Environment, Platform
 from svc.domain.origins import MAX_ORIGINS, normalise_pattern
 from svc.domain.refusals import Refusal
@@ -87,19 +87,21 @@ def issue(  # noqa: PLR0913, PLR0917  one parameter per option
     click.echo(f"\nsecret  {secret}\n\nThis is the only time the secret is shown.")
 
 
-def issue_key(found: Opened, world: World, **fields: Any) -> tuple[Key, str]:
-    """A new key and its secret; `fields` as of `credentials.new_key`. Raises `Refused` at a limit."""
+def issue_key(found: Opened, world: World, **fields: Any) -> tuple[ApiKey, str]:
+    """A new key and its secret; `fields` as of `credentials.new_key`. Raises `CommandError` at a limit."""
     keys_per_day = settings().keys_per_day
     issued, secret = new_key(
         key_id="key_" + twenty_characters(world.entropy), entropy=world.entropy(32), now_ms=world.now_ms(), **fields
     )
 
-    def job(transaction: Transaction) -> Key:
+    def job(transaction: Transaction) -> ApiKey:
         stored = keys.issue_key(transaction, issued, digest(found.pepper, secret), keys_per_day)
         if isinstance(stored, Refusal):
             if stored.code == "key_limit":
-                raise Refused(f"{stored.message} `svc key list ORG` shows them, `svc key revoke KEY_ID` revokes one.")
-            raise Refused(
+                raise CommandError(
+                    f"{stored.message} `svc key list ORG` shows them, `svc key revoke KEY_ID` revokes one."
+                )
+            raise CommandError(
                 f"the organization has used up the {keys_per_day} keys that it may issue today: issue this one after "
                 "midnight UTC, or raise the setting keys_per_day"
             )
@@ -108,7 +110,7 @@ def issue_key(found: Opened, world: World, **fields: Any) -> tuple[Key, str]:
     return commit(found, world, job, issued_change), secret
 
 
-def issued_change(key: Key) -> Change:
+def issued_change(key: ApiKey) -> Change:
     """A new key, for the audit log."""
     asked = {
         "kind": key.kind,
@@ -124,12 +126,12 @@ def issued_change(key: Key) -> Change:
 def read_origins(texts: tuple[str, ...]) -> tuple[str, ...]:
     """Allowed origins in their one spelling."""
     if len(texts) > MAX_ORIGINS:
-        raise Refused(f"a key has at most {MAX_ORIGINS} origins")
+        raise CommandError(f"a key has at most {MAX_ORIGINS} origins")
     origins: list[str] = []
     for text in texts:
         origin = normalise_pattern(text)
         if origin is None:
-            raise Refused(f"{text!r} is not an origin such as https://shop.example or https://*.shop.example")
+            raise CommandError(f"{text!r} is not an origin such as https://shop.example or https://*.shop.example")
         if origin not in origins:
             origins.append(origin)
     return tuple(origins)
@@ -162,16 +164,16 @@ def revoke(key_id: str, directory: Path, as_json: bool) -> None:
     show(_shown(revoked, organization_id), as_json=as_json)
 
 
-def revoke_key(found: Opened, world: World, key_id: str) -> Key:
-    """The key as it is from now on. Raises `Refused` where there is nothing to revoke."""
+def revoke_key(found: Opened, world: World, key_id: str) -> ApiKey:
+    """The key as it is from now on. Raises `CommandError` where there is nothing to revoke."""
     now_ms = world.now_ms()
 
-    def job(transaction: Transaction) -> Key:
+    def job(transaction: Transaction) -> ApiKey:
         revoked = keys.revoke_key(transaction, key_id, now_ms)
         if revoked == "unknown":
-            raise Refused(f"there is no key {key_id!r}; `svc key list ORG` shows them")
+            raise CommandError(f"there is no key {key_id!r}; `svc key list ORG` shows them")
         if revoked == "revoked_before":
-            raise Refused(f"{key_id} was revoked before")
+            raise CommandError(f"{key_id} was revoked before")
         return revoked
 
     return commit(found, world, job, lambda revoked: Change(revoked.organization, revoked.id))
@@ -189,13 +191,13 @@ def _check(
     if kind != "public" and (origins or platforms):
         raise click.UsageError("only public keys have --origin and --platform")
     if kind == "public" and environment != "development" and not origins and not set(platforms) - {"web"}:
-        raise Refused(
+        raise CommandError(
             f"a public {environment} key admits nobody without an origin or a native platform: add --origin "
             "https://shop.example for pages, or --platform ios, --platform android for apps"
         )
 
 
-def _shown(known: Key, organization_id: str) -> dict[str, Any]:
+def _shown(known: ApiKey, organization_id: str) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "id": known.id,
         "organization_id": organization_id,

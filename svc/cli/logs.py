@@ -52,14 +52,14 @@ def set_up_logging(log_format: LogFormat = "console") -> None:
 
 
 @cache
-def _standard_error() -> Lines:
+def _standard_error() -> AsyncLogWriter:
     """The one writer of this process, which ends with it."""
 
     def lost_line(lost: int) -> str:
         chain = structlog.get_config()["processors"]
         return _line(chain, "log lines lost: they were not read in time", lines=lost)
 
-    lines = Lines(sys.stderr, lost_line)
+    lines = AsyncLogWriter(sys.stderr, lost_line)
     atexit.register(lines.close)
     return lines
 
@@ -97,7 +97,7 @@ def _line(chain: list[structlog.typing.Processor], event: str, **fields: object)
     return line + "\n"
 
 
-class Lines:
+class AsyncLogWriter:
     """A stream that takes whole lines at once and writes them a moment later.
 
     `lost_line` makes the line that says how many found no place. One thread at a time may write, as structlog sees to.
@@ -146,7 +146,7 @@ class Lines:
         while not self._closing.is_set():
             self._something.wait()
             self._closing.wait(GATHER_S)
-            self._something.clear()  # before they are taken: what comes later sets it anew
+            self._something.clear()  # before they are taken: what comes later sets it again
             self._write_all()
         self._write_all()
         os.close(self._descriptor)

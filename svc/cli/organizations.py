@@ -16,7 +16,7 @@ import click
 
 from svc.cli.changes import Change, commit, operator
 from svc.cli.output import (
-    Refused,
+    CommandError,
     account,
     confirmed,
     data_option,
@@ -98,7 +98,7 @@ def create(name: str, credit: int, rate_limit: int, sure: bool, directory: Path,
     """Create an organization; makes the data directory when it is not there yet."""
     name = check_name(name)
     if credit < 0:
-        raise Refused("an organization begins with credit of 0 or more; `svc org credit` takes credit back later")
+        raise CommandError("an organization begins with credit of 0 or more; `svc org credit` takes credit back later")
     _confirm_credit(credit, sure=sure)
     with opened(directory, create=True) as found:
         created = create_organization(found, World.real(), name, credit=credit, rate_limit=rate_limit)
@@ -106,9 +106,9 @@ def create(name: str, credit: int, rate_limit: int, sure: bool, directory: Path,
 
 
 def check_name(name: str) -> str:
-    """The name of an organization without spaces around it. Raises `Refused`."""
+    """The name of an organization without spaces around it. Raises `CommandError`."""
     if not name.strip() or len(name) > 200:
-        raise Refused("an organization's name has 1 to 200 characters")
+        raise CommandError("an organization's name has 1 to 200 characters")
     return name.strip()
 
 
@@ -264,7 +264,7 @@ def billing_status(organization_id: str, status: str, note: str, directory: Path
             changed = accounts.set_billing_status(transaction, number, wanted, author)
             if changed == "not_allowed":
                 legal = ", ".join(TRANSITIONS[before])
-                raise Refused(f"{before} cannot become {wanted}; from there it may become {legal}")
+                raise CommandError(f"{before} cannot become {wanted}; from there it may become {legal}")
             return changed
 
         asked = {"billing_status": wanted, "note": note or None}

@@ -29,7 +29,7 @@ _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]
 """What moves a terminal's cursor or turns its text around: a customer chooses the names of its keys."""
 
 
-class Refused(OperatorError):  # noqa: N818  what the program says, not what went wrong in it
+class CommandError(OperatorError):
     """An expected "no": one clear line, exit status 1."""
 
 
@@ -84,24 +84,26 @@ def yes_option(command: F) -> F:
 
 
 def confirmed(consequence: str, *, sure: bool) -> None:
-    """Go on if the operator is sure. Raises `Refused` where not, and where there is nobody to ask."""
+    """Go on if the operator is sure. Raises `CommandError` where not, and where there is nobody to ask."""
     if sure:
         return
     if not sys.stdin.isatty():
-        raise Refused(f"{consequence} Nothing was changed; add --yes to do it")
+        raise CommandError(f"{consequence} Nothing was changed; add --yes to do it")
     if not click.confirm(f"{consequence} Go on?", err=True):
-        raise Refused("nothing was changed")
+        raise CommandError("nothing was changed")
 
 
 def account(found: Opened, organization_id: str, *, removed_too: bool = False) -> Account:
-    """An organization by its id. Raises `Refused` where there is none, or where it was removed."""
+    """An organization by its id. Raises `CommandError` where there is none, or where it was removed."""
     with found.store.read() as snapshot:
         known = views.find_account(snapshot, organization_id)
     if known is None:
-        raise Refused(f"there is no organization {organization_id!r}; `svc org list` shows them")
+        raise CommandError(f"there is no organization {organization_id!r}; `svc org list` shows them")
     removed_at_ms = known.organization.removed_at_ms
     if removed_at_ms is not None and not removed_too:
-        raise Refused(f"{organization_id} was removed at {timestamp(removed_at_ms)}; `svc org show` has what is left")
+        raise CommandError(
+            f"{organization_id} was removed at {timestamp(removed_at_ms)}; `svc org show` has what is left"
+        )
     return known
 
 

@@ -11,7 +11,7 @@ from svc.cli.changes import Change, commit
 from svc.cli.output import data_option, json_option, settings, show
 from svc.config import Config
 from svc.store import views
-from svc.store.directory import Opened, Unusable, refuse_without_data
+from svc.store.directory import DirectoryError, Opened, refuse_without_data
 from svc.store.new_pepper import put_new_pepper
 from svc.store.serve_lock import sole_process
 from svc.store.store import Store
@@ -56,7 +56,7 @@ def _replace(directory: Path, path: Path, config: Config, world: World) -> int:
         revoked = _revoke_all(Opened(store, b""), world)
         put_new_pepper(store, path, world.entropy)
     except OSError as error:
-        raise Unusable(f"cannot write {error.filename or path}: {error.strerror}") from error
+        raise DirectoryError(f"cannot write {error.filename or path}: {error.strerror}") from error
     finally:
         store.close()
     return revoked

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from svc.cli.changes import Change, commit, go_on
-from svc.cli.output import Moment, Refused, data_option, json_option, opened, show
+from svc.cli.output import CommandError, Moment, data_option, json_option, opened, show
 from svc.domain.ids import first_id, made_at_ms
 from svc.domain.timestamps import timestamp
 from svc.store.directory import Opened
@@ -48,7 +48,7 @@ def recover(endpoint_id: str, since_ms: int, until_ms: int | None, directory: Pa
         with found.store.read() as snapshot:
             registered = endpoint_anywhere(snapshot, endpoint_id)
         if registered is None:
-            raise Refused(f"there is no webhook endpoint {endpoint_id!r}")
+            raise CommandError(f"there is no webhook endpoint {endpoint_id!r}")
         recovered = _recover(found, world, registered, window, now_ms)
     shown = {"endpoint_id": endpoint_id, "url": registered.endpoint.url, "status": registered.endpoint.status}
     times = {"since": timestamp(window.start), "until": timestamp(window.stop)}
@@ -61,7 +61,7 @@ def _recover(found: Opened, world: World, registered: Registered, window: range,
     """Step by step, with a progress bar on a terminal by the share of the window."""
     recovered, place, start = 0, window.start, first_id(window.start)
     asked = {"since": timestamp(window.start), "until": timestamp(window.stop)}
-    change = Change(registered.lane.organization, registered.endpoint.id, asked)
+    change = Change(registered.queue.organization, registered.endpoint.id, asked)
 
     def recorded(count: int) -> Change | None:
         """With the first step that recovers anything."""
@@ -70,9 +70,9 @@ def _recover(found: Opened, world: World, registered: Registered, window: range,
     with click.progressbar(length=now_ms - place, label="recovering", file=sys.stderr) as bar:
         while start is not None:
             with found.store.read() as snapshot:
-                failed = failed_in(snapshot, registered.lane, window, start, ROWS_A_STEP)
+                failed = failed_in(snapshot, registered.queue, window, start, ROWS_A_STEP)
             if failed.event_ids:
-                job = partial(recover_deliveries, lane=registered.lane, event_ids=failed.event_ids, now_ms=now_ms)
+                job = partial(recover_deliveries, queue=registered.queue, event_ids=failed.event_ids, now_ms=now_ms)
                 recovered += go_on(found, job) if recovered else commit(found, world, job, recorded)
             start = failed.resume
             reached = now_ms if start is None else min(made_at_ms(start), now_ms)

@@ -26,10 +26,10 @@ import trio
 from msgspec import UNSET, UnsetType
 
 from svc.cli.organizations import create_organization
-from svc.cli.output import Refused, account, directory_option, settings
+from svc.cli.output import CommandError, account, directory_option, settings
 from svc.config import Config
 from svc.domain.addresses import parse_ip
-from svc.domain.credentials import Key
+from svc.domain.credentials import ApiKey
 from svc.domain.event_row import event_row
 from svc.domain.model import RequestFacts
 from svc.domain.records import Organization
@@ -145,7 +145,7 @@ def replay(
         summary = trio.run(partial(_replay, service, config.region, clock, organization, lines, write))
     click.echo("\n".join(summary.lines()), err=True)
     if summary.refused:
-        raise Refused(_refusal(summary.refused))
+        raise CommandError(_refusal(summary.refused))
 
 
 def _refusal(numbers: list[int]) -> str:
@@ -180,7 +180,7 @@ async def _replay(
     lines: Iterator[bytes],
     write: Callable[[bytes], Any],
 ) -> Summary:
-    key = Key(
+    key = ApiKey(
         id="key_replay",
         organization=organization.number,
         kind="secret",
@@ -212,7 +212,7 @@ async def _replay(
 
 
 async def _identify(
-    service: Service, clock: VirtualClock, key: Key, organization: Organization, line: bytes
+    service: Service, clock: VirtualClock, key: ApiKey, organization: Organization, line: bytes
 ) -> dict[str, Any]:
     services = service.services
     call = _read_line(service, clock, key, organization, line)
@@ -238,7 +238,7 @@ async def _submit(services: Services, call: Call) -> Outcome:
 
 
 def _read_line(
-    service: Service, clock: VirtualClock, key: Key, organization: Organization, line: bytes
+    service: Service, clock: VirtualClock, key: ApiKey, organization: Organization, line: bytes
 ) -> Call | Refusal:
     report = decode(line, ReplayedReport)
     if isinstance(report, Refusal):

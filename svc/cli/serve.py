@@ -22,7 +22,7 @@ from svc.store.region import claim_region
 from svc.store.served_limits import ServedLimits, record_limits
 from svc.world import World
 
-RARELY = 100
+GEN2_THRESHOLD = 100
 """Full searches for garbage are this many times rarer than those of the middle generation; Python's own is 10."""
 
 
@@ -92,11 +92,11 @@ def serve(
         go_on(found, partial(record_limits, limits=limits))
         service = Service(config, world, found, directory)
         tls = partial(read_tls, config)
-        _spare_the_loop()
+        _tune_garbage_collection()
         trio.run(run_until_signalled, service, config.bind, config.metrics_bind, None, tls)
 
 
-def _spare_the_loop() -> None:
+def _tune_garbage_collection() -> None:
     """Have garbage looked for where some may be, and seldom: each search holds up all requests.
 
     What the program is made of is no garbage. Nor do requests and connections leave circles behind, so that a search
@@ -105,4 +105,4 @@ def _spare_the_loop() -> None:
     gc.collect()
     gc.freeze()
     newest, newer, _ = gc.get_threshold()
-    gc.set_threshold(newest, newer, RARELY)
+    gc.set_threshold(newest, newer, GEN2_THRESHOLD)

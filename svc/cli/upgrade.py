@@ -45,7 +45,7 @@ def opened_alone(
         upgrade_where_needed(directory, config, world, copy=copy)
         with opened_directory(directory, config, world, create=create) as found:
             for risk in risky_modes(directory, None if config.pepper_file is None else Path(config.pepper_file)):
-                log.warning("risky file mode", problem=risk)
+                log.warning("insecure file mode", problem=risk)
             yield found
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from svc.cli.changes import Change, commit, go_on
-from svc.cli.output import Refused, account, data_option, json_option, opened, show
+from svc.cli.output import CommandError, account, data_option, json_option, opened, show
 from svc.domain.refusals import Refusal
 from svc.store.snapshot import Transaction
-from svc.store.transactions.erasure import erase_visitor, go_on_erasing
+from svc.store.transactions.erasure import continue_erasure, erase_visitor
 from svc.world import World
 
 
@@ -35,10 +35,10 @@ def erase(organization_id: str, visitor_id: str, directory: Path, as_json: bool)
         def begin(transaction: Transaction) -> bool:
             ended = erase_visitor(transaction, number, visitor_id, now_ms)
             if isinstance(ended, Refusal):
-                raise Refused(f"{organization_id} has no visitor {visitor_id!r}")
+                raise CommandError(f"{organization_id} has no visitor {visitor_id!r}")
             return ended
 
         ended = commit(found, world, begin, lambda _: Change(number, visitor_id))
         while not ended:
-            ended = go_on(found, partial(go_on_erasing, number=number, raw_id=visitor_id.encode()))
+            ended = go_on(found, partial(continue_erasure, number=number, raw_id=visitor_id.encode()))
     show({"organization_id": organization_id, "visitor_id": visitor_id, "status": "erased"}, as_json=as_json)

@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from svc.cli.output import Refused, json_option, show
+from svc.cli.output import CommandError, json_option, show
 from svc.cli.recovery import recover
 from svc.domain.timestamps import timestamp
 from svc.world import World
@@ -81,7 +81,7 @@ def listen(bind: str, secrets: tuple[str, ...], directory: Path, plain: bool, an
     try:
         server = _Receiver((host, int(port)), secrets, answer, as_json=as_json)
     except (OSError, OverflowError) as error:
-        raise Refused(f"cannot listen on {bind}: {error}; choose another with --bind") from error
+        raise CommandError(f"cannot listen on {bind}: {error}; choose another with --bind") from error
     with server, suppress(KeyboardInterrupt):
         certificate = None if plain else server.secure(directory, host)
         click.echo(_introduction(server.server_port, certificate, verifying=bool(secrets)), err=as_json)
@@ -101,12 +101,12 @@ def verify(secrets: tuple[str, ...], at: str, signature: str, file: BinaryIO, as
     """
     if not secrets:
         raise click.UsageError("name the signing secret with --secret or WEBHOOK_SECRET")
-    if not _is_count(at) or judge(secrets, signature, at, file.read(), int(at)) != "valid":
-        raise Refused("the signature is not that of this body, timestamp and secret")
+    if not _is_count(at) or verify_delivery(secrets, signature, at, file.read(), int(at)) != "valid":
+        raise CommandError("the signature is not that of this body, timestamp and secret")
     show({"signature": "valid", "age_s": World.real().now_ms() // 1000 - int(at)}, as_json=as_json)
 
 
-def judge(secrets: Sequence[str], signature: str | None, at: str | None, body: bytes, now_s: int) -> Verdict:
+def verify_delivery(secrets: Sequence[str], signature: str | None, at: str | None, body: bytes, now_s: int) -> Verdict:
     """Whether a delivery is authentic: signed with one of the secrets, within five minutes of now (decisions 8.1)."""
     if signature is None or at is None or not _is_count(at):
         return "not signed"
@@ -160,7 +160,7 @@ class _Receiver(ThreadingHTTPServer):
         click.echo(f"a connection from {client_address} broke off", err=True)
 
 
-class Delivery(NamedTuple):
+class ReceivedDelivery(NamedTuple):
     """What is shown of one."""
 
     received_at: str
@@ -190,13 +190,13 @@ class _Handler(BaseHTTPRequestHandler):
         wanted = delivery.verdict in ("valid", "not checked")
         self._answer(self.server.answer if wanted else HTTPStatus.UNAUTHORIZED)
 
-    def _delivery(self, body: bytes) -> Delivery:
+    def _delivery(self, body: bytes) -> ReceivedDelivery:
         headers = {name.lower(): value for name, value in self.headers.items()}
         now_ms = self.server.world.now_ms()
         verdict = "not checked"
         if self.server.secrets:
             at, signature = headers.get("x-svc-timestamp"), headers.get("x-svc-signature")
-            verdict = judge(self.server.secrets, signature, at, body, now_ms // 1000)
+            verdict = verify_delivery(self.server.secrets, signature, at, body, now_ms // 1000)
         event_id = headers.get("x-svc-event-id", "")
         again = event_id in self.server.seen
         self.server.seen.add(event_id)
@@ -204,7 +204,7 @@ class _Handler(BaseHTTPRequestHandler):
             shown = json.loads(body)
         except ValueError:
             shown = body.decode(errors="replace")
-        return Delivery(timestamp(now_ms), verdict, again, headers, shown)
+        return ReceivedDelivery(timestamp(now_ms), verdict, again, headers, shown)
 
     def _answer(self, status: int) -> None:
         self.send_response(status)
@@ -215,7 +215,7 @@ class _Handler(BaseHTTPRequestHandler):
         """What there is to say was said."""
 
 
-def _shown(delivery: Delivery) -> str:
+def _shown(delivery: ReceivedDelivery) -> str:
     again = ", seen before" if delivery.again else ""
     kind, event_id = (delivery.headers.get(name, "-") for name in ("x-svc-event-type", "x-svc-event-id"))
     body = delivery.body if isinstance(delivery.body, str) else json.dumps(delivery.body, indent=2, ensure_ascii=False)

@@ -98,7 +98,7 @@ SETTLED_AFTER_MS = 5 * 60 * 1000
 """A UTC day is settled when so much of the next one is over (decisions 5.4)."""
 
 
-def tally(entries: Iterable[LedgerEntry]) -> Usage:
+def counters(entries: Iterable[LedgerEntry]) -> Usage:
     """What these lines of a ledger come to."""
     identifiable = unidentifiable = free = charged = credited = 0
     for entry in entries:

@@ -47,7 +47,7 @@ class Credential(msgspec.Struct, frozen=True):
         return f"<{self.kind} key ...{self.secret[-4:]}>"
 
 
-class Key(msgspec.Struct, frozen=True, array_like=True):
+class ApiKey(msgspec.Struct, frozen=True, array_like=True):
     """A key as stored: everything but the secret. Times are Unix milliseconds. Append fields, never move them."""
 
     id: str
@@ -109,14 +109,14 @@ def new_key(  # noqa: PLR0913  a key is its fields
     platforms: tuple[Platform, ...] = (),
     allowed_origins: tuple[str, ...] = (),
     expires_at_ms: int | None = None,
-) -> tuple[Key, str]:
+) -> tuple[ApiKey, str]:
     """A new key and its secret, which is shown once. Origins are normalised already."""
     if kind != "public" and (platforms or allowed_origins):
         raise ValueError("only public keys have platforms and origins")
     if (role is None) == (kind == "management"):
         raise ValueError("management keys, and only they, have a role")
     secret = issue_secret(kind, region, environment, entropy)
-    key = Key(
+    key = ApiKey(
         id=key_id,
         organization=organization,
         kind=kind,

@@ -23,11 +23,11 @@ HOSTS_OF_A_CROWD = 64
 """Bits of an IPv6 address: one client has all the rest for itself (RFC 6177)."""
 
 
-class Waiting(NamedTuple):
+class IdleConnection(NamedTuple):
     """A connection that waits for its client."""
 
-    crowd: str
-    """`crowd_of` its address."""
+    prefix: str
+    """`client_prefix` its address."""
     since_s: float
     """When it began to."""
     is_in_request: bool
@@ -35,7 +35,7 @@ class Waiting(NamedTuple):
 
 
 @lru_cache(4_096)
-def crowd_of(host: str) -> str:
+def client_prefix(host: str) -> str:
     """Addresses that one client can have at will count as one. Behind a proxy everybody is one crowd."""
     try:
         address = ip_address(host)
@@ -48,20 +48,20 @@ def crowd_of(host: str) -> str:
     return f"{int(address) >> HOSTS_OF_A_CROWD:x}"
 
 
-def who_gives_way(waiting: Sequence[Waiting], count: int, now_s: float) -> list[int]:
+def eviction_order(waiting: Sequence[IdleConnection], count: int, now_s: float) -> list[int]:
     """Positions in `waiting` of those to close, `count` or as many as may be; first to go, first in the list."""
-    crowds: dict[str, list[int]] = {}
+    by_prefix: dict[str, list[int]] = {}
     for position in sorted(range(len(waiting)), key=lambda position: -waiting[position].since_s):
         one = waiting[position]
         if not one.is_in_request or now_s - one.since_s >= REQUEST_GRACE_S:
-            crowds.setdefault(one.crowd, []).append(position)
+            by_prefix.setdefault(one.prefix, []).append(position)
     # By size, then by who has waited longest; each crowd ends with that one.
-    heap = [(-len(crowd), waiting[crowd[-1]].since_s, crowd[-1], crowd) for crowd in crowds.values()]
+    heap = [(-len(prefix), waiting[prefix[-1]].since_s, prefix[-1], prefix) for prefix in by_prefix.values()]
     heapify(heap)
     leaving: list[int] = []
     while len(leaving) < count and heap and heap[0][3]:
-        crowd = heap[0][3]
-        leaving.append(crowd.pop())
-        oldest = crowd[-1] if crowd else -1
-        heapreplace(heap, (-len(crowd), waiting[oldest].since_s, oldest, crowd))
+        prefix = heap[0][3]
+        leaving.append(prefix.pop())
+        oldest = prefix[-1] if prefix else -1
+        heapreplace(heap, (-len(prefix), waiting[oldest].since_s, oldest, prefix))
     return leaving

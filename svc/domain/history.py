@@ -94,14 +94,14 @@ class AddressHistory(msgspec.Struct, frozen=True, array_like=True):
     """Visits of this day that matching learned from, up to `ADDRESS_LESSONS`."""
 
 
-class Sending(msgspec.Struct, frozen=True, array_like=True):
+class ReportFingerprint(msgspec.Struct, frozen=True, array_like=True):
     """When and from where a report was sent first."""
 
     at_s: int
     address: int
 
 
-class Mark(msgspec.Struct, frozen=True):
+class ReplayKey(msgspec.Struct, frozen=True):
     """What a report is known again by."""
 
     digest: bytes
@@ -111,7 +111,7 @@ class Mark(msgspec.Struct, frozen=True):
     """It says that it was collected more than ten minutes before it arrived."""
 
 
-class Trace(msgspec.Struct, frozen=True, kw_only=True):
+class HistoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """What history compares of one identification: all that can be told without the store."""
 
     at_s: int
@@ -123,15 +123,15 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     """Where the visitor's address is; `None` for one that is lent (Tor, relay, VPN), which tells nothing of that."""
     homeland: str | None
     """The country of the device's own clock, where its address is an ordinary one that people could share."""
-    mark: Mark | None
+    mark: ReplayKey | None
     """`None` = the report has neither a nonce nor a time, so that two equal ones prove nothing."""
 
 
-def trace(report: Report, network: Network, ip: str, signals_json: bytes, at_ms: int) -> Trace:
+def trace(report: Report, network: Network, ip: str, signals_json: bytes, at_ms: int) -> HistoryEvidence:
     wanders = network.tor or network.relay
     ordinary = network.state == "enriched" and not (wanders or network.vpn or network.proxy or network.hosting)
     zone = None if Attribute.TIMEZONE in report.masked else report.claims.timezone
-    return Trace(
+    return HistoryEvidence(
         at_s=at_ms // 1000,
         address=address_id(ip),
         counts_address=not wanders,
@@ -151,16 +151,16 @@ def address_id(ip: str) -> int:
     return int.from_bytes(blake3(spelled).digest(8))
 
 
-def _mark(report: Report, signals_json: bytes, at_ms: int) -> Mark | None:
+def _mark(report: Report, signals_json: bytes, at_ms: int) -> ReplayKey | None:
     """Equal reports have equal nonces, so that one mark is enough."""
     collected = report.collected_at_ms
     stale = collected is not None and at_ms - collected > STALE_REPORT_MS
     if report.nonce is not None:
-        return Mark(blake3(b"nonce " + report.nonce.encode("utf-8", "replace")).digest(16), "nonce", stale)
-    return None if collected is None else Mark(blake3(signals_json).digest(16), "report", stale)
+        return ReplayKey(blake3(b"nonce " + report.nonce.encode("utf-8", "replace")).digest(16), "nonce", stale)
+    return None if collected is None else ReplayKey(blake3(signals_json).digest(16), "report", stale)
 
 
-def visited(before: VisitorHistory, seen: Trace) -> VisitorHistory:
+def visited(before: VisitorHistory, seen: HistoryEvidence) -> VisitorHistory:
     """A visitor's history with this identification, and without what has left its window."""
     now_s = seen.at_s
     slot = now_s // SLOT_S
@@ -241,11 +241,11 @@ def with_crossroads(observations: tuple[Observation, ...]) -> tuple[Observation,
     return (*others, behavior, sure)
 
 
-def is_remembered(first: Sending, now_s: int) -> bool:
+def is_remembered(first: ReportFingerprint, now_s: int) -> bool:
     return abs(now_s - first.at_s) < REPLAY_MEMORY_S
 
 
-def replay(first: Sending, seen: Trace) -> Observation | None:
+def replay(first: ReportFingerprint, seen: HistoryEvidence) -> Observation | None:
     """What it shows that this report was sent before; `first` is the earlier sending.
 
     A nonce is used once, whatever else is sent with it: who tries again in good faith sends the same

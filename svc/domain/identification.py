@@ -17,7 +17,7 @@ import msgspec
 from svc.domain.attestation import Attestation, Trust, published_trust, read_attestation
 from svc.domain.billing import price_micros
 from svc.domain.detection import detect
-from svc.domain.history import Trace, trace
+from svc.domain.history import HistoryEvidence, trace
 from svc.domain.matching import Features, Recognition, extract
 from svc.domain.model import (
     Agent,
@@ -41,7 +41,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     """What was sent to identify, by whom, from where. Whoever holds one has a valid key and a readable body."""
 
     request_id: UUID
-    spare_visitor_id: str
+    new_visitor_id: str
     """The id of this visitor if it turns out to be a new one."""
     at_ms: int
     """When the request arrived; the only reading of the clock."""
@@ -79,7 +79,7 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     features: Features
     observations: tuple[Observation, ...]
     """What the report shows by itself; what history adds is decided in the transaction."""
-    trace: Trace
+    trace: HistoryEvidence
     attestation: Attestation | None
     """What the report attests, its challenge not looked up yet; `None` where it attests nothing."""
     scored: bool

@@ -35,14 +35,14 @@ class Following(msgspec.Struct, frozen=True, array_like=True):
     """The follower for which a store keeps its operation log."""
 
     timeline: bytes
-    """16 random bytes, new whenever following begins anew: batches of two timelines never continue one another."""
+    """16 random bytes, new whenever following begins again: batches of two timelines never continue one another."""
     since_ms: int
     destination: str
     """The folder that it copies to."""
     limit_bytes: int
     """What the log may take in the store before it is dropped."""
     lost_at_ms: int | None = None
-    """When it was dropped. Since then nothing is written down, and the follower has to begin anew."""
+    """When it was dropped. Since then nothing is written down, and the follower has to begin again."""
     lost_because: str = ""
 
 

@@ -110,10 +110,10 @@ def may_identify(
     """Whether one more event may be stored now, `holding` being that of today; `None` = it may."""
     if not production and holding.nonproduction >= quotas.nonproduction_per_day:
         return "nonproduction_day"
-    return None if has_room(holding, quotas, capacity_bytes) else "store_share"
+    return None if has_capacity(holding, quotas, capacity_bytes) else "store_share"
 
 
-def has_room(holding: Holding, quotas: Quotas, capacity_bytes: int) -> bool:
+def has_capacity(holding: Holding, quotas: Quotas, capacity_bytes: int) -> bool:
     """Whether the organization holds less than its share of a store of this capacity."""
     return holding.held_bytes < quotas.store_share * capacity_bytes
 

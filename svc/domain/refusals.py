@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from svc.domain.credentials import Key
+from svc.domain.credentials import ApiKey
 from svc.domain.ratelimit import Bound, Use
 
 Issue = Literal[
@@ -71,7 +71,7 @@ class Refusal(msgspec.Struct, frozen=True):
     retry_after_s: int | None = None
     reason: str = ""
     """For the log, and for the owner of `key`; never told to the caller."""
-    key: Key | None = None
+    key: ApiKey | None = None
     """The recognised key that was refused before there was a caller: its owner may be told (decisions 8.9)."""
     origin: str | None = None
     """The origin that was refused, as it was sent."""

@@ -13,7 +13,7 @@ from ipaddress import IPv4Network, IPv6Network
 import msgspec
 
 from svc.domain.addresses import client_address, is_public, is_trusted, read_address
-from svc.domain.credentials import Credential, Key, KeyKind, digest, parse
+from svc.domain.credentials import ApiKey, Credential, KeyKind, digest, parse
 from svc.domain.model import RequestFacts, scoring_platform
 from svc.domain.origins import MAX_LENGTH, normalise_origin, origin_allowed
 from svc.domain.records import Organization
@@ -31,7 +31,7 @@ Headers = Mapping[str, str]
 """Lower-case names; a header that came twice is joined with a comma."""
 
 
-class Gate(msgspec.Struct, frozen=True):
+class AuthPolicy(msgspec.Struct, frozen=True):
     """What a key is judged by, beside the store."""
 
     pepper: bytes
@@ -44,10 +44,10 @@ class Gate(msgspec.Struct, frozen=True):
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
     """Whoever presented a valid key."""
 
-    key: Key
+    key: ApiKey
     """The key in `x-api-key`."""
     digest: bytes
-    applied: Key
+    applied: ApiKey
     """The key whose origins, platforms and weights apply: a forwarded public key, else the same."""
     organization: Organization
     origin: str | None
@@ -58,7 +58,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def authenticate(
-    gate: Gate, snapshot: Snapshot, headers: Headers, peer: str, *, kinds: Sequence[KeyKind], now_ms: int
+    gate: AuthPolicy, snapshot: Snapshot, headers: Headers, peer: str, *, kinds: Sequence[KeyKind], now_ms: int
 ) -> Caller | Refusal:
     """Judge the key of a request (decisions 1.8: before anything else is looked at)."""
     found = _find(gate, snapshot, headers.get("x-api-key"), kinds, now_ms)
@@ -103,14 +103,14 @@ def claimed_platform(headers: Headers) -> str | None:
     return claimed if claimed and len(claimed) <= MAX_PLATFORM_LENGTH else None
 
 
-def sender(gate: Gate, headers: Headers, peer: str) -> str:
+def sender(gate: AuthPolicy, headers: Headers, peer: str) -> str:
     """The address that a request came from: the peer's, or what a trusted proxy says (decisions 2.10)."""
     return client_address(peer, headers.get("x-forwarded-for"), gate.trusted_proxies)
 
 
 def _find(
-    gate: Gate, snapshot: Snapshot, presented: str | None, kinds: Sequence[KeyKind], now_ms: int
-) -> tuple[Key, bytes] | Refusal:
+    gate: AuthPolicy, snapshot: Snapshot, presented: str | None, kinds: Sequence[KeyKind], now_ms: int
+) -> tuple[ApiKey, bytes] | Refusal:
     if not presented:
         return _unauthorized("no key")
     credential = parse(presented)
@@ -120,8 +120,8 @@ def _find(
 
 
 def _look_up(
-    gate: Gate, snapshot: Snapshot, credential: Credential, kinds: Sequence[KeyKind], now_ms: int
-) -> tuple[Key, bytes] | Refusal:
+    gate: AuthPolicy, snapshot: Snapshot, credential: Credential, kinds: Sequence[KeyKind], now_ms: int
+) -> tuple[ApiKey, bytes] | Refusal:
     if credential.kind not in kinds:
         return _unauthorized(f"a {credential.kind} key is not for this route")
     if credential.region != gate.region:
@@ -138,7 +138,7 @@ def _look_up(
 
 
 def _browser(
-    gate: Gate, snapshot: Snapshot, headers: Headers, peer: str, key: Key, key_digest: bytes
+    gate: AuthPolicy, snapshot: Snapshot, headers: Headers, peer: str, key: ApiKey, key_digest: bytes
 ) -> Caller | Refusal:
     sent = headers.get("origin")
     origin = None if sent is None else normalise_origin(sent)
@@ -157,7 +157,7 @@ def _browser(
 
 
 def _automation(
-    gate: Gate, snapshot: Snapshot, headers: Headers, peer: str, key: Key, key_digest: bytes
+    gate: AuthPolicy, snapshot: Snapshot, headers: Headers, peer: str, key: ApiKey, key_digest: bytes
 ) -> Caller | Refusal:
     """A management key is refused from browsers, however valid it is (interface 5, rule 2)."""
     if "origin" in headers:
@@ -174,7 +174,7 @@ def _automation(
 
 
 def _server(
-    gate: Gate, snapshot: Snapshot, headers: Headers, peer: str, key: Key, key_digest: bytes, now_ms: int
+    gate: AuthPolicy, snapshot: Snapshot, headers: Headers, peer: str, key: ApiKey, key_digest: bytes, now_ms: int
 ) -> Caller | Refusal:
     """A proxy, or a customer's server: it speaks for a visitor whose details it forwards (decisions 2.9)."""
     applied = key
@@ -211,7 +211,7 @@ def _server(
     )
 
 
-def _origin_refusal(key: Key, sent: str | None, origin: str | None) -> Refusal | None:
+def _origin_refusal(key: ApiKey, sent: str | None, origin: str | None) -> Refusal | None:
     """Decisions 2.7, as far as headers alone decide it."""
     assert key.environment is not None
     if sent is None:
@@ -227,7 +227,7 @@ def _origin_refusal(key: Key, sent: str | None, origin: str | None) -> Refusal |
     return None
 
 
-def _own_facts(gate: Gate, headers: Headers, peer: str) -> RequestFacts:
+def _own_facts(gate: AuthPolicy, headers: Headers, peer: str) -> RequestFacts:
     return RequestFacts(
         ip=sender(gate, headers, peer),
         user_agent=headers.get("user-agent"),
@@ -237,13 +237,13 @@ def _own_facts(gate: Gate, headers: Headers, peer: str) -> RequestFacts:
     )
 
 
-def _connection_os(gate: Gate, headers: Headers, peer: str) -> str | None:
+def _connection_os(gate: AuthPolicy, headers: Headers, peer: str) -> str | None:
     """Believed from trusted proxies alone: anybody may send a header."""
     header = gate.connection_os_header
     return headers.get(header) if header is not None and is_trusted(peer, gate.trusted_proxies) else None
 
 
-def _from_the_reference(key: Key, headers: Headers) -> bool:
+def _from_the_reference(key: ApiKey, headers: Headers) -> bool:
     """A development key from the page `/docs` of this very service: its origin is where it asks (decisions 2.8).
 
     The scheme is taken as the browser says it, since a front may have ended TLS.
@@ -262,7 +262,7 @@ NOT_PUBLIC = (
 """To whoever forwards a private address: the header is neither missing nor malformed."""
 
 
-def _forwarded_facts(key: Key, headers: Headers) -> RequestFacts | Refusal:
+def _forwarded_facts(key: ApiKey, headers: Headers) -> RequestFacts | Refusal:
     sent = headers.get("x-svc-visitor-ip")
     if sent is None:
         return _metadata("x-svc-visitor-ip", "required")
@@ -278,11 +278,11 @@ def _forwarded_facts(key: Key, headers: Headers) -> RequestFacts | Refusal:
     return RequestFacts(ip=ip, user_agent=user_agent)
 
 
-def _unauthorized(reason: str, key: Key | None = None) -> Refusal:
+def _unauthorized(reason: str, key: ApiKey | None = None) -> Refusal:
     return Refusal("unauthorized", reason=reason if key is None else f"{reason} ({key.id})")
 
 
-def _refused_place(reason: str, next_step: str, key: Key, origin: str | None = None) -> Refusal:
+def _refused_place(reason: str, next_step: str, key: ApiKey, origin: str | None = None) -> Refusal:
     """A good key in the wrong place, of which its owner may be told; a development key's caller hears it, too."""
     shown = None if origin is None else redact(origin[:MAX_LENGTH].encode("ascii", "backslashreplace").decode())
     told = reason if shown is None else f"{reason}: {shown!r}"

@@ -15,14 +15,14 @@ import msgspec
 import structlog
 
 from svc.domain.audit import Actor, AuditRecord, asked
-from svc.domain.credentials import Key
+from svc.domain.credentials import ApiKey
 from svc.domain.refusals import Refusal
 from svc.http.authentication import Caller
 from svc.http.endpoint import Call, Services
 from svc.store.snapshot import Transaction
-from svc.store.store import StoreFull
+from svc.store.store import StoreFullError
 from svc.store.transactions.audit import audited
-from svc.store.transactions.keys import note_use, use_is_due
+from svc.store.transactions.keys import note_use, touch_is_due
 from svc.store.transactions.webhook_endpoints import Issued
 from svc.store.views import is_removed
 
@@ -32,23 +32,23 @@ T = TypeVar("T")
 
 
 async def change(
-    services: Services, call: Call, job: Callable[[Transaction], T], *, into_reserve: bool = False
+    services: Services, call: Call, job: Callable[[Transaction], T], *, may_use_reserve: bool = False
 ) -> T | Refusal:
     """What the job returned, once it is durable; `503 service_unavailable` where the store has no room.
 
     The use of the key is noted with it, at most once a minute (decisions 2.3); a management key's change is recorded
-    with it, once for a request. `into_reserve` as in `Store.write`. Raises what the job raised.
+    with it, once for a request. `may_use_reserve` as in `Store.write`. Raises what the job raised.
     """
     if caller_of(call).key.kind == "management":
         job = audited(job, call.request_id, partial(_record, call))
-    return await _commit(services, call, job, into_reserve=into_reserve)
+    return await _commit(services, call, job, may_use_reserve=may_use_reserve)
 
 
 async def _commit(
-    services: Services, call: Call, job: Callable[[Transaction], T], *, into_reserve: bool = False
+    services: Services, call: Call, job: Callable[[Transaction], T], *, may_use_reserve: bool = False
 ) -> T | Refusal:
     caller = caller_of(call)
-    use = use_is_due(caller.key, call.at_ms)
+    use = touch_is_due(caller.key, call.at_ms)
 
     def noted_job(transaction: Transaction) -> T | Refusal:
         if is_removed(transaction, caller.organization.number):
@@ -58,9 +58,9 @@ async def _commit(
         return job(transaction)
 
     try:
-        (outcome,) = await services.store.write([noted_job], into_reserve=into_reserve)
-    except StoreFull as error:
-        log.warning("nothing can be stored", request_id=str(call.request_id), reason=str(error))
+        (outcome,) = await services.store.write([noted_job], may_use_reserve=may_use_reserve)
+    except StoreFullError as error:
+        log.warning("store full, write rejected", request_id=str(call.request_id), reason=str(error))
         return Refusal("service_unavailable")
     if isinstance(outcome, Exception):
         raise outcome
@@ -70,7 +70,7 @@ async def _commit(
 async def noted(services: Services, call: Call) -> Caller:
     """The caller of a route that only reads, its use noted, which costs a key one commit a minute."""
     caller = caller_of(call)
-    if use_is_due(caller.key, call.at_ms):
+    if touch_is_due(caller.key, call.at_ms):
         await _commit(services, call, lambda _: None)  # where there is no room for it, the read goes on without
     return caller
 
@@ -107,7 +107,7 @@ def _record(call: Call, outcome: object) -> AuditRecord | None:
 def _made(outcome: object) -> str | None:
     """The id of what a route without one in its path has made: a key, or a webhook endpoint."""
     match outcome:
-        case Key(id=made):
+        case ApiKey(id=made):
             return made
         case Issued(registered=registered):
             return registered.endpoint.id

@@ -9,8 +9,8 @@ import hashlib
 
 from msgspec import UNSET
 
-from svc.actors.mailbox import Overloaded, Reply
-from svc.actors.messages import Admission, Answer, Failed, Identify, RateLimited
+from svc.actors.mailbox import OverloadedError, Reply
+from svc.actors.messages import Admission, Failed, Identify, PipelineResult, RateLimited
 from svc.domain import deferred
 from svc.domain.identification import Duplicate, Identified, Refused, Submission
 from svc.domain.refusals import Refusal, invalid, over_rate
@@ -20,9 +20,9 @@ from svc.http.endpoint import Call, Outcome, Services
 from svc.http.limits import visitor_address
 from svc.http.parameters import ADMITTED, FORWARDED
 from svc.http.route import Route
-from svc.http.schema import DuplicateAnswer, IdentifyAnswer, IdentifyBody, identify_answer
+from svc.http.schema import DuplicateAnswer, IdentifyAnswer, IdentifyBody, identify_response
 from svc.store import views
-from svc.store.transactions.keys import use_is_due
+from svc.store.transactions.keys import touch_is_due
 from svc.world import twenty_characters
 
 MAX_IDEMPOTENCY_KEY = 255
@@ -39,11 +39,11 @@ async def identify(services: Services, call: Call) -> Outcome:
 
 async def submit(services: Services, call: Call, caller: Caller, submission: Submission) -> Outcome:
     """The answer to a submission of this caller, once everything it changes is on disk."""
-    reply: Reply[Answer] = Reply()
+    reply: Reply[PipelineResult] = Reply()
     try:
         limit = caller.organization.rate_limit_per_s
         services.admission.offer(Identify(submission, limit, visitor_address(caller), reply))
-    except Overloaded:
+    except OverloadedError:
         return Outcome(Refusal("service_unavailable"))
     return _render(services, call, caller, await reply.wait())
 
@@ -62,11 +62,11 @@ def read_submission(services: Services, call: Call, caller: Caller, body: Identi
     assert caller.key.environment is not None
     return Submission(
         request_id=call.request_id,
-        spare_visitor_id=twenty_characters(services.world.entropy),
+        new_visitor_id=twenty_characters(services.world.entropy),
         at_ms=call.at_ms,
         organization=caller.organization.number,
         key_id=caller.applied.id,
-        touched_key=caller.digest if use_is_due(caller.key, call.at_ms) else None,
+        touched_key=caller.digest if touch_is_due(caller.key, call.at_ms) else None,
         environment=caller.key.environment,
         sdk_platform=call.platform,
         sdk_version=None if body.sdk.version is UNSET else body.sdk.version,
@@ -91,7 +91,7 @@ def _idempotency(call: Call) -> bytes | Refusal | None:
     return hashlib.blake2b(key.encode(), digest_size=16).digest()
 
 
-def _render(services: Services, call: Call, caller: Caller, answer: Answer) -> Outcome:
+def _render(services: Services, call: Call, caller: Caller, answer: PipelineResult) -> Outcome:
     outcome = answer.outcome
     match outcome:
         case Identified():
@@ -112,7 +112,7 @@ def _render(services: Services, call: Call, caller: Caller, answer: Answer) -> O
 
 def _identified(services: Services, call: Call, caller: Caller, outcome: Identified) -> IdentifyAnswer:
     token = deferred.issue_token(services.deferred_key, call.request_id, caller.applied.id, caller.origin, call.at_ms)
-    return identify_answer(outcome.verdict, call.request_id, token)
+    return identify_response(outcome.verdict, call.request_id, token)
 
 
 def _headers(admission: Admission, balance_micros: int) -> dict[str, str]:

@@ -27,7 +27,7 @@ from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import AppWrapper
 from hypercorn.utils import parse_socket_addr  # pyright: ignore[reportUnknownVariableType]  its argument is a bare tuple
 
-from svc.domain.eviction import Waiting, crowd_of, who_gives_way
+from svc.domain.eviction import IdleConnection, client_prefix, eviction_order
 from svc.http.edge_limits import EdgeLimits
 from svc.http.protocol import Address, GuardedProtocol, GuardedStream, Headers, Phase, Step, advance
 from svc.http.turnstile import KnownKeys, Turnstile
@@ -72,7 +72,7 @@ class Shared:
     cut_writing: int = 0
     malformed: int = 0
     _full_until: float = -inf
-    _leaving: list[tuple[Connection, Waiting]] = field(default_factory=list[tuple["Connection", Waiting]])
+    _leaving: list[tuple[Connection, IdleConnection]] = field(default_factory=list[tuple["Connection", IdleConnection]])
     """Who is to go next, last in the list first."""
     _chosen_until: float = -inf
 
@@ -80,32 +80,32 @@ class Shared:
     def draining(self) -> bool:
         return self.context.terminated.is_set()
 
-    def has_room(self) -> bool:
+    def has_capacity(self) -> bool:
         """Whether another connection can be taken, if need be in the place of some that wait for their clients."""
         most = self.limits.max_connections
         if len(self.connections) < most:
             return True
-        return self._one_gives_way() or (self._look_who_gives_way() and self._one_gives_way())
+        return self._evict_one() or (self._choose_evictions() and self._evict_one())
 
-    def _one_gives_way(self) -> bool:
+    def _evict_one(self) -> bool:
         """One by one, as newcomers come: to end many at once would hold up everybody else."""
         if trio.current_time() >= self._chosen_until:
             self._leaving = []
         while self._leaving:
             one, waits = self._leaving.pop()
             if one in self.connections and one.waits() == waits:
-                one.give_way()
+                one.evict()
                 self.evicted += 1
                 return True
         return False
 
-    def _look_who_gives_way(self) -> bool:
+    def _choose_evictions(self) -> bool:
         now = trio.current_time()
         if now < self._full_until:
             return False
         waiting = [(one, waits) for one in self.connections if (waits := one.waits()) is not None]
         most = max(1, self.limits.max_connections // SHARE_THAT_GIVES_WAY)
-        leaving = who_gives_way([waits for _, waits in waiting], most, now)
+        leaving = eviction_order([waits for _, waits in waiting], most, now)
         self._leaving = [waiting[position] for position in reversed(leaving)]
         self._chosen_until = now + CHOSEN_FOR_S
         self._full_until = -inf if leaving else now + FULL_FOR_S
@@ -139,7 +139,7 @@ class Connection:
         self._room: trio.Event | None = None
         self._arrives_by = inf
         """When all of the present request has to be there."""
-        self._crowd = ""
+        self._prefix = ""
         self._owner: Hashable = ""
         """Whose turn its present request has taken."""
         self._waits_since: float | None = trio.current_time()
@@ -172,13 +172,13 @@ class Connection:
             self._arrives_by = min(self._arrives_by, trio.current_time() + self.shared.limits.drain_patience_s)
             self._set_deadline()
 
-    def waits(self) -> Waiting | None:
+    def waits(self) -> IdleConnection | None:
         if self._waits_since is None:
             return None
         is_in_request = self.phase is not Phase.IDLE and not self._is_discarding
-        return Waiting(self._crowd, self._waits_since, is_in_request)
+        return IdleConnection(self._prefix, self._waits_since, is_in_request)
 
-    def give_way(self) -> None:
+    def evict(self) -> None:
         """End at once, whatever the client was about to do. Who has begun a request is told so, without any waiting."""
         self.shared.connections.discard(self)
         if self.phase in {Phase.HEAD, Phase.BODY} and not self._is_tls:
@@ -204,7 +204,7 @@ class Connection:
         """The one place where the phase changes."""
         self.phase = advance(self.phase, step)
 
-    def answer_begins(self) -> None:
+    def response_begins(self) -> None:
         if self.phase is Phase.BODY:
             self._watch.deadline = inf
         self.advance(Step.RESPONSE_BEGUN)
@@ -232,7 +232,7 @@ class Connection:
             with suppress(OSError):
                 self._socket.shutdown(socket.SHUT_WR)
 
-    def make_room(self) -> None:
+    def resume_reading(self) -> None:
         if self._room is not None:
             self._room.set()
 
@@ -266,7 +266,7 @@ class Connection:
         try:
             client = parse_socket_addr(self._socket.family, self._socket.getpeername())
             server = parse_socket_addr(self._socket.family, self._socket.getsockname())
-            self._crowd = "" if client is None else crowd_of(client[0])
+            self._prefix = "" if client is None else client_prefix(client[0])
             if isinstance(self._stream, trio.SSLStream):
                 with trio.fail_after(limits.request_timeout_s):
                     await self._stream.do_handshake()
@@ -315,7 +315,7 @@ class Connection:
         limits = self.shared.limits
         while data:
             if self.phase is Phase.IDLE:
-                self._owner = self.shared.keys.owner(data, self._crowd)
+                self._owner = self.shared.keys.owner(data, self._prefix)
                 await self._begin()
             await self._protocol.receive(data)
             self._set_deadline()
@@ -359,7 +359,7 @@ class Connection:
             return
         now = self._waits_since = trio.current_time()
         self.advance(Step.RESPONSE_SENT)
-        self.make_room()
+        self.resume_reading()
         if self._protocol.read_ahead_bytes:
             await self._begin()
             await self._protocol.resume()

@@ -163,7 +163,7 @@ async def _accept(shared: Shared, stream: AnyStream) -> None:
 
     The 503 is one attempt that costs no waiting: whoever sends its request only afterwards may see a reset instead.
     """
-    if shared.has_room():
+    if shared.has_capacity():
         shared.accepted += 1
         try:
             await Connection(shared, stream).run()

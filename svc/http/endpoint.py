@@ -15,7 +15,7 @@ from svc.actors.outbox import Outbox
 from svc.domain.quotas import Quotas
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.refused import RefusedRequest
-from svc.http.authentication import Caller, Gate
+from svc.http.authentication import AuthPolicy, Caller
 from svc.http.limits import RequestLimits
 from svc.store.store import Store
 from svc.world import World
@@ -40,7 +40,7 @@ class Services(NamedTuple):
     world: World
     store: Store
     admission: Mailbox[Identify]
-    gate: Gate
+    gate: AuthPolicy
     deferred_key: bytes
     """Signs deferred tokens."""
     network_data: Callable[[], str]

@@ -40,7 +40,7 @@ from svc.http.schema import (
     event_detail,
 )
 from svc.store import events, views
-from svc.store.codec import Corrupted
+from svc.store.codec import CorruptionError
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.supplement import supplement
 
@@ -64,7 +64,7 @@ async def list_events(services: Services, call: Call) -> Outcome:
     return Outcome(EventsAnswer(await encoded(places, partial(_rows, services)), query.page, query.limit))
 
 
-def _rows(services: Services, places: Sequence[events.Place]) -> list[EventBody]:
+def _rows(services: Services, places: Sequence[events.EventPosition]) -> list[EventBody]:
     with services.store.read() as snapshot:
         return [event_row(event, request_id) for request_id, event in events.read(snapshot, places)]
 
@@ -77,7 +77,7 @@ async def get_event(services: Services, call: Call) -> Outcome:
     caller = await noted(services, call)
     number = caller.organization.number
     with services.store.read() as snapshot:
-        event = events.find(snapshot, number, _environment(caller), request_id, call.at_ms)
+        event = events.event_by_request(snapshot, number, _environment(caller), request_id, call.at_ms)
         if event is None:
             return Outcome(Refusal("event_not_found"))
         document = _document(snapshot, number, request_id, event)
@@ -152,7 +152,7 @@ def _document(snapshot: Snapshot, number: int, request_id: UUID, event: Event) -
         assert document is not None, f"request {request_id} has no document"
         weights = views.weights_snapshot(snapshot, document.weights_digest)
         return document_body(event, document, inflate(document.signals), weights)
-    except (Corrupted, zlib.error) as error:
+    except (CorruptionError, zlib.error) as error:
         log.exception("an archive cannot be read", request_id=str(request_id), reason=str(error))
         return None
 

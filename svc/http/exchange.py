@@ -17,17 +17,17 @@ import structlog
 import trio
 from hypercorn.typing import ASGIReceiveCallable, HTTPScope
 
-from svc.domain.credentials import Key
+from svc.domain.credentials import ApiKey
 from svc.domain.refusals import CATALOGUE, Refusal
-from svc.domain.webhooks.refused import TOLD, RefusedRequest
+from svc.domain.webhooks.refused import NOTIFIABLE, RefusedRequest
 from svc.http.authentication import Caller, authenticate, claimed_platform, forbidden, platform_refusal, sender
 from svc.http.body import MAX_BODY_BYTES, MAX_WIRE_BYTES, acceptable, decode, sdk_platform, unpack
 from svc.http.endpoint import Call, File, Outcome, Services
-from svc.http.paths import Found, Paths, Place
+from svc.http.paths import Paths, Resource, RouteMatch
 from svc.http.query import read_query
 from svc.http.route import Route
 from svc.http.schema import error_body
-from svc.http.traffic import PREFLIGHT, Passing, Traffic
+from svc.http.traffic import PREFLIGHT, RequestContext, Traffic
 from svc.http.turnstile import KnownKeys
 from svc.world import World
 
@@ -48,7 +48,7 @@ LARGE_BODY_BYTES = 65_536
 _encoder = msgspec.json.Encoder()
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """A whole answer, ready for the wire."""
 
     status: int
@@ -66,18 +66,18 @@ class Exchange:
         self._paths = Paths()
         self._keys = keys
 
-    async def answer(self, scope: HTTPScope, receive: ASGIReceiveCallable) -> Answer:
+    async def answer(self, scope: HTTPScope, receive: ASGIReceiveCallable) -> Response:
         """Every request gets exactly one answer, a fault of this program included."""
         at_ms = self._services.world.now_ms()
         passing = self._traffic.began(self._services.world.request_id(at_ms), at_ms)
-        answer: Answer | None = None
+        answer: Response | None = None
         try:
             answer = await self._answer(scope, receive, passing)
             return answer
         finally:
             self._traffic.ended(passing, None if answer is None else answer.status)
 
-    async def _answer(self, scope: HTTPScope, receive: ASGIReceiveCallable, passing: Passing) -> Answer:
+    async def _answer(self, scope: HTTPScope, receive: ASGIReceiveCallable, passing: RequestContext) -> Response:
         found = self._paths.find(scope["raw_path"].decode("latin-1"))
         if found is None:
             return _refused(passing, Refusal("not_found"))
@@ -103,10 +103,10 @@ class Exchange:
     async def _run(
         self,
         route: Route,
-        place: Found,
+        place: RouteMatch,
         scope: HTTPScope,
         receive: ASGIReceiveCallable,
-        passing: Passing,
+        passing: RequestContext,
         headers: dict[str, str],
     ) -> Outcome:
         request_id, at_ms = passing.request_id, passing.at_ms
@@ -132,10 +132,10 @@ class Exchange:
         return outcome
 
     def _note(
-        self, key: Key, refusal: Refusal, request_id: UUID, at_ms: int, origin: str | None, ip: str | None
+        self, key: ApiKey, refusal: Refusal, request_id: UUID, at_ms: int, origin: str | None, ip: str | None
     ) -> None:
         """Whoever subscribes to `identification.refused` is told (decisions 8.9)."""
-        if refusal.status not in TOLD or key.environment is None:
+        if refusal.status not in NOTIFIABLE or key.environment is None:
             return
         refused = RefusedRequest(
             organization=key.organization,
@@ -154,7 +154,7 @@ class Exchange:
     async def _judge(
         self,
         route: Route,
-        place: Found,
+        place: RouteMatch,
         scope: HTTPScope,
         receive: ASGIReceiveCallable,
         request_id: UUID,
@@ -279,22 +279,25 @@ def _repeated(scope: HTTPScope, headers: dict[str, str]) -> frozenset[str]:
 
 
 def _refused(
-    passing: Passing, refusal: Refusal, origin: str | None = None, headers: Mapping[str, str] = MappingProxyType({})
-) -> Answer:
+    passing: RequestContext,
+    refusal: Refusal,
+    origin: str | None = None,
+    headers: Mapping[str, str] = MappingProxyType({}),
+) -> Response:
     """The answer to a request that reaches no route."""
     passing.refusal = refusal
     return render(passing.request_id, Outcome(refusal, headers=headers), origin)
 
 
-def _preflight(request_id: UUID, origin: str | None, place: Place) -> Answer:
+def _preflight(request_id: UUID, origin: str | None, place: Resource) -> Response:
     """Answered for any origin, without a key (decisions 3.11)."""
     headers = {"X-Request-Id": str(request_id), "Vary": "Origin", "Allow": place.allow}
     if origin is not None:
         headers |= {"Access-Control-Allow-Origin": origin, **PREFLIGHT_HEADERS}
-    return Answer(204, _encode(headers), b"")
+    return Response(204, _encode(headers), b"")
 
 
-def render(request_id: UUID, outcome: Outcome, origin: str | None, *, has_key: bool = False) -> Answer:
+def render(request_id: UUID, outcome: Outcome, origin: str | None, *, has_key: bool = False) -> Response:
     """An outcome as it goes onto the wire; `origin` is echoed where browsers may read the answer.
 
     No cache keeps it, unless the endpoint says otherwise and the request came without a key (decisions 9.3): the key is
@@ -315,13 +318,13 @@ def render(request_id: UUID, outcome: Outcome, origin: str | None, *, has_key: b
         headers["Access-Control-Expose-Headers"] = EXPOSED_HEADERS
         headers["Vary"] = "Origin"
     if body is None:
-        return Answer(status, _encode(headers), b"")
+        return Response(status, _encode(headers), b"")
     if isinstance(body, File):
         encoded, headers["Content-Type"] = body
     else:
         encoded, headers["Content-Type"] = _encoder.encode(body), "application/json"
     headers["Content-Length"] = str(len(encoded))
-    return Answer(status, _encode(headers), encoded)
+    return Response(status, _encode(headers), encoded)
 
 
 def _encode(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:

@@ -6,7 +6,7 @@ the organization's own servers out.
 
 from __future__ import annotations
 
-from svc.domain.eviction import crowd_of
+from svc.domain.eviction import client_prefix
 from svc.domain.ratelimit import Allowances, Limiter, Shares, Use
 from svc.domain.refusals import Refusal, over_rate
 from svc.http.authentication import Caller
@@ -46,4 +46,4 @@ class RequestLimits:
 
 def visitor_address(caller: Caller) -> str | None:
     """The address that has a limit of its own: of whoever presents a public key, which anybody can copy."""
-    return crowd_of(caller.facts.ip) if caller.key.kind == "public" else None
+    return client_prefix(caller.facts.ip) if caller.key.kind == "public" else None

@@ -11,7 +11,7 @@ from svc.http.route import Route
 from svc.http.routes import ROUTES
 
 
-class Place(msgspec.Struct, frozen=True):
+class Resource(msgspec.Struct, frozen=True):
     """One path as it is served."""
 
     routes: dict[str, Route]
@@ -22,10 +22,10 @@ class Place(msgspec.Struct, frozen=True):
     """Every method that the path takes, as the `Allow` header says it (RFC 9110, 10.2.1)."""
 
 
-class Found(NamedTuple):
+class RouteMatch(NamedTuple):
     """A place, and what its path's variable segments are."""
 
-    place: Place
+    place: Resource
     path: dict[str, str]
 
 
@@ -37,16 +37,16 @@ class Paths:
     """
 
     def __init__(self, routes: tuple[Route, ...] = ROUTES) -> None:
-        self._fixed: dict[str, Found] = {}
-        self._variable: dict[int, list[tuple[tuple[str, ...], Place]]] = {}
+        self._fixed: dict[str, RouteMatch] = {}
+        self._variable: dict[int, list[tuple[tuple[str, ...], Resource]]] = {}
         for path, place in _by_path(routes).items():
             if "{" in path:
                 segments = tuple(path.split("/"))
                 self._variable.setdefault(len(segments), []).append((segments, place))
             else:
-                self._fixed[path] = Found(place, {})
+                self._fixed[path] = RouteMatch(place, {})
 
-    def find(self, path: str) -> Found | None:
+    def find(self, path: str) -> RouteMatch | None:
         """The place of a path as it stands in the request line, without the query; `None` where nothing is."""
         found = self._fixed.get(path)
         if found is not None:
@@ -55,7 +55,7 @@ class Paths:
         for segments, place in self._variable.get(len(parts), ()):
             variables = _matched(segments, parts)
             if variables is not None:
-                return Found(place, variables)
+                return RouteMatch(place, variables)
         return None
 
 
@@ -71,7 +71,7 @@ def _matched(segments: tuple[str, ...], parts: list[str]) -> dict[str, str] | No
     return variables
 
 
-def _by_path(routes: tuple[Route, ...]) -> dict[str, Place]:
+def _by_path(routes: tuple[Route, ...]) -> dict[str, Resource]:
     table: dict[str, dict[str, Route]] = {}
     for route in routes:
         for beginning in route.under:
@@ -79,11 +79,11 @@ def _by_path(routes: tuple[Route, ...]) -> dict[str, Place]:
     return {path: _place(found) for path, found in table.items()}
 
 
-def _place(routes: dict[str, Route]) -> Place:
+def _place(routes: dict[str, Route]) -> Resource:
     from_browsers = any(route.from_browsers for route in routes.values())
     taken: list[str] = [*routes]
     if "GET" in routes:
         taken.append("HEAD")
     if from_browsers:
         taken.append("OPTIONS")
-    return Place(routes, from_browsers, ", ".join(sorted(taken)))
+    return Resource(routes, from_browsers, ", ".join(sorted(taken)))

@@ -2,8 +2,8 @@
 
 What may live here: from bytes to requests and from answers to bytes. Sockets and time are `connection.py`.
 
-- `StrictLines` is h11's input buffer, which takes line ends that two parsers may read in two ways.
-- `is_sound` refuses what h11 accepts but a proxy before us may have understood otherwise.
+- `StrictReceiveBuffer` is h11's input buffer, which takes line ends that two parsers may read in two ways.
+- `is_unambiguous` refuses what h11 accepts but a proxy before us may have understood otherwise.
 - `GuardedStream` is hypercorn's request, with the application *pulling* the body. That gives back-pressure, asks for
   a body (`100 Continue`) only when somebody wants it, and needs no task that carries messages.
 - `GuardedProtocol` is hypercorn's HTTP/1.1 protocol that never becomes HTTP/2, h2c or a websocket. It answers a body
@@ -112,7 +112,7 @@ def advance(phase: Phase, step: Step) -> Phase:
     return following
 
 
-class Link(Protocol):
+class ConnectionPort(Protocol):
     """What the protocol asks of the connection that it runs on."""
 
     @property
@@ -122,11 +122,11 @@ class Link(Protocol):
     async def flush(self) -> None: ...
     async def refuse(self, status: int) -> None: ...
     def start_handler(self, stream: GuardedStream) -> None: ...
-    def answer_begins(self) -> None: ...
-    def make_room(self) -> None: ...
+    def response_begins(self) -> None: ...
+    def resume_reading(self) -> None: ...
 
 
-class StrictLines(ReceiveBuffer):
+class StrictReceiveBuffer(ReceiveBuffer):
     """h11's input buffer, refusing lines that do not end in CRLF, folded lines, heads over the limit, odd chunks."""
 
     def __init__(self, max_bytes: int) -> None:
@@ -164,7 +164,7 @@ class StrictLines(ReceiveBuffer):
         return line
 
 
-def is_sound(request: h11.Request, headers: Headers) -> bool:
+def is_unambiguous(request: h11.Request, headers: Headers) -> bool:
     """Whether a request that h11 accepts can mean one thing only, to us and to any proxy before us.
 
     Refused: versions other than 1.0 and 1.1, among them the preface of HTTP/2; targets that are not a path and a
@@ -254,7 +254,7 @@ class GuardedStream(HTTPStream):
 
     async def receive(self) -> ASGIReceiveEvent:
         """The next part of the body, large or the last one; after that, waits for the end of the stream."""
-        await self._protocol.invite_body()
+        await self._protocol.send_100_continue()
         while not self.closed and (
             self._is_delivered or not (self._is_complete or len(self._received) >= BODY_PART_BYTES)
         ):
@@ -265,7 +265,7 @@ class GuardedStream(HTTPStream):
         body = bytes(self._received)
         self._received.clear()
         self._is_delivered = self._is_complete
-        self._protocol.make_room()
+        self._protocol.resume_reading()
         return {"type": "http.request", "body": body, "more_body": not self._is_complete}
 
     async def app_send(self, message: ASGISendEvent | None) -> None:
@@ -292,7 +292,7 @@ class GuardedProtocol(H11Protocol):
 
     def __init__(
         self,
-        link: Link,
+        link: ConnectionPort,
         app: AppWrapper,
         config: Config,
         context: WorkerContext,
@@ -313,8 +313,8 @@ class GuardedProtocol(H11Protocol):
             link.protocol_send,
         )
         self._link = link
-        self._lines = StrictLines(config.h11_max_incomplete_size)
-        self.connection._receive_buffer = self._lines  # pyright: ignore[reportPrivateUsage] # noqa: SLF001  see StrictLines
+        self._lines = StrictReceiveBuffer(config.h11_max_incomplete_size)
+        self.connection._receive_buffer = self._lines  # pyright: ignore[reportPrivateUsage] # noqa: SLF001  see StrictReceiveBuffer
 
     @property
     def read_ahead_bytes(self) -> int:
@@ -350,18 +350,18 @@ class GuardedProtocol(H11Protocol):
             self.stream.closed = True
         await self._link.refuse(status)
 
-    async def invite_body(self) -> None:
+    async def send_100_continue(self) -> None:
         if self.connection.they_are_waiting_for_100_continue:
             await self._send_h11_event(h11.InformationalResponse(status_code=100, headers=[]))
             await self._link.flush()
 
-    def make_room(self) -> None:
-        self._link.make_room()
+    def resume_reading(self) -> None:
+        self._link.resume_reading()
 
     async def stream_send(self, event: StreamEvent) -> None:
         kind = type(event)
         if kind is Response:
-            self._link.answer_begins()
+            self._link.response_begins()
             if self.context.terminated.is_set() or self.has_unread_body:
                 response = cast("Response", event)
                 headers = [*response.headers, (b"connection", b"close")]
@@ -399,7 +399,7 @@ class GuardedProtocol(H11Protocol):
 
     def _begin(self, request: h11.Request) -> bool:
         headers = list(request.headers)
-        if not is_sound(request, headers):
+        if not is_unambiguous(request, headers):
             return False
         self._link.advance(Step.HEAD_READ)
         stream = GuardedStream(self)

@@ -74,7 +74,7 @@ class IdentifyAnswer(VerdictBody, frozen=True, kw_only=True):
     triggers: Annotated[tuple[TriggerBody, ...] | UnsetType, about("What fired, heaviest first.")] = UNSET
 
 
-def identify_answer(verdict: Verdict, request_id: UUID, deferred_token: str) -> IdentifyAnswer:
+def identify_response(verdict: Verdict, request_id: UUID, deferred_token: str) -> IdentifyAnswer:
     """A verdict that is on disk as identify answers with it."""
     return IdentifyAnswer(
         **verdict_fields(verdict, request_id),

@@ -31,7 +31,7 @@ Logged = Literal["all", "refused", "none"]
 """Which requests have a line: `refused` are those that were not answered 2xx."""
 
 
-class Passing(msgspec.Struct, kw_only=True):
+class RequestContext(msgspec.Struct, kw_only=True):
     """One request on its way to its answer, and what is known of it by now."""
 
     request_id: UUID
@@ -70,12 +70,12 @@ class Traffic:
         self._requests: Counter[Finished] = Counter()
         self._requests_s: dict[str, Histogram] = {}
 
-    def began(self, request_id: UUID, at_ms: int) -> Passing:
+    def began(self, request_id: UUID, at_ms: int) -> RequestContext:
         """To be ended in any case."""
         self._in_flight += 1
-        return Passing(request_id=request_id, at_ms=at_ms)
+        return RequestContext(request_id=request_id, at_ms=at_ms)
 
-    def ended(self, passing: Passing, status: int | None) -> None:
+    def ended(self, passing: RequestContext, status: int | None) -> None:
         """It was answered, or with `None` its client went away first."""
         self._in_flight -= 1
         seconds = trio.current_time() - passing.began_at
@@ -97,7 +97,7 @@ class Traffic:
         )
 
 
-def _tell(passing: Passing, status: int | None, seconds: float) -> None:
+def _tell(passing: RequestContext, status: int | None, seconds: float) -> None:
     fields: dict[str, Any] = {"request_id": str(passing.request_id), "operation": passing.operation_id}
     if status is not None:
         fields["status"] = status
@@ -113,7 +113,7 @@ def _tell(passing: Passing, status: int | None, seconds: float) -> None:
         if refusal.reason:
             fields["reason"] = refusal.reason
     if status is None:
-        log.info("request abandoned", **fields)
+        log.info("client closed request", **fields)
     elif status >= 500:
         log.warning("request", **fields)
     else:

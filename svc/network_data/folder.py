@@ -21,7 +21,7 @@ from typing import NamedTuple
 from svc.domain.network import Range
 from svc.network_data.lists import AddressSet, read_list
 from svc.network_data.mmdb import MAX_BYTES, Database
-from svc.network_data.refused import Broken
+from svc.network_data.refused import NetworkFileError
 
 LIST_KINDS = {
     "tor": "tor",
@@ -113,7 +113,7 @@ def read_folder(directory: Path, before: Reading = NOTHING) -> Reading:
 def _read(path: Path, signature: Signature, known: Entry | None) -> Entry:
     try:
         return Entry(signature, _source(path.name, _content(path), signature))
-    except Broken as error:
+    except NetworkFileError as error:
         problem = Problem(error.line, str(error))
     except OSError as error:
         problem = Problem(None, f"cannot be read: {error.strerror or error}")
@@ -125,15 +125,17 @@ def _content(path: Path) -> bytes:
     with path.open("rb") as file:
         before = _signature(os.fstat(file.fileno()))
         if before.size > MAX_BYTES:
-            raise Broken(f"is larger than {MAX_BYTES >> 30} GiB")
+            raise NetworkFileError(f"is larger than {MAX_BYTES >> 30} GiB")
         content = file.read()
         if _signature(os.fstat(file.fileno())) != before:
-            raise Broken("was changed while it was read, and is read again; write files elsewhere and move them here")
+            raise NetworkFileError(
+                "was changed while it was read, and is read again; write files elsewhere and move them here"
+            )
     return content
 
 
 def _source(name: str, content: bytes, signature: Signature) -> Source:
-    """What the file is, by its name. Raises `Broken`."""
+    """What the file is, by its name. Raises `NetworkFileError`."""
     lower = name.lower()
     if lower.endswith(".mmdb"):
         return Database(content, name)
@@ -146,7 +148,9 @@ def _source(name: str, content: bytes, signature: Signature) -> Source:
             if lower.startswith(prefix):
                 return ListFile(name, kind, Range(kind, "", name), read_list(content), written)
     starts = ", ".join(f"{prefix}*.txt" for prefix in LIST_KINDS)
-    raise Broken(f"has a name that says no kind; name it *.mmdb, {starts} or crawler-NAME.txt, or move it elsewhere")
+    raise NetworkFileError(
+        f"has a name that says no kind; name it *.mmdb, {starts} or crawler-NAME.txt, or move it elsewhere"
+    )
 
 
 def _signature(about: os.stat_result) -> Signature:

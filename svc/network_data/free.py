@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from svc.domain.errors import OperatorError
 from svc.network_data.mmdb import MAX_BYTES, Database
-from svc.network_data.refused import Broken
+from svc.network_data.refused import NetworkFileError
 from svc.network_data.writer import Tree
 
 FETCH_LIMIT_S = 300.0
@@ -33,7 +33,7 @@ _VERSION, _BUILT_ON = "2.3.2026061719", date(2026, 6, 17)
 """Of both packages: the version has the day in it."""
 
 
-class NotInstalled(OperatorError):  # noqa: N818  what the program says, not what went wrong in it
+class NotInstalledError(OperatorError):
     """Nothing was installed; the message says why and what to do by hand."""
 
 
@@ -59,7 +59,7 @@ class Installed(NamedTuple):
 def install(directory: Path, npm: str, packages: Iterable[Package]) -> list[Installed]:
     """Fetch all packages, then put their databases and the credits into the folder, each file at one moment.
 
-    A running service takes them up by itself. Raises `NotInstalled` before anything was changed.
+    A running service takes them up by itself. Raises `NotInstalledError` before anything was changed.
     """
     made = [_made(package, npm) for package in packages]
     try:
@@ -68,7 +68,7 @@ def install(directory: Path, npm: str, packages: Iterable[Package]) -> list[Inst
             _replace(directory / package.file, content)
         _replace(directory / CREDITS_FILE, _credits([package for package, _, _ in made]).encode())
     except OSError as error:
-        raise NotInstalled(f"cannot write to {directory}: {error.strerror or error}") from error
+        raise NotInstalledError(f"cannot write to {directory}: {error.strerror or error}") from error
     return [Installed(package, database) for package, _, database in made]
 
 
@@ -76,15 +76,15 @@ def _made(package: Package, npm: str) -> tuple[Package, bytes, Database]:
     tarball = _fetched(package, npm)
     digest = "sha512-" + base64.b64encode(hashlib.sha512(tarball).digest()).decode()
     if digest != package.integrity:
-        raise NotInstalled(
+        raise NotInstalledError(
             f"{package.name}@{package.version} is not the file that this version of the service knows ({digest} "
             f"instead of {package.integrity}): do not use it; ask where your npm registry has it from"
         )
     try:
         content = package.convert(_unpacked(tarball))
         return package, content, Database(content, package.file)
-    except (KeyError, ValueError, tarfile.TarError, OSError, Broken) as error:
-        raise NotInstalled(f"{package.name}@{package.version} is not as expected: {error}") from error
+    except (KeyError, ValueError, tarfile.TarError, OSError, NetworkFileError) as error:
+        raise NotInstalledError(f"{package.name}@{package.version} is not as expected: {error}") from error
 
 
 def _fetched(package: Package, npm: str) -> bytes:
@@ -98,13 +98,13 @@ def _fetched(package: Package, npm: str) -> bytes:
                 command, cwd=place, capture_output=True, text=True, timeout=FETCH_LIMIT_S, check=False
             )
         except OSError as error:
-            raise NotInstalled(f"cannot run {npm}: {error.strerror or error}; {by_hand}") from error
+            raise NotInstalledError(f"cannot run {npm}: {error.strerror or error}; {by_hand}") from error
         except subprocess.TimeoutExpired as error:
-            raise NotInstalled(f"npm did not fetch {wanted} within {FETCH_LIMIT_S:.0f} s; {by_hand}") from error
+            raise NotInstalledError(f"npm did not fetch {wanted} within {FETCH_LIMIT_S:.0f} s; {by_hand}") from error
         tarballs = list(Path(place).glob("*.tgz"))
         if done.returncode != 0 or len(tarballs) != 1:
             said = next((line for line in done.stderr.splitlines() if line.strip()), f"status {done.returncode}")
-            raise NotInstalled(f"npm could not fetch {wanted} ({said.strip()}); {by_hand}")
+            raise NotInstalledError(f"npm could not fetch {wanted} ({said.strip()}); {by_hand}")
         return tarballs[0].read_bytes()
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from socket import AF_INET, AF_INET6, inet_pton
 
 from svc.domain.addresses import Address
-from svc.network_data.refused import Broken
+from svc.network_data.refused import NetworkFileError
 
 MAX_RANGES = 8_000_000
 """Lines with an address that one list may have: about 1 GB while it is read, 64 MB when it is (IPv4)."""
@@ -59,7 +59,8 @@ class AddressSet:
 
 
 def read_list(content: bytes) -> AddressSet:
-    """The addresses of a list; `#` and `;` begin a comment. Raises `Broken` at the first line that is no address.
+    """The addresses of a list; `#` and `;` begin a comment. Raises `NetworkFileError` at the first line that is no
+    address.
 
     A network may have bits set behind its prefix, as published lists do: it is the network that the address is in.
     """
@@ -67,7 +68,7 @@ def read_list(content: bytes) -> AddressSet:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise Broken("is not text; a list has one address or CIDR a line", line) from error
+        raise NetworkFileError("is not text; a list has one address or CIDR a line", line) from error
     ranges4, ranges6 = array("Q"), list[int]()
     for number, line in enumerate(text.splitlines(), 1):
         entry = line.split("#", 1)[0].split(";", 1)[0].strip()
@@ -79,11 +80,13 @@ def read_list(content: bytes) -> AddressSet:
             else:
                 ranges4.append(_range(entry, AF_INET, 32))
         except (OSError, ValueError) as error:
-            raise Broken(_complaint(entry), number) from error
+            raise NetworkFileError(_complaint(entry), number) from error
         if len(ranges4) + len(ranges6) > MAX_RANGES:
-            raise Broken(f"has more than {MAX_RANGES:,} addresses; join them to networks, or split the file", number)
+            raise NetworkFileError(
+                f"has more than {MAX_RANGES:,} addresses; join them to networks, or split the file", number
+            )
     if not ranges4 and not ranges6:
-        raise Broken("holds no address; if that is meant, remove the file")
+        raise NetworkFileError("holds no address; if that is meant, remove the file")
     return AddressSet(ranges4, ranges6)
 
 

@@ -20,7 +20,7 @@ import maxminddb
 from svc.domain.addresses import Address
 from svc.domain.countries import COUNTRY_NAMES
 from svc.domain.network import AutonomousSystem, Country
-from svc.network_data.refused import Broken
+from svc.network_data.refused import NetworkFileError
 
 MAX_BYTES = 1 << 30
 LONGEST_NAME = 200
@@ -56,7 +56,7 @@ class Database:
     """One open database, kept in memory; some tens of microseconds a look-up."""
 
     def __init__(self, content: bytes, name: str) -> None:
-        """Raises `Broken`."""
+        """Raises `NetworkFileError`."""
         self.name = name
         try:
             self._reader = cast("_Reader", maxminddb.open_database(BytesIO(content), maxminddb.MODE_FD))  # pyright: ignore[reportUnknownMemberType]  PathLike without its argument
@@ -67,11 +67,11 @@ class Database:
             records = [record for _, record in islice(self._reader, _SAMPLE)]
             records += [self._reader.get(probe) for probe in _PROBES]
         except (*_DAMAGED, OSError) as error:
-            raise Broken("is no whole MaxMind database; fetch it anew") from error
+            raise NetworkFileError("is no whole MaxMind database; fetch it anew") from error
         has_country = any(_country(record, name) for record in records)
         has_system = any(_system(record, name) for record in records)
         if not has_country and not has_system:
-            raise Broken(
+            raise NetworkFileError(
                 f"is a MaxMind database of the type {about.database_type!r}, whose records hold neither a country nor "
                 "a network (ASN); remove it"
             )

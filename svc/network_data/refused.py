@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Broken(Exception):  # noqa: N818  tells the state of a file
+class NetworkFileError(Exception):
     """The file cannot be used. `str()` is what is wrong with it and what to do."""
 
     def __init__(self, message: str, line: int | None = None) -> None:

@@ -33,12 +33,12 @@ class Sought(NamedTuple):
     """An id or a name; `None` = any."""
 
 
-class Found(NamedTuple):
+class AuditMatch(NamedTuple):
     id: UUID
     record: AuditRecord
 
 
-def newest(snapshot: Snapshot, sought: Sought, limit: int) -> list[Found]:
+def newest(snapshot: Snapshot, sought: Sought, limit: int) -> list[AuditMatch]:
     """At most `limit` records, newest first.
 
     Reads records from the newest on until it has as many, so that a rare actor or action reads all of the time that is
@@ -47,16 +47,16 @@ def newest(snapshot: Snapshot, sought: Sought, limit: int) -> list[Found]:
     return list(islice(_found(snapshot, sought), limit))
 
 
-def _found(snapshot: Snapshot, sought: Sought) -> Iterator[Found]:
+def _found(snapshot: Snapshot, sought: Sought) -> Iterator[AuditMatch]:
     numbers = (
         [number for (number,), _ in snapshot.scan(ORGANIZATIONS)]
         if sought.organization is None
         else [sought.organization]
     )
     first, beyond = first_id(sought.since_ms), first_id(sought.until_ms)
-    keys = (snapshot.keys_down(AUDIT, (number, first), (number, beyond)) for number in numbers)
+    keys = (snapshot.scan_keys_reverse(AUDIT, (number, first), (number, beyond)) for number in numbers)
     for number, raw_id in merge(*keys, key=itemgetter(1), reverse=True):
         record = snapshot.get(AUDIT, number, raw_id)
         assert record is not None
         if sought.action in (None, record.action) and sought.actor in (None, record.actor.id, record.actor.name):
-            yield Found(UUID(bytes=raw_id), record)
+            yield AuditMatch(UUID(bytes=raw_id), record)

@@ -32,7 +32,7 @@ MAX_KEY_BYTES = 511
 _LAYOUT = re.compile(r"[BHIQ]|[1-9]\d*s")
 
 
-class Corrupted(OperatorError):  # noqa: N818  a state of the disk rather than a mistake of the caller
+class CorruptionError(OperatorError):
     """A row does not match its check value or its type. The answer is to restore from a backup."""
 
     @property
@@ -40,7 +40,7 @@ class Corrupted(OperatorError):  # noqa: N818  a state of the disk rather than a
         return f"damaged: {self}; keep it to find the cause, and restore a sound backup (svc restore --help)"
 
 
-class UnknownValueError(Corrupted):
+class UnknownValueError(CorruptionError):
     """A record is sound and says something that this program does not know: another version wrote it."""
 
     @property
@@ -114,7 +114,7 @@ class Key:
 
 
 class Value(Protocol[V]):
-    """A value codec. `decode` raises `Corrupted`, also as `UnknownValueError`."""
+    """A value codec. `decode` raises `CorruptionError`, also as `UnknownValueError`."""
 
     def encode(self, value: V, /) -> bytes: ...
     def decode(self, raw: bytes, /) -> V: ...
@@ -141,7 +141,7 @@ class Record(Generic[V]):
         try:
             return msgspec.convert(self._nested(cbor2.loads(raw)), self._kind, builtin_types=(bytes,))
         except cbor2.CBORDecodeError as error:
-            raise Corrupted(f"a record of type {name} cannot be read: {error}") from error
+            raise CorruptionError(f"a record of type {name} cannot be read: {error}") from error
         except msgspec.ValidationError as error:
             raise UnknownValueError(
                 f"a record of type {name} has a value that this version of svc does not know: {error}; "
@@ -200,7 +200,7 @@ class Layout(Generic[V]):
         try:
             return self._unpack(raw)
         except (struct.error, ValueError, IndexError) as error:
-            raise Corrupted(f"a packed value of {len(raw)} bytes cannot be read: {error}") from error
+            raise CorruptionError(f"a packed value of {len(raw)} bytes cannot be read: {error}") from error
 
 
 class Signed:
@@ -214,7 +214,7 @@ class Signed:
 
     def decode(self, raw: bytes) -> int:
         if len(raw) != 8:
-            raise Corrupted(f"a number of {len(raw)} bytes")
+            raise CorruptionError(f"a number of {len(raw)} bytes")
         return int.from_bytes(raw, signed=True)
 
 

@@ -32,11 +32,11 @@ _WRITABLE = "{0} can be written by everybody, who could put other data or anothe
 _PEPPER_MISSING = "the pepper {} is missing, so no key could be checked: put it back, or name it with SVC_PEPPER_FILE"
 
 
-class Unusable(OperatorError):  # noqa: N818  tells the state of a directory
+class DirectoryError(OperatorError):
     """The directory cannot be used; the message says what to do."""
 
 
-class NotInitializedError(Unusable):
+class NotInitializedError(DirectoryError):
     """The service was started on a directory without data."""
 
     exit_status = 2
@@ -68,16 +68,16 @@ def open_directory(  # noqa: PLR0913  where it is, and how it is opened
     """Open a data directory, made first when it is not there yet and `create` says so.
 
     `durable=False` leaves out the fsync of each commit: for stores that are thrown away. `open_engine` opens the engine
-    that the store runs on. Raises `Unusable`, `codec.Corrupted`, `migrations.NewerStore`, and `migrations.OlderStore`:
-    `upgrade.py` brings one up to date.
+    that the store runs on. Raises `DirectoryError`, `codec.CorruptionError`, `migrations.NewerStore`, and
+    `migrations.OlderStore`: `upgrade.py` brings one up to date.
     """
     store_directory = directory / "store"
     exists = has_store(directory)
     if not exists and not create:
-        raise Unusable(_NO_DATA.format(directory))
+        raise DirectoryError(_NO_DATA.format(directory))
     pepper_path = pepper_file or directory / "pepper"
     if exists and not pepper_path.exists():
-        raise Unusable(_PEPPER_MISSING.format(pepper_path))
+        raise DirectoryError(_PEPPER_MISSING.format(pepper_path))
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         _refuse_writable_by_others(directory, store_directory)
@@ -95,15 +95,15 @@ def open_directory(  # noqa: PLR0913  where it is, and how it is opened
             for folder in (store_directory, directory, directory.parent, pepper_path.parent):
                 durable_files.sync(folder)
     except OSError as error:
-        raise Unusable(f"cannot use {error.filename or directory}: {error.strerror}") from error
+        raise DirectoryError(f"cannot use {error.filename or directory}: {error.strerror}") from error
     except EngineError as error:
-        raise Unusable(f"{store_directory} cannot be opened as a store: {error}") from error
-    outcome = store.write_now([lambda transaction: _same_pepper(transaction, pepper)], into_reserve=True)[0]
+        raise DirectoryError(f"{store_directory} cannot be opened as a store: {error}") from error
+    outcome = store.write_now([lambda transaction: _same_pepper(transaction, pepper)], may_use_reserve=True)[0]
     if outcome is not True:
         store.close()
         if isinstance(outcome, Exception):
             raise outcome
-        raise Unusable(f"{pepper_path} is not the pepper that this store's keys were made with")
+        raise DirectoryError(f"{pepper_path} is not the pepper that this store's keys were made with")
     return Opened(store, pepper)
 
 
@@ -113,17 +113,17 @@ def has_store(directory: Path) -> bool:
 
 
 def refuse_without_data(directory: Path) -> None:
-    """Raises `Unusable` where there is no store."""
+    """Raises `DirectoryError` where there is no store."""
     if not has_store(directory):
-        raise Unusable(_NO_DATA.format(directory))
+        raise DirectoryError(_NO_DATA.format(directory))
 
 
 def find_pepper(directory: Path, pepper_file: Path | None) -> Path:
-    """Where the pepper of a directory with a store is; nothing is changed. Raises `Unusable`."""
+    """Where the pepper of a directory with a store is; nothing is changed. Raises `DirectoryError`."""
     refuse_without_data(directory)
     path = pepper_file or directory / "pepper"
     if not path.exists():
-        raise Unusable(_PEPPER_MISSING.format(path))
+        raise DirectoryError(_PEPPER_MISSING.format(path))
     return path
 
 
@@ -134,16 +134,16 @@ def _read_or_make(path: Path, entropy: Callable[[int], bytes], *, follow_links: 
         descriptor = os.open(path, os.O_RDONLY | (0 if follow_links else os.O_NOFOLLOW))
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise Unusable(
+            raise DirectoryError(
                 f"{path} is a symbolic link: put the file itself there, or name it with SVC_PEPPER_FILE"
             ) from error
         raise
     with os.fdopen(descriptor, "rb") as file:
         if os.fstat(file.fileno()).st_mode & stat.S_IWOTH:
-            raise Unusable(_WRITABLE.format(path))
+            raise DirectoryError(_WRITABLE.format(path))
         pepper = file.read()
     if len(pepper) < PEPPER_BYTES:
-        raise Unusable(
+        raise DirectoryError(
             f"{path} is shorter than {PEPPER_BYTES} bytes: it is not a pepper of this service. Put the right one "
             "there, or delete it if this data directory never had a store"
         )
@@ -164,7 +164,7 @@ def _make_pepper(path: Path, pepper: bytes) -> None:
 def _refuse_writable_by_others(*directories: Path) -> None:
     for directory in directories:
         if directory.exists() and directory.stat().st_mode & stat.S_IWOTH:
-            raise Unusable(_WRITABLE.format(directory))
+            raise DirectoryError(_WRITABLE.format(directory))
 
 
 def risky_modes(directory: Path, pepper_file: Path | None = None) -> list[str]:

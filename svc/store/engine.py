@@ -22,7 +22,7 @@ from svc.store.steps import QUIET, Steps
 T = TypeVar("T")
 
 CheckRow = Callable[[str, bytes, bytes], object]
-"""(table, key, value): raises `codec.Corrupted` where the value is not what was written under that key."""
+"""(table, key, value): raises `codec.CorruptionError` where the value is not what was written under that key."""
 
 
 class EngineError(Exception):
@@ -37,11 +37,11 @@ class InUseError(EngineError):
     """Another process has the engine's files open."""
 
 
-class StoreFull(OperatorError):  # noqa: N818  a state of the disk rather than a mistake of the caller
+class StoreFullError(OperatorError):
     """The map or the disk is full, but for what is kept for deletes; nothing of the batch was stored."""
 
 
-class Reach(IntEnum):
+class CheckDepth(IntEnum):
     """How much of its own structure an engine checks."""
 
     COMMIT = 0
@@ -98,7 +98,7 @@ class Reader(Protocol):
         `reverse`: largest key first. `keys_only`: values are not read, and are b"". `checked`: the engine checks that
         keys are in order, and the rows on either side of the range with its `CheckRow` (the caller checks the rows that
         it is given); without it, rows come as they are found, for callers that look for damage.
-        Raises `codec.Corrupted`. Nothing may be written to the table until the caller is done with the range.
+        Raises `codec.CorruptionError`. Nothing may be written to the table until the caller is done with the range.
         """
         ...
 
@@ -119,11 +119,11 @@ class Writer(Reader, Protocol):
     """The next state while it is made. Reads see what was written before them."""
 
     def put(self, table: str, key: bytes, value: bytes, /) -> None:
-        """Insert or replace a row. Raises `StoreFull` as well."""
+        """Insert or replace a row. Raises `StoreFullError` as well."""
         ...
 
     def delete(self, table: str, key: bytes, /) -> bool:
-        """Whether there was such a row. Raises `StoreFull` as well: a delete takes room before it gives any."""
+        """Whether there was such a row. Raises `StoreFullError` as well: a delete takes room before it gives any."""
         ...
 
     def clear(self, table: str, /) -> None:
@@ -139,7 +139,9 @@ class Engine(Protocol):
     """What keeps the bytes of a store."""
 
     def tables(self) -> set[str]:
-        """The names of the tables that exist, opened or not. Raises `codec.Corrupted` where the list is damaged."""
+        """The names of the tables that exist, opened or not. Raises `codec.CorruptionError` where the list is
+        damaged.
+        """
         ...
 
     def open_tables(self, names: Iterable[str], /, *, create: bool = False) -> None:
@@ -153,12 +155,12 @@ class Engine(Protocol):
         """The last committed state; later commits do not change it. Close it soon: it keeps space from being freed."""
         ...
 
-    def write(self, group: Callable[[Writer], T], /, *, into_reserve: bool = False) -> T:
+    def write(self, group: Callable[[Writer], T], /, *, may_use_reserve: bool = False) -> T:
         """Run `group` on the calling thread and commit, with one fsync, what it wrote; its result, when it is durable.
 
         One writer at a time, across processes: others wait. If `group` raises, nothing is stored and the exception
-        passes on. `into_reserve`: the commit may use the room that is kept for deletes. Raises `StoreFull` where it
-        does not fit, and then nothing is stored, and `EngineError`.
+        passes on. `may_use_reserve`: the commit may use the free_space that is kept for deletes. Raises
+        `StoreFullError` where it does not fit, and then nothing is stored, and `EngineError`.
         """
         ...
 
@@ -170,12 +172,12 @@ class Engine(Protocol):
         """How large the engine can become: by its own limit, or by the whole disk where that is smaller."""
         ...
 
-    def is_scarce(self) -> bool:
+    def is_low(self) -> bool:
         """Whether ordinary writes are rejected for want of room, or will be before long."""
         ...
 
-    def check(self, reach: Reach, steps: Steps = QUIET) -> None:
-        """Check the engine's own structure, not the rows. Raises `codec.Corrupted`."""
+    def check(self, reach: CheckDepth, steps: Steps = QUIET) -> None:
+        """Check the engine's own structure, not the rows. Raises `codec.CorruptionError`."""
         ...
 
     def clear_stale_readers(self) -> int:

@@ -16,7 +16,7 @@ from uuid import UUID
 from svc.domain.listing import LEVELS, Listing
 from svc.domain.model import ENVIRONMENTS, Environment, Level
 from svc.domain.records import RETENTION_MS, Event
-from svc.store.codec import Corrupted
+from svc.store.codec import CorruptionError
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.tables import EVENTS, EVENTS_BY_LEVEL, EVENTS_BY_VISITOR, Table
 
@@ -26,7 +26,7 @@ _PLACES: dict[Level | None, int] = {None: 0, **{level: place for place, level in
 _by_arrival = attrgetter("arrival", "request_id")
 
 
-class Found(NamedTuple):
+class EventMatch(NamedTuple):
     request_id: UUID
     event: Event
 
@@ -48,7 +48,7 @@ def index_keys(number: int, request_id: bytes, event: Event) -> tuple[tuple[Tabl
     )
 
 
-class Place(NamedTuple):
+class EventPosition(NamedTuple):
     """An index row."""
 
     table: Table[bytes]
@@ -60,7 +60,7 @@ class Place(NamedTuple):
         return request_id
 
 
-def page(snapshot: Snapshot, number: int, environment: Environment, listing: Listing) -> list[Found]:
+def event_page(snapshot: Snapshot, number: int, environment: Environment, listing: Listing) -> list[EventMatch]:
     """The events that the listing asks for, newest first; of one millisecond, the larger request id first.
 
     Reads `offset + limit` keys, at most one more of each level, and no event that it does not return.
@@ -68,7 +68,7 @@ def page(snapshot: Snapshot, number: int, environment: Environment, listing: Lis
     return read(snapshot, places(snapshot, number, environment, listing))
 
 
-def places(snapshot: Snapshot, number: int, environment: Environment, listing: Listing) -> list[Place]:
+def places(snapshot: Snapshot, number: int, environment: Environment, listing: Listing) -> list[EventPosition]:
     """Where the events of a page are, in its order: for `read`, which may take them some at a time."""
     place = ENVIRONMENTS.index(environment)
     visitor = listing.visitor_id
@@ -79,20 +79,23 @@ def places(snapshot: Snapshot, number: int, environment: Environment, listing: L
     )
     levels = _PLACES.values() if listing.level is None else (_PLACES[listing.level],)
     keys = (
-        snapshot.keys_down(table, (*stem, level, listing.from_ms), (*stem, level, listing.to_ms)) for level in levels
+        snapshot.scan_keys_reverse(table, (*stem, level, listing.from_ms), (*stem, level, listing.to_ms))
+        for level in levels
     )
     newest_first = merge(*keys, key=_by_arrival, reverse=True)
     shown = islice(newest_first, listing.offset, listing.offset + listing.limit)
-    return [Place(table, key) for key in shown]
+    return [EventPosition(table, key) for key in shown]
 
 
-def read(snapshot: Snapshot, wanted: Sequence[Place]) -> list[Found]:
+def read(snapshot: Snapshot, wanted: Sequence[EventPosition]) -> list[EventMatch]:
     """The events at these places; those that were deleted since are left out, with their index rows."""
     found = [(UUID(bytes=place.request_id), _indexed(snapshot, place)) for place in wanted]
-    return [Found(request_id, event) for request_id, event in found if event is not None]
+    return [EventMatch(request_id, event) for request_id, event in found if event is not None]
 
 
-def find(snapshot: Snapshot, number: int, environment: Environment, request_id: UUID, now_ms: int) -> Event | None:
+def event_by_request(
+    snapshot: Snapshot, number: int, environment: Environment, request_id: UUID, now_ms: int
+) -> Event | None:
     """An event of the organization and environment that is not over 30 days old."""
     event = snapshot.get(EVENTS, number, request_id.bytes)
     if event is None or event.environment != environment or event.occurred_at_ms < now_ms - RETENTION_MS:
@@ -100,9 +103,9 @@ def find(snapshot: Snapshot, number: int, environment: Environment, request_id: 
     return event
 
 
-def _indexed(snapshot: Snapshot, place: Place) -> Event | None:
-    """The event that an index row names, `None` where the row is gone too. Raises `Corrupted` where it is none, or one
-    that belongs elsewhere.
+def _indexed(snapshot: Snapshot, place: EventPosition) -> Event | None:
+    """The event that an index row names, `None` where the row is gone too. Raises `CorruptionError` where it is none,
+    or one that belongs elsewhere.
     """
     table, key = place
     number, *_, raw_id = key
@@ -110,5 +113,5 @@ def _indexed(snapshot: Snapshot, place: Place) -> Event | None:
     if event is None and not snapshot.has(table, *key):
         return None
     if event is None or (table, key) not in index_keys(number, raw_id, event):
-        raise Corrupted(f"{table.name} has request {UUID(bytes=raw_id)} where it does not belong")
+        raise CorruptionError(f"{table.name} has request {UUID(bytes=raw_id)} where it does not belong")
     return event

@@ -15,7 +15,7 @@ from svc.domain.ids import first_id, made_at_ms
 from svc.domain.model import ENVIRONMENTS
 from svc.domain.webhooks.envelope import identification_event_id
 from svc.domain.webhooks.records import DELIVERY_KINDS
-from svc.store.codec import MAX_KEY_BYTES, Corrupted
+from svc.store.codec import MAX_KEY_BYTES, CorruptionError
 from svc.store.engine import EngineError
 from svc.store.naming import show_key_bytes
 from svc.store.reading import ReadOnlyStore
@@ -23,8 +23,8 @@ from svc.store.tables import (
     ATTEMPTS,
     AUDIT,
     DEFERRED_REPORTS,
+    DELETED_VISITORS,
     DELIVERIES,
-    DEPARTED,
     DOCUMENTS,
     DUE,
     ENDPOINT_COUNTS,
@@ -66,7 +66,7 @@ def rows(store: ReadOnlyStore, table: Table[Any], stem: bytes = b"") -> Iterator
     """Rows whose packed key begins with `stem`, in their order.
 
     A row that fails its check is given wherever it is met, its key being no more to be believed than its value.
-    Raises `Corrupted` where the table cannot be walked.
+    Raises `CorruptionError` where the table cannot be walked.
     """
     start: bytes | None = stem
     while start is not None:
@@ -87,24 +87,26 @@ def _some(store: ReadOnlyStore, table: Table[Any], stem: bytes, start: bytes) ->
                 if row.problem is None and key >= start and len(found) >= ROWS_A_READ:
                     return found, key + b"\0"
                 if len(found) >= MOST_DAMAGED:
-                    raise Corrupted(f"{table.name} has no sound row for long after {show_key_bytes(table, start)}")
+                    raise CorruptionError(
+                        f"{table.name} has no sound row for long after {show_key_bytes(table, start)}"
+                    )
     except EngineError as error:
-        raise Corrupted(f"{table.name} cannot be walked: {error}") from error
+        raise CorruptionError(f"{table.name} cannot be walked: {error}") from error
     return found, None
 
 
 def _row(table: Table[Any], key: bytes, raw: bytes) -> Row:
     try:
-        body = table.vouched(key, raw)
-    except Corrupted:
+        body = table.verify_checksum(key, raw)
+    except CorruptionError:
         return Row(table, key, None, "fails its check")
     try:
         return Row(table, key, table.value.decode(body))
-    except Corrupted as error:
+    except CorruptionError as error:
         return Row(table, key, None, str(error))
 
 
-def find(store: ReadOnlyStore, table: Table[Any], *key: Any) -> Iterator[Row]:
+def find_rows(store: ReadOnlyStore, table: Table[Any], *key: Any) -> Iterator[Row]:
     """The row under this key, if there is one."""
     packed = table.key.pack(*key)
     yield from (row for row in rows(store, table, packed) if row.key == packed)
@@ -114,10 +116,10 @@ def find_organization(store: ReadOnlyStore, text: str) -> int | None:
     """The number of an organization, by its id or by that number."""
     if text.isascii() and text.isdecimal() and len(text) <= len(str(2**32)):
         number = int(text)
-        return number if number < 2**32 and any(find(store, ORGANIZATIONS, number)) else None
-    for row in find(store, ORGANIZATION_IDS, text) if 0 < len(text.encode()) <= MAX_KEY_BYTES else ():
+        return number if number < 2**32 and any(find_rows(store, ORGANIZATIONS, number)) else None
+    for row in find_rows(store, ORGANIZATION_IDS, text) if 0 < len(text.encode()) <= MAX_KEY_BYTES else ():
         if row.problem is not None:
-            raise Corrupted(f"the row of {text} in {row.table.name} {row.problem}; name it by its number")
+            raise CorruptionError(f"the row of {text} in {row.table.name} {row.problem}; name it by its number")
         return row.value
     return None
 
@@ -138,7 +140,7 @@ def of_request(store: ReadOnlyStore, request_id: UUID) -> list[Row]:
 def _of_request(store: ReadOnlyStore, number: int, request_id: UUID) -> Iterator[Row]:
     identified = False
     for table in (EVENTS, DOCUMENTS, LEDGER, DEFERRED_REPORTS, AUDIT):
-        for row in find(store, table, number, request_id.bytes):
+        for row in find_rows(store, table, number, request_id.bytes):
             identified |= table is EVENTS
             yield row
     for table in (IDEMPOTENCY, REFUSALS):
@@ -155,7 +157,7 @@ def _webhook_events(store: ReadOnlyStore, number: int, request_id: UUID, *, iden
     if identified:
         for event_type in IDENTIFICATION_EVENTS:
             event_id = identification_event_id(event_type, request_id)
-            yield from find(store, WEBHOOK_EVENTS, number, event_id.bytes)
+            yield from find_rows(store, WEBHOOK_EVENTS, number, event_id.bytes)
         return
     at_ms = made_at_ms(request_id.bytes)
     name = str(request_id).encode()
@@ -168,17 +170,17 @@ def _webhook_events(store: ReadOnlyStore, number: int, request_id: UUID, *, iden
 
 def _deliveries(store: ReadOnlyStore, number: int, event_id: bytes) -> Iterator[Row]:
     """To every endpoint that the organization has had, and each attempt; ids of attempts are later than the event's."""
-    counts = list(find(store, ENDPOINT_COUNTS, number))
+    counts = list(find_rows(store, ENDPOINT_COUNTS, number))
     yield from (row for row in counts if row.problem is not None)
     given = max((row.value or 0 for row in counts), default=0)
     any_delivery = False
     for endpoint in range(1, given + 1):
         for place in range(len(DELIVERY_KINDS)):
-            for row in find(store, DELIVERIES, number, endpoint, event_id, place):
+            for row in find_rows(store, DELIVERIES, number, endpoint, event_id, place):
                 any_delivery = True
                 yield row
                 if row.problem is None and row.value.is_open:
-                    yield from find(store, DUE, number, endpoint, row.value.due_ms, event_id, place)
+                    yield from find_rows(store, DUE, number, endpoint, row.value.due_ms, event_id, place)
     if any_delivery:
         for row in _from(store, ATTEMPTS, number, first_id(made_at_ms(event_id))):
             if row.problem is not None or row.value.event_id == event_id:
@@ -211,17 +213,17 @@ def _at_ms(row: Row) -> float:
 def of_visitor(store: ReadOnlyStore, number: int, visitor_id: str) -> Iterator[Row]:
     """A visitor's number, record, days of history and erasure, and each event after its row in an index."""
     raw_id = visitor_id.encode()
-    for row in (*find(store, VISITOR_IDS, number, raw_id), *find(store, ERASURES, number, raw_id)):
+    for row in (*find_rows(store, VISITOR_IDS, number, raw_id), *find_rows(store, ERASURES, number, raw_id)):
         yield row
         if row.value:
-            yield from find(store, VISITORS, number, row.value)
-            yield from find(store, DEPARTED, number, row.value)
+            yield from find_rows(store, VISITORS, number, row.value)
+            yield from find_rows(store, DELETED_VISITORS, number, row.value)
             yield from _history(store, number, row.value)
     for place in range(len(ENVIRONMENTS)):
         for row in rows(store, EVENTS_BY_VISITOR, EVENTS_BY_VISITOR.key.prefix(number, place, raw_id)):
             yield row
             if row.problem is None:
-                yield from find(store, EVENTS, number, EVENTS_BY_VISITOR.key.unpack(row.key).request_id)
+                yield from find_rows(store, EVENTS, number, EVENTS_BY_VISITOR.key.unpack(row.key).request_id)
 
 
 def _history(store: ReadOnlyStore, number: int, visitor: int) -> Iterator[Row]:
@@ -232,7 +234,7 @@ def _history(store: ReadOnlyStore, number: int, visitor: int) -> Iterator[Row]:
         if first is None:
             return
         day = VISITOR_HISTORY.key.unpack(first.key).day
-        yield from find(store, VISITOR_HISTORY, number, day, visitor)
+        yield from find_rows(store, VISITOR_HISTORY, number, day, visitor)
         day += 1
 
 

@@ -12,13 +12,13 @@ from itertools import groupby
 from operator import itemgetter
 from uuid import UUID
 
-from svc.domain.billing import BillingStatus, Usage, tally
+from svc.domain.billing import BillingStatus, Usage, counters
 from svc.domain.ids import DAY_MS, made_at_ms
 from svc.domain.model import PLATFORMS
 from svc.domain.operations import unpack_batch
 from svc.domain.records import Event
 from svc.store import operations
-from svc.store.codec import Corrupted
+from svc.store.codec import CorruptionError
 from svc.store.engine import EngineError
 from svc.store.events import INDEXES, index_keys
 from svc.store.repeated import repeated
@@ -30,7 +30,7 @@ from svc.store.tables import (
     BILLING_CHANGES,
     BLOCKS,
     DEFERRED_REPORTS,
-    DEPARTED,
+    DELETED_VISITORS,
     DOCUMENTS,
     ERASED_EVENTS,
     ERASURES,
@@ -65,22 +65,22 @@ Rule = Callable[[Snapshot, int], Iterator[str]]
 
 def violations(snapshot: Snapshot, steps: Steps = QUIET) -> Iterator[str]:
     """Every broken rule, as a sentence that names the rows. `steps` hears how many rows were read."""
-    watched = snapshot.watched(steps)
+    with_progress = snapshot.with_progress(steps)
     steps.stage("reading every row", sum(snapshot.count(table) for table in TABLES))
-    unreadable = list(_unreadable(watched))
+    unreadable = list(_unreadable(with_progress))
     yield from unreadable
     if unreadable:
         return  # the other rules read what cannot be read
     steps.stage("checking the rules", _rows_of_rules(snapshot))
     for store_rule in STORE_RULES:
-        yield from store_rule(watched)
-    for (number,), organization in watched.scan(ORGANIZATIONS):  # the rule `organizations`
+        yield from store_rule(with_progress)
+    for (number,), organization in with_progress.scan(ORGANIZATIONS):  # the rule `organizations`
         if snapshot.get(ORGANIZATION_IDS, organization.id) != number:
             yield f"organization {number} is not found by its id {organization.id}"
         removed = organization.removed_at_ms is not None
         for rule in RULES:
             if not removed or rule in KEPT_RULES:  # what is being erased may have gone in any order
-                yield from rule(watched, number)
+                yield from rule(with_progress, number)
 
 
 def _rows_of_rules(snapshot: Snapshot) -> int:
@@ -96,7 +96,7 @@ def _unreadable(snapshot: Snapshot) -> Iterator[str]:
                 count += 1
                 if not snapshot.has(table, *key):
                     yield f"{table.name}, row {count}, is not found by its key"
-        except Corrupted as error:
+        except CorruptionError as error:
             yield f"{table.name}, row {count + 1}: {error}"
             continue
         except EngineError as error:
@@ -130,7 +130,7 @@ def _audit(snapshot: Snapshot) -> Iterator[str]:
 
 def _money(snapshot: Snapshot, number: int) -> Iterator[str]:
     entries = ((made_at_ms(raw_id) // DAY_MS, entry) for (_, raw_id), entry in snapshot.scan(LEDGER, number))
-    usages = {day: tally(entry for _, entry in of_day) for day, of_day in groupby(entries, key=itemgetter(0))}
+    usages = {day: counters(entry for _, entry in of_day) for day, of_day in groupby(entries, key=itemgetter(0))}
     total = sum(usage.change_micros for usage in usages.values())
     balance = snapshot.get(BALANCES, number)
     if balance != total:
@@ -164,11 +164,11 @@ def _events(snapshot: Snapshot, number: int) -> Iterator[str]:
                 missing += 1
                 yield f"request {UUID(bytes=raw_id)} is not found in {table.name}"
     for table in INDEXES:
-        rows = sum(1 for _ in snapshot.keys_down(table, (number,), (number + 1,)))
+        rows = sum(1 for _ in snapshot.scan_keys_reverse(table, (number,), (number + 1,)))
         if missing or rows != events:  # else each row is that of an event, since each event has one
             yield from _strays(snapshot, number, table)
     for table, name in ((DOCUMENTS, "document"), (DEFERRED_REPORTS, "deferred report")):
-        for _, raw_id in snapshot.keys_down(table, (number,), (number + 1,)):
+        for _, raw_id in snapshot.scan_keys_reverse(table, (number,), (number + 1,)):
             if not snapshot.has(EVENTS, number, raw_id):
                 yield f"{name} {UUID(bytes=raw_id)} has no event"
 
@@ -232,13 +232,13 @@ def _visitors(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 
 def _blocks(snapshot: Snapshot, number: int) -> Iterator[str]:
-    for (_, visitor_number), _ in snapshot.scan(DEPARTED, number):
+    for (_, visitor_number), _ in snapshot.scan(DELETED_VISITORS, number):
         if snapshot.has(VISITORS, number, visitor_number):
             yield f"visitor {visitor_number} of organization {number} is gone and known"
     for (_, block_key), block in snapshot.scan(BLOCKS, number):
         for visitor_number in block.numbers:
             known = snapshot.has(VISITORS, number, visitor_number)
-            if not known and not snapshot.has(DEPARTED, number, visitor_number):
+            if not known and not snapshot.has(DELETED_VISITORS, number, visitor_number):
                 yield f"block {block_key.hex()} names visitor {visitor_number}, who is not known"
 
 

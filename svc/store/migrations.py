@@ -42,7 +42,7 @@ def _second_version(transaction: Transaction) -> None:
 def _split_statistics(transaction: Transaction) -> None:
     """Version 1 has one row of statistics for each organization: its classes become those of production."""
     statistics = Table(STATISTICS.name, Key(organization=U32), Opaque(), STATISTICS.keep, STATISTICS.personal)
-    for (organization,) in list(transaction.keys_down(statistics, (0,), (0xFFFFFFFF,))):
+    for (organization,) in list(transaction.scan_keys_reverse(statistics, (0,), (0xFFFFFFFF,))):
         raw = transaction.get(statistics, organization)
         if raw is None:
             continue
@@ -60,17 +60,17 @@ def _split_statistics(transaction: Transaction) -> None:
 MIGRATIONS: tuple[Migration, ...] = (_first_version, _second_version)
 
 
-class NewerStore(OperatorError):  # noqa: N818  tells what the store is
+class NewerStoreError(OperatorError):
     """The store was written by a later version of the service."""
 
 
-class OlderStore(OperatorError):  # noqa: N818  tells what the store is
+class OlderStoreError(OperatorError):
     """The store was written by an earlier version of the service, and has to be upgraded first."""
 
 
 def refuse_newer(version: int, known: int) -> None:
     if version > known:
-        raise NewerStore(
+        raise NewerStoreError(
             f"the store has version {version} and this program knows {known}: "
             "run the newer program, or restore a backup that this one made"
         )

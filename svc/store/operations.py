@@ -2,7 +2,7 @@
 
 A batch lies in the same transaction as the changes that it tells of, so that it is on disk exactly when they are,
 whichever process made them. The log is bounded: past the follower's limit, or when it stands in the way of a commit,
-it is dropped, and the row in `FOLLOWING` says so until following begins anew.
+it is dropped, and the row in `FOLLOWING` says so until following begins again.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def position(snapshot: Snapshot) -> Position | None:
 
 def newest(snapshot: Snapshot) -> int:
     """The sequence of the latest batch."""
-    return next((sequence for sequence, _ in snapshot.keys_down(OPERATIONS, (0,), (_BEYOND,))), 0)
+    return next((sequence for sequence, _ in snapshot.scan_keys_reverse(OPERATIONS, (0,), (_BEYOND,))), 0)
 
 
 def oldest(snapshot: Snapshot) -> int:
@@ -79,7 +79,7 @@ def _moment(snapshot: Snapshot, sequence: int) -> int:
     return moment_of(snapshot.get(OPERATIONS, sequence, 0) or b"")
 
 
-def write_down(transaction: Transaction, changes: Changes, now_ms: int) -> None:
+def append_changes(transaction: Transaction, changes: Changes, now_ms: int) -> None:
     """Add what a commit changed. Drops the log when it has become too large."""
     if not changes:
         return
@@ -92,7 +92,7 @@ def write_down(transaction: Transaction, changes: Changes, now_ms: int) -> None:
 
 
 def drop(transaction: Transaction, now_ms: int, because: str) -> None:
-    """Cut the follower off: it has to begin anew, from a new snapshot."""
+    """Cut the follower off: it has to begin again, from a new snapshot."""
     following = follower(transaction)
     if following is not None and following.lost_at_ms is None:
         row = msgspec.structs.replace(following, lost_at_ms=now_ms, lost_because=because)
@@ -125,5 +125,5 @@ def cut(transaction: Transaction, timeline: bytes, copied: int) -> None:
     following = follower(transaction)
     if following is None or following.timeline != timeline or following.lost_at_ms is not None:
         return
-    for key in list(transaction.keys_down(OPERATIONS, (0,), (copied,))):
+    for key in list(transaction.scan_keys_reverse(OPERATIONS, (0,), (copied,))):
         transaction.delete(OPERATIONS, *key)

@@ -10,14 +10,14 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from svc.store.codec import Corrupted
-from svc.store.directory import Unusable
-from svc.store.engine import EngineError, MissingTableError, Reach
+from svc.store.codec import CorruptionError
+from svc.store.directory import DirectoryError
+from svc.store.engine import CheckDepth, EngineError, MissingTableError
 from svc.store.lmdb.engine import FileSize, LmdbEngine, ReaderSlot
-from svc.store.migrations import MIGRATIONS, NewerStore
+from svc.store.migrations import MIGRATIONS, NewerStoreError
 from svc.store.snapshot import check_row
 from svc.store.steps import Steps
-from svc.store.store import Reading, version_of
+from svc.store.store import ReadTransaction, version_of
 from svc.store.tables import TABLES
 
 
@@ -27,25 +27,25 @@ class ReadOnlyStore:
     def __init__(self, engine: LmdbEngine) -> None:
         self.engine = engine
 
-    def read(self) -> Reading:
-        return Reading(self.engine)
+    def read(self) -> ReadTransaction:
+        return ReadTransaction(self.engine)
 
     def copy(self, directory: Path, now_ms: Callable[[], int]) -> int:
         """Copy one state, without its free pages, into an empty directory as `data.mdb`; a moment that is not before
-        any commit in it, and not after any commit that is not. Raises `Unusable`, and `codec.Corrupted` where the copy
-        would hide that the original is damaged.
+        any commit in it, and not after any commit that is not. Raises `DirectoryError`, and `codec.CorruptionError`
+        where the copy would hide that the original is damaged.
         """
-        self.engine.check(Reach.BRANCHES)
+        self.engine.check(CheckDepth.BRANCHES)
         try:
             return self.engine.copy(directory, now_ms)
         except EngineError as error:
-            raise Unusable(f"cannot copy the store to {directory}: {error}") from error
+            raise DirectoryError(f"cannot copy the store to {directory}: {error}") from error
 
     def damaged_pages(self, steps: Steps) -> list[str]:
         """A sentence where a page is used twice, or used and free: then no row should be looked for."""
         try:
-            self.engine.check(Reach.EVERYTHING, steps)
-        except Corrupted as error:
+            self.engine.check(CheckDepth.EVERYTHING, steps)
+        except CorruptionError as error:
             return [str(error)]
         return []
 
@@ -67,15 +67,16 @@ class ReadOnlyStore:
 def read_only(path: Path, *, live: bool) -> Generator[ReadOnlyStore]:
     """The store in a directory, or in a file `data.mdb`. `live`: another process may be writing to it.
 
-    Raises `Unusable` where there is none that this program could read, `NewerStore`, and `codec.Corrupted`.
+    Raises `DirectoryError` where there is none that this program could read, `NewerStoreError`, and
+    `codec.CorruptionError`.
     """
     file = path / "data.mdb" if path.is_dir() else path
     if not file.is_file():
-        raise Unusable(f"{file} is not there")
+        raise DirectoryError(f"{file} is not there")
     try:
         engine = LmdbEngine.open_read_only(file.parent if live else file, live=live, check_row=check_row)
     except EngineError as error:
-        raise Unusable(f"{file} cannot be read as a store: {error}") from error
+        raise DirectoryError(f"{file} cannot be read as a store: {error}") from error
     try:
         engine.check_file()
         _open_tables(engine)
@@ -88,18 +89,20 @@ def _open_tables(engine: LmdbEngine) -> None:
     file = engine.file
     used_bytes = engine.space().used_bytes
     if file.stat().st_size < used_bytes:  # reading on would end the process
-        raise Unusable(f"{file} is cut short: it has {file.stat().st_size} bytes and names {used_bytes}")
+        raise DirectoryError(f"{file} is cut short: it has {file.stat().st_size} bytes and names {used_bytes}")
     try:
         version = version_of(engine)
         if version > len(MIGRATIONS):
-            raise NewerStore(f"{file} has version {version} and this program knows {len(MIGRATIONS)}: use a newer one")
+            raise NewerStoreError(
+                f"{file} has version {version} and this program knows {len(MIGRATIONS)}: use a newer one"
+            )
         if version < len(MIGRATIONS):
-            raise Unusable(
+            raise DirectoryError(
                 f"{file} was written by an older program: start the service on it once, or restore it, which brings it "
                 "up to date"
             )
         engine.open_tables(table.name for table in TABLES)
     except MissingTableError:
-        raise Unusable(f"{file} is damaged: it has lost a table; restore it from a backup") from None
+        raise DirectoryError(f"{file} is damaged: it has lost a table; restore it from a backup") from None
     except EngineError as error:
-        raise Unusable(f"{file} cannot be read as a store: {error}") from error
+        raise DirectoryError(f"{file} cannot be read as a store: {error}") from error

@@ -18,7 +18,7 @@ import msgspec
 
 from svc.domain.timestamps import timestamp
 from svc.store.backup import files
-from svc.store.directory import Unusable
+from svc.store.directory import DirectoryError
 from svc.world import pause
 
 NAME = "serve.lock"
@@ -34,7 +34,7 @@ class Holder(msgspec.Struct, frozen=True):
     since_ms: int
 
 
-class DirectoryInUseError(Unusable):
+class DirectoryInUseError(DirectoryError):
     """Another process holds the lock."""
 
 
@@ -53,7 +53,7 @@ def sole_process(
 
     `reason` says to an operator who is refused why this command must be alone: what would go wrong beside another.
     Waits at most `wait_s` seconds for a predecessor that is still draining; `on_wait` is told whom once. Raises
-    `DirectoryInUseError`, which names the holder, and `Unusable` where the lock file cannot be written.
+    `DirectoryInUseError`, which names the holder, and `DirectoryError` where the lock file cannot be written.
     """
     path = directory / NAME
     holder = Holder(command, os.getpid(), socket.gethostname(), now_ms())

@@ -6,7 +6,7 @@ What devices and customers sent is personal data, and shown only where that is a
 from __future__ import annotations
 
 import zlib
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -93,10 +93,14 @@ def _field(name: str, value: Any, *, payload: bool) -> Any:
     if name in _IDS and isinstance(value, bytes):
         return show_uuid(value)
     if name != _name(name):
-        if isinstance(value, tuple):
-            return [moment(each) for each in cast("tuple[int, ...]", value)]
-        return moment(1000 * value if name in _SECONDS else value)
+        return _moments(1000 if name in _SECONDS else 1, value)
     return _plain(value, payload=payload)
+
+
+def _moments(unit_ms: int, value: int | tuple[int, ...]) -> Any:
+    if isinstance(value, tuple):
+        return [moment(unit_ms * each) for each in value]
+    return moment(unit_ms * value)
 
 
 def _plain(value: Any, *, payload: bool) -> Any:

@@ -19,11 +19,11 @@ V = TypeVar("V")
 
 ROWS_A_STEP = 1000
 
-_CHECKS = {table.name: table.vouched for table in TABLES}
+_CHECKS = {table.name: table.verify_checksum for table in TABLES}
 
 
 def check_row(table: str, key: bytes, value: bytes) -> None:
-    """What the store's engine checks the rows beside a range with. Raises `Corrupted`."""
+    """What the store's engine checks the rows beside a range with. Raises `CorruptionError`."""
     check = _CHECKS.get(table)
     if check is not None:
         check(key, value)
@@ -36,7 +36,7 @@ class Snapshot:
         self.reader = reader
 
     def get(self, table: Table[V], *key: Any) -> V | None:
-        """Raises `codec.Corrupted`, as everything here that reads values."""
+        """Raises `codec.CorruptionError`, as everything here that reads values."""
         packed = table.key.pack(*key)
         raw = self.reader.get(table.name, packed)
         return None if raw is None else table.decode(packed, raw)
@@ -59,7 +59,9 @@ class Snapshot:
         for raw, value in self.reader.range(table.name, first, after_prefix(stem)):
             yield table.key.unpack(raw), table.decode(raw, value)
 
-    def keys_down(self, table: Table[Any], start: tuple[Any, ...], end: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    def scan_keys_reverse(
+        self, table: Table[Any], start: tuple[Any, ...], end: tuple[Any, ...]
+    ) -> Iterator[tuple[Any, ...]]:
         """Keys below `end` down to `start`, largest first, both given by their first parts. No value is read."""
         first, beyond = table.key.prefix(*start), table.key.prefix(*end)
         for raw, _ in self.reader.range(table.name, first, beyond, reverse=True, keys_only=True):
@@ -77,7 +79,7 @@ class Snapshot:
         """Bytes that a table takes: with LMDB, those of its pages."""
         return self.reader.size(table.name)
 
-    def watched(self, steps: Steps) -> Snapshot:
+    def with_progress(self, steps: Steps) -> Snapshot:
         """The same state; `steps` hears how many rows are read in key order, a thousand at a time."""
         return _Watched(self.reader, steps)
 
@@ -95,8 +97,10 @@ class _Watched(Snapshot):
             self._tell()
             yield row
 
-    def keys_down(self, table: Table[Any], start: tuple[Any, ...], end: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-        for key in super().keys_down(table, start, end):
+    def scan_keys_reverse(
+        self, table: Table[Any], start: tuple[Any, ...], end: tuple[Any, ...]
+    ) -> Iterator[tuple[Any, ...]]:
+        for key in super().scan_keys_reverse(table, start, end):
             self._tell()
             yield key
 

@@ -26,11 +26,11 @@ import trio
 from svc.domain.histogram import GROUPS, WAIT_S, Histogram, HistogramStatistics
 from svc.domain.operations import Changes
 from svc.store import operations
-from svc.store.codec import Corrupted
-from svc.store.engine import Engine, EngineError, MissingTableError, OpenEngine, Reach, StoreFull, Writer
+from svc.store.codec import CorruptionError
+from svc.store.engine import CheckDepth, Engine, EngineError, MissingTableError, OpenEngine, StoreFullError, Writer
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.lmdb.environment import DEFAULT_MAP_BYTES
-from svc.store.migrations import MIGRATIONS, Migration, OlderStore, migrate, refuse_newer
+from svc.store.migrations import MIGRATIONS, Migration, OlderStoreError, migrate, refuse_newer
 from svc.store.snapshot import RecordedTransaction, Snapshot, Transaction, check_row
 from svc.store.tables import META, TABLES
 from svc.store.turn import WriteTurn
@@ -39,7 +39,7 @@ from svc.world import RunSync, wall_clock_ms
 T = TypeVar("T")
 
 
-class Reading:
+class ReadTransaction:
     """`with store.read() as snapshot`. Synchronous on purpose: no `await` can hold it open unnoticed."""
 
     __slots__ = ("_engine", "_reader")
@@ -119,7 +119,7 @@ class Store:
         `durable=False` leaves out the fsync: for stores that are thrown away. `now_ms` is asked for the moment of a
         commit while its changes are written down for a follower.
         Raises `migrations.NewerStore` when a later version of the service has written it, `migrations.OlderStore`,
-        `EngineError` and `Corrupted`.
+        `EngineError` and `CorruptionError`.
         """
         engine = open_engine(directory, map_bytes=map_bytes, durable=durable, check_row=check_row)
         try:
@@ -137,18 +137,18 @@ class Store:
     def close(self) -> None:
         self.engine.close()
 
-    def read(self) -> Reading:
+    def read(self) -> ReadTransaction:
         """A snapshot, about a microsecond to begin. Never await inside: a forgotten reader makes the file grow."""
-        return Reading(self.engine)
+        return ReadTransaction(self.engine)
 
     async def write(
-        self, jobs: Sequence[Callable[[Transaction], T]], *, into_reserve: bool = False, urgent: bool = False
+        self, jobs: Sequence[Callable[[Transaction], T]], *, may_use_reserve: bool = False, urgent: bool = False
     ) -> list[T | Exception]:
         """Commit the jobs together; one outcome each, in order: what the job returned, or the exception it raised.
 
-        `into_reserve`: these jobs delete more than they add, or are an operator's, and may use the room that is kept
-        for such. `urgent`: before others that wait to write. Raises `StoreFull` when nothing could be stored; any other
-        failure of the commit is a broken machine.
+        `may_use_reserve`: these jobs delete more than they add, or are an operator's, and may use the room that is kept
+        for such. `urgent`: before others that wait to write. Raises `StoreFullError` when nothing could be stored; any
+        other failure of the commit is a broken machine.
         """
         handed_over_at = trio.current_time()
         async with self._writing.held(urgent=urgent):
@@ -158,27 +158,27 @@ class Store:
             has_run = threading.Event()
             try:
                 return await self._run_sync(
-                    partial(self._write_now, jobs, into_reserve=into_reserve, has_run=has_run.set), until=has_run
+                    partial(self._write_now, jobs, may_use_reserve=may_use_reserve, has_run=has_run.set), until=has_run
                 )
             finally:
                 self._commits_s.observe(trio.current_time() - began_at)
 
     def write_now(
-        self, jobs: Sequence[Callable[[Transaction], T]], *, into_reserve: bool = False
+        self, jobs: Sequence[Callable[[Transaction], T]], *, may_use_reserve: bool = False
     ) -> list[T | Exception]:
         """As `write`, on the calling thread: for the command line."""
-        return self._write_now(jobs, into_reserve=into_reserve, has_run=_nobody_waits)
+        return self._write_now(jobs, may_use_reserve=may_use_reserve, has_run=_nobody_waits)
 
     def _write_now(
-        self, jobs: Sequence[Callable[[Transaction], T]], *, into_reserve: bool, has_run: Callable[[], None]
+        self, jobs: Sequence[Callable[[Transaction], T]], *, may_use_reserve: bool, has_run: Callable[[], None]
     ) -> list[T | Exception]:
         """`has_run` is called when the jobs have run, or will not: then only the commit is left."""
         try:
-            outcomes = self._commit(jobs, into_reserve=into_reserve, has_run=has_run)
-        except StoreFull:
+            outcomes = self._commit(jobs, may_use_reserve=may_use_reserve, has_run=has_run)
+        except StoreFullError:
             self._full = True
             raise
-        self._full = self._full and into_reserve
+        self._full = self._full and may_use_reserve
         self._commits += 1
         self._jobs += len(jobs)
         return outcomes
@@ -188,20 +188,22 @@ class Store:
         """Whether the last write found no room, or the next ones will find none."""
         if self._full:
             return True
-        return self.engine.is_scarce()
+        return self.engine.is_low()
 
     def capacity_bytes(self) -> int:
         """How large the store can become: by its map, or by the whole disk where that is smaller."""
         return self.engine.capacity_bytes()
 
-    def try_again(self) -> None:
-        """Forget that a write found no room: the next one finds out anew. What took it may not be seen from here, as a
+    def clear_full_flag(self) -> None:
+        """Forget that a write found no room: the next one finds out again. What took it may not be seen from here, as a
         quota, and who is told that the store is full sends nothing that could find out.
         """
         self._full = False
 
-    def check_pages(self, reach: Reach = Reach.BRANCHES) -> None:
-        """That what leads to the rows leads to those of the last commit. Raises `Corrupted`; see `lmdb/pages.py`."""
+    def check_pages(self, reach: CheckDepth = CheckDepth.BRANCHES) -> None:
+        """That what leads to the rows leads to those of the last commit. Raises `CorruptionError`; see
+        `lmdb/pages.py`.
+        """
         self.engine.check(reach)
 
     def reader_check(self) -> int:
@@ -229,16 +231,18 @@ class Store:
         return StoreSpace(space.disk_free_bytes, space.readers, space.reader_lag, rows)
 
     def _migrate(self, migrations: Sequence[Migration]) -> None:
-        (failure,) = self._commit([partial(migrate, migrations=migrations)], into_reserve=True, has_run=_nobody_waits)
+        (failure,) = self._commit(
+            [partial(migrate, migrations=migrations)], may_use_reserve=True, has_run=_nobody_waits
+        )
         if failure is not None:
             raise failure
 
     def change_log(self, job: Callable[[Transaction], T]) -> T:
         """Commit one change of the operation log itself, which is not written down. Raises what the job raises."""
-        return self.engine.write(lambda writer: job(Transaction(writer)), into_reserve=True)
+        return self.engine.write(lambda writer: job(Transaction(writer)), may_use_reserve=True)
 
     def _commit(
-        self, jobs: Sequence[Callable[[Transaction], T]], *, into_reserve: bool, has_run: Callable[[], None]
+        self, jobs: Sequence[Callable[[Transaction], T]], *, may_use_reserve: bool, has_run: Callable[[], None]
     ) -> list[T | Exception]:
         def group(writer: Writer) -> list[T | Exception]:
             try:
@@ -247,8 +251,8 @@ class Store:
                 has_run()
 
         try:
-            return self.engine.write(group, into_reserve=into_reserve)
-        except StoreFull:
+            return self.engine.write(group, may_use_reserve=may_use_reserve)
+        except StoreFullError:
             self._make_room()
             raise
 
@@ -257,7 +261,7 @@ class Store:
         changes: Changes | None = {} if operations.is_recording(whole) else None
         outcomes = [_run_job(writer, job, changes) for job in jobs]
         if changes is not None:
-            operations.write_down(whole, changes, self._now_ms())
+            operations.append_changes(whole, changes, self._now_ms())
         return outcomes
 
     def _make_room(self) -> None:
@@ -265,7 +269,7 @@ class Store:
         with self.read() as snapshot:
             recording = operations.is_recording(snapshot)
         if recording:
-            with suppress(StoreFull):
+            with suppress(StoreFullError):
                 self.change_log(partial(operations.drop, now_ms=self._now_ms(), because="the store was full"))
 
 
@@ -280,7 +284,7 @@ def _run_job(writer: Writer, job: Callable[[Transaction], T], changes: Changes |
         with writer.child() as child:
             transaction = kind(child)
             result = job(transaction)
-    except (EngineError, StoreFull):
+    except (EngineError, StoreFullError):
         raise  # of the commit, and so of every job
     except Exception as error:  # noqa: BLE001  a job's failure is its outcome, and undoes only itself
         return error
@@ -296,7 +300,7 @@ def version_of(engine: Engine) -> int:
         engine.open_tables([META.name])
     except MissingTableError:
         return 0
-    with Reading(engine) as snapshot:
+    with ReadTransaction(engine) as snapshot:
         return snapshot.get(META, "version") or 0
 
 
@@ -304,7 +308,7 @@ def _refuse_other_versions(version: int, known: int, *, upgrade: bool) -> None:
     """Before a table is opened, which would make it in a store that has none of that name."""
     refuse_newer(version, known)
     if 0 < version < known and not upgrade:
-        raise OlderStore(
+        raise OlderStoreError(
             f"the store has version {version} and this program writes {known}: stop what is using it and start "
             "`svc serve` on it, which keeps a copy and upgrades it"
         )
@@ -315,10 +319,10 @@ def _refuse_missing_tables(engine: Engine, version: int, known: int) -> None:
     names = engine.tables()
     if not version:  # new, or given up while its tables were made
         engine.open_tables(names)
-        with Reading(engine) as snapshot:
+        with ReadTransaction(engine) as snapshot:
             if any(snapshot.reader.count(name) for name in names):
-                raise Corrupted("the store has rows, and nothing says of which version they are")
+                raise CorruptionError("the store has rows, and nothing says of which version they are")
     if version == known:
         missing = sorted({table.name for table in TABLES} - names)
         if missing:
-            raise Corrupted(f"the store has lost the table {missing[0]}")
+            raise CorruptionError(f"the store has lost the table {missing[0]}")

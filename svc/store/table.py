@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar, cast
 from zlib import crc32
 
-from svc.store.codec import Corrupted, Key, Record, Value
+from svc.store.codec import CorruptionError, Key, Record, Value
 from svc.store.key_parts import UUID_V7
 
 V = TypeVar("V")
@@ -130,14 +130,14 @@ class Table(Generic[V]):
         return crc32(body, crc32(key, self._seed)).to_bytes(4) + body
 
     def decode(self, key: bytes, raw: bytes) -> V:
-        """The value that was stored under the packed key. Raises `Corrupted`."""
-        return self.value.decode(self.vouched(key, raw))
+        """The value that was stored under the packed key. Raises `CorruptionError`."""
+        return self.value.decode(self.verify_checksum(key, raw))
 
-    def vouched(self, key: bytes, raw: bytes) -> bytes:
-        """The value's bytes, once they and the key are known to be what was written. Raises `Corrupted`."""
+    def verify_checksum(self, key: bytes, raw: bytes) -> bytes:
+        """The value's bytes, once they and the key are known to be what was written. Raises `CorruptionError`."""
         body = raw[4:]
         if crc32(body, crc32(key, self._seed)).to_bytes(4) != raw[:4]:
-            raise Corrupted(f"a row of {self.name} fails its check: {key.hex()}")
+            raise CorruptionError(f"a row of {self.name} fails its check: {key.hex()}")
         return body
 
     @cached_property

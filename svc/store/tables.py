@@ -13,8 +13,8 @@ from __future__ import annotations
 from svc.domain.attestation.challenge import LIFETIME_MS, Challenge
 from svc.domain.audit import AUDIT_MS, AuditRecord
 from svc.domain.billing import BillingChange, LedgerEntry, Settlement
-from svc.domain.credentials import Key as CredentialKey
-from svc.domain.history import REPLAY_MEMORY_S, AddressHistory, Sending, VisitorHistory
+from svc.domain.credentials import ApiKey as CredentialKey
+from svc.domain.history import REPLAY_MEMORY_S, AddressHistory, ReportFingerprint, VisitorHistory
 from svc.domain.listing import LEVELS
 from svc.domain.matching import Block, Visitor
 from svc.domain.model import ENVIRONMENTS, PLATFORMS
@@ -272,7 +272,7 @@ BLOCKS: Table[Block] = Table(
     rules=("blocks",),
 )
 """By the block's kind and 64-bit hash: which visitors look like this."""
-DEPARTED: Table[int] = Table(
+DELETED_VISITORS: Table[int] = Table(
     "departed",
     Key(organization=U32, visitor=U32),
     Signed("since_ms"),
@@ -321,11 +321,11 @@ ADDRESS_HISTORY: Table[AddressHistory] = Table(
     LastTwoPeriods(),
     ErasedBy("forget_report"),
 )
-"""Each day begins anew."""
-SENDINGS: Table[Sending] = Table(
+"""Each day begins again."""
+REPORT_FINGERPRINTS: Table[ReportFingerprint] = Table(
     "sendings",
     Key(organization=U32, period=period(1000 * REPLAY_MEMORY_S), digest=DIGEST_16),
-    Record(Sending),
+    Record(ReportFingerprint),
     LastTwoPeriods(),
     ErasedBy("forget_report"),
 )

@@ -20,13 +20,13 @@ import msgspec
 from svc.store import durable_files
 from svc.store.backup import files
 from svc.store.backup.snapshots import Manifest
-from svc.store.directory import Unusable
+from svc.store.directory import DirectoryError
 from svc.store.engine import EngineError, InUseError
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.lmdb.sole_user import sole_user
 from svc.store.migrations import MIGRATIONS, Migration, refuse_newer
 from svc.store.snapshot import check_row
-from svc.store.store import Reading, Store, version_of
+from svc.store.store import ReadTransaction, Store, version_of
 from svc.store.tables import META
 from svc.world import RunSync
 
@@ -58,7 +58,7 @@ def upgrade(
 ) -> Upgraded | None:
     """Upgrade the store of a data directory; `None` where there is none, or none that is older.
 
-    Raises `Unusable`, `migrations.NewerStore` and `StoreFull`, and then the store is as it was.
+    Raises `DirectoryError`, `migrations.NewerStore` and `StoreFullError`, and then the store is as it was.
     """
     path = directory / "store"
     if not (path / "data.mdb").exists():
@@ -74,7 +74,7 @@ def upgrade(
         Store.open(path, run_sync, map_bytes=map_bytes, migrations=migrations, now_ms=now_ms).close()
         _forget_others(directory / FOLDER, kept)
     except OSError as error:
-        raise Unusable(f"cannot upgrade {directory}: {error.filename or path}: {error.strerror}") from error
+        raise DirectoryError(f"cannot upgrade {directory}: {error.filename or path}: {error.strerror}") from error
     return Upgraded(before, len(migrations), kept)
 
 
@@ -83,7 +83,7 @@ def _as_it_is(path: Path) -> LmdbEngine:
     try:
         return LmdbEngine.open_read_only(path, live=True, check_row=check_row)
     except EngineError as error:
-        raise Unusable(f"{path} cannot be read as a store: {error}") from error
+        raise DirectoryError(f"{path} cannot be read as a store: {error}") from error
 
 
 def _refuse_in_use(path: Path) -> None:
@@ -92,12 +92,12 @@ def _refuse_in_use(path: Path) -> None:
         with sole_user(path):
             pass
     except InUseError:
-        raise Unusable(
+        raise DirectoryError(
             f"{path} is older than this program and another process is using it: stop that first, and start this "
             "again to upgrade it"
         ) from None
     except EngineError as error:
-        raise Unusable(f"cannot upgrade {path}: {error}") from error
+        raise DirectoryError(f"cannot upgrade {path}: {error}") from error
 
 
 def _keep(path: Path, folder: Path, program: str, now_ms: Callable[[], int]) -> Path:
@@ -128,7 +128,7 @@ def _copied(engine: LmdbEngine, target: Path, program: str, now_ms: Callable[[],
     durable_files.sync(file)
     names = engine.tables()
     engine.open_tables(names)
-    with Reading(engine) as snapshot:
+    with ReadTransaction(engine) as snapshot:
         return Manifest(
             program=program,
             store_version=snapshot.get(META, "version") or 0,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from svc.domain.credentials import Key, KeyKind, is_key_id
+from svc.domain.credentials import ApiKey, KeyKind, is_key_id
 from svc.domain.model import PLATFORMS, Platform
 from svc.domain.records import DeferredReport, Document, Event, Organization
 from svc.domain.scoring import Weights
@@ -44,7 +44,7 @@ class ScopeWeights(NamedTuple):
     in_force: Weights
 
 
-def find_key(snapshot: Snapshot, digest: bytes) -> Key | None:
+def find_key(snapshot: Snapshot, digest: bytes) -> ApiKey | None:
     return snapshot.get(KEYS, digest)
 
 
@@ -76,12 +76,12 @@ def balance(snapshot: Snapshot, number: int) -> int:
     return snapshot.get(BALANCES, number) or 0
 
 
-def keys_of(snapshot: Snapshot, number: int) -> list[Key]:
+def keys_of(snapshot: Snapshot, number: int) -> list[ApiKey]:
     """All keys of an organization, oldest first, revoked included."""
     return list(scan_keys(snapshot, number))
 
 
-def scan_keys(snapshot: Snapshot, number: int, after: Key | None = None) -> Iterator[Key]:
+def scan_keys(snapshot: Snapshot, number: int, after: ApiKey | None = None) -> Iterator[ApiKey]:
     """The keys of an organization one by one, oldest first, revoked included; those behind `after`, if it is given."""
     start = None if after is None else (number, after.created_at_ms, after.id)
     for key, digest in snapshot.scan(ORGANIZATION_KEYS, number, start=start):
@@ -108,14 +108,14 @@ def weights_snapshot(snapshot: Snapshot, digest: bytes) -> dict[str, int]:
     return kept.weights
 
 
-def find_key_of(snapshot: Snapshot, number: int, key_id: str, kinds: Sequence[KeyKind]) -> Key | None:
+def find_key_of(snapshot: Snapshot, number: int, key_id: str, kinds: Sequence[KeyKind]) -> ApiKey | None:
     """A key of the organization and of one of these kinds, revoked or not, by its id, which may be any text."""
     digest = snapshot.get(KEY_IDS, key_id) if is_key_id(key_id) else None
     key = None if digest is None else snapshot.get(KEYS, digest)
     return key if key is not None and key.organization == number and key.kind in kinds else None
 
 
-def find_sdk_key(snapshot: Snapshot, number: int, key_id: str) -> Key | None:
+def find_sdk_key(snapshot: Snapshot, number: int, key_id: str) -> ApiKey | None:
     """A public or secret key of the organization, revoked or not, by its id."""
     return find_key_of(snapshot, number, key_id, SDK_KEYS)
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from itertools import islice
 from typing import NamedTuple
 
-from svc.domain.webhooks.lanes import is_failing
-from svc.domain.webhooks.records import EndpointStatus, LaneKey
+from svc.domain.webhooks.queues import is_failing
+from svc.domain.webhooks.records import EndpointKey, EndpointStatus
 from svc.store.snapshot import Snapshot
 from svc.store.tables import DUE, ENDPOINTS
 from svc.store.webhook_views import health
 
 
-class Standing(NamedTuple):
+class EndpointOverview(NamedTuple):
     """One endpoint now."""
 
-    lane: LaneKey
+    queue: EndpointKey
     status: EndpointStatus
     sent_to_as: EndpointStatus
     """`failing` also where it fails often enough to be sent to as one that does."""
@@ -23,14 +23,14 @@ class Standing(NamedTuple):
     """Since when its oldest delivery is due; `None` where nothing is due."""
 
 
-def standings(snapshot: Snapshot, after: LaneKey, limit: int, now_ms: int) -> list[Standing]:
+def standings(snapshot: Snapshot, after: EndpointKey, limit: int, now_ms: int) -> list[EndpointOverview]:
     """The next endpoints: one row each, one seek for what is due, and one more row where something is."""
-    found: list[Standing] = []
+    found: list[EndpointOverview] = []
     start = (after.organization, after.endpoint + 1)
     for key, endpoint in islice(snapshot.scan(ENDPOINTS, start=start), limit):
-        lane = LaneKey(*key)
-        first_ms = next((first_ms for (_, _, first_ms, *_), _ in snapshot.scan(DUE, *lane)), None)
+        queue = EndpointKey(*key)
+        first_ms = next((first_ms for (_, _, first_ms, *_), _ in snapshot.scan(DUE, *queue)), None)
         due_ms = None if first_ms is None or first_ms > now_ms else first_ms
-        failing = due_ms is not None and endpoint.status == "active" and is_failing(endpoint, health(snapshot, lane))
-        found.append(Standing(lane, endpoint.status, "failing" if failing else endpoint.status, due_ms))
+        failing = due_ms is not None and endpoint.status == "active" and is_failing(endpoint, health(snapshot, queue))
+        found.append(EndpointOverview(queue, endpoint.status, "failing" if failing else endpoint.status, due_ms))
     return found

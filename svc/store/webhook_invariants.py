@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from uuid import UUID
 
-from svc.domain.webhooks.records import DELIVERY_KINDS, MAX_ENDPOINTS, WEBHOOK_ENVIRONMENTS, LaneKey
+from svc.domain.webhooks.records import DELIVERY_KINDS, MAX_ENDPOINTS, WEBHOOK_ENVIRONMENTS, EndpointKey
 from svc.domain.webhooks.schedule import MAX_ATTEMPTS
 from svc.store.snapshot import Snapshot
 from svc.store.tables import (
@@ -55,7 +55,7 @@ def _deliveries(snapshot: Snapshot, number: int) -> Iterator[str]:
             yield f"{name} is open and not scheduled"
         if not snapshot.has(WEBHOOK_EVENTS, number, event_id):
             yield f"{name} is open and has no event to send"
-        if DELIVERY_KINDS[kind] != "auto" and manual_delivery(snapshot, LaneKey(number, place)) is None:
+        if DELIVERY_KINDS[kind] != "auto" and manual_delivery(snapshot, EndpointKey(number, place)) is None:
             yield f"{name} was asked for and its endpoint is not busy"
 
 
@@ -68,7 +68,7 @@ def _schedule(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 def _manual(snapshot: Snapshot, number: int) -> Iterator[str]:
     for (_, place), _ in snapshot.scan(MANUAL, number):
-        key = manual_delivery(snapshot, LaneKey(number, place))
+        key = manual_delivery(snapshot, EndpointKey(number, place))
         delivery = None if key is None else snapshot.get(DELIVERIES, number, place, key.event_id, key.place)
         if delivery is None or not delivery.is_open:
             yield f"endpoint {place} of organization {number} is busy with nothing"

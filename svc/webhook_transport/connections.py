@@ -19,7 +19,7 @@ import trio
 
 from svc.domain.addresses import Address
 from svc.domain.webhooks.addresses import Target
-from svc.domain.webhooks.lanes import ENDPOINT_SLOTS
+from svc.domain.webhooks.queues import ENDPOINT_SLOTS
 
 MAX_BODY_BYTES = 16 * 1024
 """Of an answer."""
@@ -36,32 +36,32 @@ ones begin together, so that fewer would cost a handshake for most of them."""
 IDLE_IN_ALL = 256
 
 
-class TooLarge(Exception):  # noqa: N818  says what the answer is
+class ResponseTooLargeError(Exception):
     """More arrived than an answer may have."""
 
 
-class Key(NamedTuple):
+class ConnectionKey(NamedTuple):
     """Whose connection it is."""
 
     url: str
     address: Address
 
 
-class Answer(NamedTuple):
+class WebhookResponse(NamedTuple):
     """An answer up to the end of its headers, whose names are in lower case."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
 
 
-class Connection:
+class PooledConnection:
     """One HTTP/1.1 connection to one address, for one URL. What is said on it is read and written by h11.
 
-    Its methods raise `TooLarge`, `httpcore.NetworkError`, and `h11.RemoteProtocolError` for what is no HTTP or ends too
-    soon. After any of these it can only be closed.
+    Its methods raise `ResponseTooLargeError`, `httpcore.NetworkError`, and `h11.RemoteProtocolError` for what is no
+    HTTP or ends too soon. After any of these it can only be closed.
     """
 
-    def __init__(self, key: Key, target: Target, stream: httpcore.AsyncNetworkStream) -> None:
+    def __init__(self, key: ConnectionKey, target: Target, stream: httpcore.AsyncNetworkStream) -> None:
         self.key = key
         self.is_idle = False
         """Whether another exchange can follow: the last answer was read to its end and nobody said `close`."""
@@ -76,7 +76,7 @@ class Connection:
         """Whether something arrived while it was idle: its end, or an answer to nothing, such as a 408."""
         return bool(self._stream.get_extra_info("is_readable"))
 
-    async def ask(self, body: bytes, headers: Mapping[str, str]) -> Answer:
+    async def ask(self, body: bytes, headers: Mapping[str, str]) -> WebhookResponse:
         """Send in one piece, and read up to the end of the answer's headers. Interim answers are passed over."""
         self.is_idle, self.received = False, 0
         fields = [("Host", self._target.authority), ("Content-Length", str(len(body))), *headers.items()]
@@ -90,7 +90,7 @@ class Connection:
             await self._stream.write(request)
         while not isinstance(event := await self._event(), h11.Response):
             pass
-        return Answer(event.status_code, list(event.headers))
+        return WebhookResponse(event.status_code, list(event.headers))
 
     async def read_to_end(self) -> int:
         """Read what follows the headers; the bytes of the body."""
@@ -106,7 +106,7 @@ class Connection:
         while not isinstance(event := self._http.next_event(), h11.Event):
             left = MAX_WIRE_BYTES - self.received
             if left <= 0:
-                raise TooLarge
+                raise ResponseTooLargeError
             data = await self._stream.read(left)
             self.received += len(data)
             self._http.receive_data(data)
@@ -145,7 +145,7 @@ class Dialer:
 
     async def connect(
         self, url: str, target: Target, addresses: Sequence[Address]
-    ) -> Connection | Literal["connect_error", "tls_error"]:
+    ) -> PooledConnection | Literal["connect_error", "tls_error"]:
         """To the first address that accepts. The certificate must name the host, whatever the address is."""
         dialled = await self._dial(addresses[:MAX_DIALS], target.port)
         if dialled is None:
@@ -159,7 +159,7 @@ class Dialer:
             with trio.CancelScope(shield=True):
                 await plain.aclose()
             raise
-        return Connection(Key(url, address), target, secured)
+        return PooledConnection(ConnectionKey(url, address), target, secured)
 
     async def _dial(
         self, addresses: Sequence[Address], port: int
@@ -177,12 +177,12 @@ class IdleConnections:
     """Connections that wait for the next delivery to the same URL at the same address, oldest first."""
 
     def __init__(self) -> None:
-        self._since: dict[Connection, float] = {}
+        self._since: dict[PooledConnection, float] = {}
 
-    async def take(self, url: str, addresses: Collection[Address]) -> Connection | None:
+    async def take(self, url: str, addresses: Collection[Address]) -> PooledConnection | None:
         """The one that was used last, if any leads to one of the addresses. It may yet die before it answers."""
         await self._close_expired()
-        ended: list[Connection] = []
+        ended: list[PooledConnection] = []
         taken = None
         for kept in reversed(self._since):  # those behind the one that is taken are not asked: each is a system call
             if kept.key.url != url or kept.key.address not in addresses:
@@ -197,7 +197,7 @@ class IdleConnections:
             await self._close(connection)
         return taken
 
-    async def keep(self, connection: Connection) -> None:
+    async def keep(self, connection: PooledConnection) -> None:
         """Beyond what may be kept the oldest is closed."""
         # Kept before another is closed: closing lets other tasks run, which must count this one.
         self._since[connection] = trio.current_time()
@@ -219,7 +219,7 @@ class IdleConnections:
                 return
             await self._close(oldest)
 
-    async def _close(self, connection: Connection) -> None:
+    async def _close(self, connection: PooledConnection) -> None:
         if self._since.pop(connection, None) is not None:  # else another task was here meanwhile
             await connection.aclose()
 

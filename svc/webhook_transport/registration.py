@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from svc.domain.refusals import Issue, Refusal, invalid
-from svc.domain.webhooks.addresses import MAX_URL_LENGTH, Reach, judged, may_use, read_target
+from svc.domain.webhooks.addresses import MAX_URL_LENGTH, TargetPolicy, judged, may_use, read_target
 from svc.webhook_transport.resolver import Resolver
 
 _NOT_HTTPS = (
@@ -27,7 +27,7 @@ _NOT_PUBLIC = (
 )
 
 
-async def check_target(url: str, resolver: Resolver, reach: Reach) -> Refusal | None:
+async def check_target(url: str, resolver: Resolver, reach: TargetPolicy) -> Refusal | None:
     """Why the URL cannot be a webhook's target, and what to do; `None` when it can.
 
     `invalid_url`: not https, user info, a fragment, over 2,048 characters, a port that is not allowed, or a host that

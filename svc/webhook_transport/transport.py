@@ -16,9 +16,15 @@ import h11
 import httpcore
 import trio
 
-from svc.domain.webhooks.addresses import Reach, judged, may_use, read_target
+from svc.domain.webhooks.addresses import TargetPolicy, judged, may_use, read_target
 from svc.domain.webhooks.transport_types import Attempted, TransportError
-from svc.webhook_transport.connections import MAX_BODY_BYTES, Connection, Dialer, IdleConnections, TooLarge
+from svc.webhook_transport.connections import (
+    MAX_BODY_BYTES,
+    Dialer,
+    IdleConnections,
+    PooledConnection,
+    ResponseTooLargeError,
+)
 from svc.webhook_transport.resolver import Resolver
 
 DEADLINE_S = 10
@@ -35,7 +41,7 @@ class WebhookTransport:
     def __init__(
         self,
         resolver: Resolver,
-        reach: Reach,
+        reach: TargetPolicy,
         tls: ssl.SSLContext,
         now_ms: Callable[[], int],
         *,
@@ -88,7 +94,7 @@ class WebhookTransport:
         return await self._exchange(opened, body, headers, answer)
 
     async def _exchange(
-        self, connection: Connection, body: bytes, headers: Mapping[str, str], answer: _Answer
+        self, connection: PooledConnection, body: bytes, headers: Mapping[str, str], answer: _Answer
     ) -> TransportError | None:
         try:
             answered = await connection.ask(body, headers)
@@ -97,7 +103,7 @@ class WebhookTransport:
                 answer.retry_after_s = retry_after_s(answered.headers, self._now_ms())
                 return "redirect" if 300 <= answered.status < 400 else "http_status"
             size = await connection.read_to_end()
-        except TooLarge:
+        except ResponseTooLargeError:
             return "response_too_large"
         except (httpcore.NetworkError, h11.RemoteProtocolError):
             return "connection_reset"
@@ -105,7 +111,7 @@ class WebhookTransport:
             await self._put_away(connection)
         return None if size <= MAX_BODY_BYTES else "response_too_large"
 
-    async def _put_away(self, connection: Connection) -> None:
+    async def _put_away(self, connection: PooledConnection) -> None:
         if connection.is_idle:
             await self._idle.keep(connection)
         else:

@@ -2,14 +2,14 @@ import pytest
 import trio
 from trio.testing import assert_checkpoints, assert_no_checkpoints, wait_all_tasks_blocked
 
-from svc.actors.mailbox import GATHER_S, SLICE_S, Mailbox, Overloaded, Reply
+from svc.actors.mailbox import GATHER_S, SLICE_S, Mailbox, OverloadedError, Reply
 
 
 async def test_an_offer_to_a_full_mailbox_is_refused_at_once():
     box = Mailbox[int](2)
     box.offer(1)
     box.offer(2)
-    with pytest.raises(Overloaded):
+    with pytest.raises(OverloadedError):
         box.offer(3)
     assert box.statistics().waiting == 2
     assert (box.statistics().accepted, box.statistics().refused) == (2, 1)
@@ -96,7 +96,7 @@ async def test_a_closed_mailbox_is_read_to_its_end_and_takes_no_more():
     box = Mailbox[int](3)
     box.offer(1)
     box.close()
-    with pytest.raises(Overloaded):
+    with pytest.raises(OverloadedError):
         box.offer(2)
     assert await box.batch(9) == [1]
     with pytest.raises(trio.EndOfChannel):

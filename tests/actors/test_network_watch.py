@@ -73,7 +73,7 @@ async def test_a_broken_file_is_refused_once_with_its_line_and_the_old_one_kept(
             for _ in range(5):
                 await trio.sleep(LOOK_S)
             assert read_network(IP, watch.ranges).tor
-            (refusal,) = events(logged, "network file refused")
+            (refusal,) = events(logged, "network file rejected")
             assert (refusal["log_level"], refusal["file"], refusal["line"]) == ("error", "tor.txt", 2)
             assert "one a line" in refusal["problem"]
             assert "stays in use" in refusal["in_force"]

@@ -16,12 +16,12 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from svc.actors.outbox import LOOK_MS, Outbox
+from svc.actors.outbox import POLL_INTERVAL_MS, Outbox
 from svc.domain.refusals import Refusal
-from svc.domain.webhooks.lanes import CROWD
+from svc.domain.webhooks.queues import CROWD
 from svc.domain.webhooks.signature import signing_secret
 from svc.domain.webhooks.transport_types import Attempted
-from svc.store.store import StoreFull
+from svc.store.store import StoreFullError
 from svc.store.transactions.webhook_endpoints import Queued, queue_test
 from svc.store.webhook_views import Registered, find_endpoint
 from tests.support.outbox import DOWN, OK, OutboxWorld, Post, always, outbox_world
@@ -50,17 +50,17 @@ async def running(world: OutboxWorld, outbox: Outbox | None = None) -> AsyncGene
 
 
 def status(world: OutboxWorld, registered: Registered) -> str:
-    query = partial(find_endpoint, number=registered.lane.organization, endpoint_id=registered.endpoint.id)
+    query = partial(find_endpoint, number=registered.queue.organization, endpoint_id=registered.endpoint.id)
     found = world.read(query)
     assert found is not None
     return found.endpoint.status
 
 
 def queued_test(world: OutboxWorld, registered: Registered) -> Queued | Refusal:
-    job = partial(queue_test, number=registered.lane.organization, endpoint_id=registered.endpoint.id)
+    job = partial(queue_test, number=registered.queue.organization, endpoint_id=registered.endpoint.id)
     queued = world.do(partial(job, event_id=world.world.request_id(world.now_ms), now_ms=world.now_ms))
     if isinstance(queued, Queued):
-        world.outbox.nudge((queued.lane,))
+        world.outbox.nudge((queued.queue,))
     return queued
 
 
@@ -79,7 +79,7 @@ async def test_an_event_is_sent_at_once_signed_and_byte_for_byte(tmp_path: Path,
         signed = post.headers["X-Svc-Timestamp"].encode() + b"." + post.body
         digest = hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
         assert post.headers["X-Svc-Signature"] == f"sha256={digest}"
-        assert world.states(endpoint.lane) == ["delivered"]
+        assert world.states(endpoint.queue) == ["delivered"]
 
 
 async def test_nine_attempts_over_seven_hours_each_signed_afresh_and_then_failed(
@@ -98,7 +98,7 @@ async def test_nine_attempts_over_seven_hours_each_signed_afresh_and_then_failed
         assert len({post.body for post in posts}) == 1
         assert len({post.headers["X-Svc-Signature"] for post in posts}) == 9
         assert {post.headers["webhook-id"] for post in posts} == {posts[0].event_id}
-        assert world.states(endpoint.lane) == ["failed"]
+        assert world.states(endpoint.queue) == ["failed"]
         assert status(world, endpoint) == "failing"
         assert [one.status for one in world.attempts(number)] == ["retrying"] * 8 + ["failed"]
 
@@ -124,7 +124,7 @@ async def test_it_sleeps_while_nothing_is_due(tmp_path: Path, autojump_clock: Mo
             await trio.sleep(300)
             del world.store.read
         assert len(world.receivers.posts) == 4
-        assert reads == 300_000 // LOOK_MS
+        assert reads == 300_000 // POLL_INTERVAL_MS
 
 
 async def test_what_another_process_has_committed_is_found(tmp_path: Path, autojump_clock: MockClock):
@@ -134,7 +134,7 @@ async def test_what_another_process_has_committed_is_found(tmp_path: Path, autoj
         async with running(world):
             await trio.sleep(1)
             world.enqueue(number)  # and nobody nudges
-            await trio.sleep(LOOK_MS / 1000 + 1)
+            await trio.sleep(POLL_INTERVAL_MS / 1000 + 1)
         assert len(world.receivers.posts) == 1
 
 
@@ -206,11 +206,11 @@ async def test_an_outage_with_a_crowd_waiting_burns_few_attempts_and_recovers_in
             await trio.sleep(6 * HOUR)
             burned = len(world.receivers.posts)
             assert status(world, endpoint) == "failing"
-            assert "failed" not in world.states(endpoint.lane)
+            assert "failed" not in world.states(endpoint.queue)
             world.receivers.answers[URL] = always(OK)
             await trio.sleep(600)
         assert burned < 120
-        assert world.states(endpoint.lane) == ["delivered"] * 10 * CROWD
+        assert world.states(endpoint.queue) == ["delivered"] * 10 * CROWD
         assert status(world, endpoint) == "active"
         assert world.receivers.most_open[URL] == 8, "the window has opened again"
 
@@ -223,7 +223,7 @@ async def test_few_waiting_deliveries_keep_their_own_schedule_in_an_outage(tmp_p
         async with running(world):
             world.send(number, 20)
             await trio.sleep(9 * HOUR)
-        assert world.states(endpoint.lane) == ["failed"] * 20
+        assert world.states(endpoint.queue) == ["failed"] * 20
         assert len(world.receivers.posts) == 180
 
 
@@ -243,9 +243,9 @@ async def test_a_paused_endpoint_keeps_what_was_queued_and_gets_it_on_resume(tmp
             assert len(world.receivers.posts) == before
             world.receivers.answers[URL] = always(OK)
             world.change(endpoint, paused=False)
-            world.outbox.nudge((endpoint.lane,))
+            world.outbox.nudge((endpoint.queue,))
             await trio.sleep(10)
-        assert world.states(endpoint.lane) == ["delivered"] * 5
+        assert world.states(endpoint.queue) == ["delivered"] * 5
 
 
 async def test_a_test_that_waits_when_the_endpoint_is_paused_ends_unsent(tmp_path: Path, autojump_clock: MockClock):
@@ -278,7 +278,7 @@ async def test_a_test_does_not_wait_behind_a_crowd_and_its_success_ends_the_outa
             await trio.sleep(0.2)
             assert str(queued.event_id) in {post.event_id for post in world.receivers.posts}
             await trio.sleep(60)
-        assert set(world.states(endpoint.lane)) == {"delivered"}
+        assert set(world.states(endpoint.queue)) == {"delivered"}
 
 
 async def test_removing_an_endpoint_cuts_off_what_is_in_flight(tmp_path: Path, autojump_clock: MockClock):
@@ -295,24 +295,24 @@ async def test_removing_an_endpoint_cuts_off_what_is_in_flight(tmp_path: Path, a
             assert world.receivers.open[URL] == 0
             await trio.sleep(30)
         assert len(world.receivers.to(URL)) == 2
-        assert world.deliveries(endpoint.lane) == []
+        assert world.deliveries(endpoint.queue) == []
         removed = [one for one in world.attempts(number) if one.error == "removed"]
         assert [(one.status, one.endpoint_url) for one in removed] == [("failed", URL)] * 2
-        assert world.states(other.lane) == ["delivered"] * 50
+        assert world.states(other.queue) == ["delivered"] * 50
 
 
 async def test_a_restart_sends_again_what_was_in_flight_and_loses_nothing(tmp_path: Path, autojump_clock: MockClock):
     with outbox_world(tmp_path) as world:
         number = world.organization()
-        lane = world.endpoint(number, URL).lane
+        queue = world.endpoint(number, URL).queue
         world.receivers.answers[URL] = always(OK, 5)
         async with running(world):
             world.send(number, 20)
             await trio.sleep(12)  # two by two: four delivered, two under way
-        assert world.states(lane).count("delivered") == 4
+        assert world.states(queue).count("delivered") == 4
         async with running(world, world.new_outbox()):
             await trio.sleep(60)
-        assert world.states(lane) == ["delivered"] * 20
+        assert world.states(queue) == ["delivered"] * 20
         arrived = [post.event_id for post in world.receivers.posts]
         assert len(set(arrived)) == 20
         assert len(arrived) == 22, "only what was in flight came twice"
@@ -322,7 +322,7 @@ async def test_a_restart_sends_again_what_was_in_flight_and_loses_nothing(tmp_pa
 async def test_a_drain_begins_nothing_more_and_waits_for_what_is_in_flight(tmp_path: Path, autojump_clock: MockClock):
     with outbox_world(tmp_path) as world:
         number = world.organization()
-        lane = world.endpoint(number, URL).lane
+        queue = world.endpoint(number, URL).queue
         world.receivers.answers[URL] = always(OK, 5)
         async with running(world) as outbox:
             world.send(number, 20)
@@ -331,7 +331,7 @@ async def test_a_drain_begins_nothing_more_and_waits_for_what_is_in_flight(tmp_p
             await outbox.drain()
             assert 3 < trio.current_time() - began < 5
             await trio.sleep(20)
-        assert world.states(lane).count("delivered") == 2
+        assert world.states(queue).count("delivered") == 2
         assert len(world.receivers.posts) == 2
 
 
@@ -340,13 +340,13 @@ async def test_a_full_store_forgets_no_attempt_that_was_made(
 ):
     with outbox_world(tmp_path) as world:
         number = world.organization()
-        lane = world.endpoint(number, URL).lane
+        queue = world.endpoint(number, URL).queue
         write = world.store.write
         full = True
 
         async def may_be_full(jobs: Any) -> Any:
             if full:
-                raise StoreFull("no room")
+                raise StoreFullError("no room")
             return await write(jobs)
 
         monkeypatch.setattr(world.store, "write", may_be_full)
@@ -356,7 +356,7 @@ async def test_a_full_store_forgets_no_attempt_that_was_made(
             assert len(world.receivers.posts) == 2, "nothing is sent that could not be written down"
             full = False
             await trio.sleep(5)
-        assert world.states(lane) == ["delivered"] * 5
+        assert world.states(queue) == ["delivered"] * 5
         assert len(world.receivers.posts) == 5
 
 
@@ -373,8 +373,8 @@ async def test_a_transport_that_breaks_fails_one_attempt_and_not_the_outbox(tmp_
             world.send(number)
             await trio.sleep(1)
             assert outbox.statistics().attempts == {"delivered": 1, "retrying": 1, "failed": 0}
-        assert world.states(bad.lane) == ["retrying"]
-        assert world.states(good.lane) == ["delivered"]
+        assert world.states(bad.queue) == ["retrying"]
+        assert world.states(good.queue) == ["delivered"]
 
 
 def test_the_same_seed_sends_the_same_at_the_same_times(tmp_path: Path):
@@ -433,7 +433,7 @@ async def test_every_event_arrives_or_is_listed_as_failed_whatever_happens(
         events = world.bodies(number)
         assert len(events) > 20
         for endpoint in endpoints:
-            rows = world.deliveries(endpoint.lane)
+            rows = world.deliveries(endpoint.queue)
             ended = {str(UUID(bytes=key.event_id)): delivery.state for key, delivery in rows}
             assert ended.keys() == events.keys()
             assert set(ended.values()) <= {"delivered", "failed"}

@@ -12,9 +12,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from svc.actors.outbox import BATCH, DRAIN_S, LANES_PER_LOOK, LATE_MS, LOOK_MS, RETRY_FULL_S, SWEEP_ROWS
+from svc.actors.outbox import BATCH, DRAIN_S, LANES_PER_LOOK, LATE_MS, POLL_INTERVAL_MS, RETRY_FULL_S, SWEEP_ROWS
 from svc.domain.webhooks.transport_types import Attempted
-from svc.store.store import StoreFull
+from svc.store.store import StoreFullError
 from svc.store.tables import ATTEMPTS, DELIVERIES, ENDPOINTS, REMOVED_ENDPOINTS
 from svc.store.transactions.webhook_endpoints import Queued, queue_redelivery, queue_test
 from svc.store.webhook_views import Registered
@@ -24,7 +24,7 @@ from tests.support.worlds import EPOCH_MS
 URL = "https://receiver.example/"
 OTHER = "https://other.example/"
 LATE_S = LATE_MS / 1000
-LOOK_S = LOOK_MS / 1000
+LOOK_S = POLL_INTERVAL_MS / 1000
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ async def test_what_waits_for_a_paused_or_a_failing_endpoint_is_not_late(tmp_pat
 
 
 async def test_every_lane_is_found_and_one_late_delivery_among_all_is_late(tmp_path: Path, autojump_clock: MockClock):
-    """More lanes than are looked at without a pause; the first of them alone is late."""
+    """More queues than are looked at without a pause; the first of them alone is late."""
     with outbox_world(tmp_path) as world:
         numbers = [world.organization() for _ in range(LANES_PER_LOOK // 8 + 1)]
         for number in numbers:
@@ -112,7 +112,7 @@ async def test_it_counts_what_attempts_came_to_and_how_long_they_took(tmp_path: 
         world.endpoint(number, URL)
         world.endpoint(number, OTHER)
         before = world.outbox.statistics()
-        assert (before.in_flight, before.lanes, before.attempts) == (
+        assert (before.in_flight, before.queues, before.attempts) == (
             0,
             0,
             {"delivered": 0, "retrying": 0, "failed": 0},
@@ -123,7 +123,7 @@ async def test_it_counts_what_attempts_came_to_and_how_long_they_took(tmp_path: 
             nursery.start_soon(world.outbox.run)
             world.send(number)
             await trio.sleep(1)
-            assert (world.outbox.statistics().in_flight, world.outbox.statistics().lanes) == (2, 2)
+            assert (world.outbox.statistics().in_flight, world.outbox.statistics().queues) == (2, 2)
             await trio.sleep(1)
             assert world.outbox.statistics().in_flight == 1
             await trio.sleep(10)
@@ -215,7 +215,7 @@ async def test_a_drain_with_nothing_in_flight_is_over_at_once(tmp_path: Path, au
 async def test_a_drain_waits_no_longer_than_an_attempt_may_take(tmp_path: Path, autojump_clock: MockClock):
     with outbox_world(tmp_path) as world:
         number = world.organization()
-        lane = world.endpoint(number, URL).lane
+        queue = world.endpoint(number, URL).queue
         world.receivers.answers[URL] = always(OK, 3600)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(world.outbox.run)
@@ -225,13 +225,13 @@ async def test_a_drain_waits_no_longer_than_an_attempt_may_take(tmp_path: Path, 
             await world.outbox.drain()
             assert trio.current_time() - began == DRAIN_S == 10.0
             nursery.cancel_scope.cancel()
-        assert world.states(lane) == ["pending"]
+        assert world.states(queue) == ["pending"]
 
 
 async def test_a_drain_waits_for_the_slowest_and_for_it_to_be_written_down(tmp_path: Path, autojump_clock: MockClock):
     with outbox_world(tmp_path) as world:
         number = world.organization()
-        lanes = [world.endpoint(number, url).lane for url in (URL, OTHER)]
+        queues = [world.endpoint(number, url).queue for url in (URL, OTHER)]
         world.receivers.answers[URL] = always(OK, 2)
         world.receivers.answers[OTHER] = always(OK, 6)
         async with trio.open_nursery() as nursery:
@@ -239,7 +239,7 @@ async def test_a_drain_waits_for_the_slowest_and_for_it_to_be_written_down(tmp_p
             world.send(number)
             await trio.sleep(1)
             await world.outbox.drain()
-            assert [world.states(lane) for lane in lanes] == [["delivered"]] * 2
+            assert [world.states(queue) for queue in queues] == [["delivered"]] * 2
             assert 5 <= trio.current_time() < 6.5
             nursery.cancel_scope.cancel()
 
@@ -248,13 +248,13 @@ async def test_it_begins_anew_after_it_was_cut_off(tmp_path: Path, autojump_cloc
     """The same outbox: what was in flight is not held against the new beginning."""
     with outbox_world(tmp_path) as world:
         number = world.organization()
-        lane = world.endpoint(number, URL).lane
+        queue = world.endpoint(number, URL).queue
         world.receivers.answers[URL] = always(OK, 5)
         world.send(number, 4)
         await run_for(world, 3)
         assert world.outbox.statistics().in_flight == 2
         await run_for(world, 30)
-        assert world.states(lane) == ["delivered"] * 4
+        assert world.states(queue) == ["delivered"] * 4
         assert world.outbox.statistics().in_flight == 0
 
 
@@ -302,7 +302,7 @@ async def test_while_the_store_is_full_it_tries_again_each_second_and_begins_not
 
         async def full(_: Any) -> Any:
             tries.append(trio.current_time())
-            raise StoreFull("no room")
+            raise StoreFullError("no room")
 
         monkeypatch.setattr(world.store, "write", full)
         world.send(number, 3)
@@ -316,10 +316,10 @@ async def test_while_the_store_is_full_it_tries_again_each_second_and_begins_not
 async def test_a_job_that_fails_ends_the_outbox_with_its_error(
     tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ):
-    """Whoever supervises it begins anew from the disk; what was sent is sent again."""
+    """Whoever supervises it begins again from the disk; what was sent is sent again."""
     with outbox_world(tmp_path) as world:
         number = world.organization()
-        lane = world.endpoint(number, URL).lane
+        queue = world.endpoint(number, URL).queue
 
         async def failing(jobs: Any) -> Any:
             return [ValueError("nobody foresaw this") for _ in jobs]
@@ -330,7 +330,7 @@ async def test_a_job_that_fails_ends_the_outbox_with_its_error(
             await run_for(world, 10)
         monkeypatch.undo()
         await run_for(world, 1)
-        assert world.states(lane) == ["delivered"]
+        assert world.states(queue) == ["delivered"]
         assert len(world.receivers.posts) == 2
 
 
@@ -371,7 +371,7 @@ async def test_a_retry_comes_when_it_is_due_and_a_nudge_wakes_at_once(tmp_path: 
             for attempt in range(1, 5):
                 await trio.sleep((due_ms - world.now_ms) / 1000 + 0.5)
                 assert [post.at_ms for post in world.receivers.posts][attempt - 1 :] == [due_ms]
-                ((_, delivery),) = world.deliveries(endpoint.lane)
+                ((_, delivery),) = world.deliveries(endpoint.queue)
                 assert delivery.attempts == attempt
                 due_ms = delivery.due_ms
             nursery.cancel_scope.cancel()

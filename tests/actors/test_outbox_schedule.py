@@ -14,9 +14,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from svc.actors.outbox import LOOK_MS
+from svc.actors.outbox import POLL_INTERVAL_MS
 from svc.domain.ids import first_id
-from svc.domain.webhooks.lanes import CROWD
+from svc.domain.webhooks.queues import CROWD
 from svc.domain.webhooks.schedule import JITTER, STEPS_MS
 from svc.domain.webhooks.transport_types import Attempted
 from svc.store.transactions.webhook_recovery import recover_deliveries
@@ -77,8 +77,8 @@ async def test_nine_attempts_in_six_and_a_half_to_seven_and_a_half_hours_whateve
 def recover(world: OutboxWorld, endpoint: Registered) -> int:
     """As another process does: nobody nudges."""
     now_ms = world.now_ms
-    failed = world.read(lambda txn: failed_in(txn, endpoint.lane, range(now_ms), first_id(EPOCH_MS), 10_000))
-    return world.do(lambda txn: recover_deliveries(txn, endpoint.lane, failed.event_ids, now_ms))
+    failed = world.read(lambda txn: failed_in(txn, endpoint.queue, range(now_ms), first_id(EPOCH_MS), 10_000))
+    return world.do(lambda txn: recover_deliveries(txn, endpoint.queue, failed.event_ids, now_ms))
 
 
 @pytest.mark.slow
@@ -96,15 +96,15 @@ async def test_what_a_day_of_outage_has_failed_is_recovered_without_a_restart(
             nursery.start_soon(world.outbox.run)
             world.send(number, count)
             await trio.sleep(24 * HOUR_S)
-            assert set(world.states(endpoint.lane)) == {"failed"}
+            assert set(world.states(endpoint.queue)) == {"failed"}
             first = {post.event_id: post.body for post in world.receivers.posts}
             world.receivers.answers[url] = always(OK)
             tried = len(world.receivers.posts)
             assert recover(world, endpoint) == count
-            await trio.sleep(LOOK_MS / 1000 + 60)
+            await trio.sleep(POLL_INTERVAL_MS / 1000 + 60)
             assert recover(world, endpoint) == 0
             nursery.cancel_scope.cancel()
-        assert world.states(endpoint.lane) == ["delivered"] * count
+        assert world.states(endpoint.queue) == ["delivered"] * count
         again = world.receivers.posts[tried:]
         assert {post.event_id: post.body for post in again} == first == world.bodies(number)
         assert len(again) == count
@@ -124,7 +124,7 @@ async def test_what_is_recovered_too_soon_has_nine_attempts_before_it_again(tmp_
             assert recover(world, endpoint) == 1
             await trio.sleep(8 * HOUR_S)
             nursery.cancel_scope.cancel()
-        assert world.states(endpoint.lane) == ["failed"]
+        assert world.states(endpoint.queue) == ["failed"]
         assert [one.attempt for one in world.attempts(number)] == [*range(1, 10)] * 2
         assert len({post.body for post in world.receivers.posts}) == 1
 
@@ -148,8 +148,8 @@ async def test_a_crowd_that_waits_for_a_probe_is_sent_at_once_when_the_endpoint_
             await trio.sleep(1)
             assert len(world.receivers.posts) - tried <= 1, "whoever joins the crowd waits with it"
             world.change(endpoint, url=other)
-            world.outbox.nudge((endpoint.lane,))
+            world.outbox.nudge((endpoint.queue,))
             await trio.sleep(30)
             nursery.cancel_scope.cancel()
-        assert world.states(endpoint.lane) == ["delivered"] * (CROWD + 50)
+        assert world.states(endpoint.queue) == ["delivered"] * (CROWD + 50)
         assert len(world.receivers.to(other)) == CROWD + 50

@@ -13,8 +13,8 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from svc.actors import admission
-from svc.actors.mailbox import SLICE_S, Mailbox, Overloaded, Reply
-from svc.actors.messages import Admitted, Answer, Failed, Identify
+from svc.actors.mailbox import SLICE_S, Mailbox, OverloadedError, Reply
+from svc.actors.messages import Admitted, Failed, Identify, PipelineResult
 from svc.actors.pipeline import Pipeline
 from svc.domain.addresses import Address
 from svc.domain.identification import Identified, Submission
@@ -53,7 +53,7 @@ def submission(device: int, ip: str = PUBLIC_ADDRESS) -> Submission:
     world = World.real()
     return Submission(
         request_id=world.request_id(world.now_ms()),
-        spare_visitor_id=f"{device:020}",
+        new_visitor_id=f"{device:020}",
         at_ms=world.now_ms(),
         organization=1,
         key_id="key_test",
@@ -70,8 +70,8 @@ def submission(device: int, ip: str = PUBLIC_ADDRESS) -> Submission:
     )
 
 
-def offer(pipeline: Pipeline, sent: Submission) -> Reply[Answer]:
-    reply: Reply[Answer] = Reply()
+def offer(pipeline: Pipeline, sent: Submission) -> Reply[PipelineResult]:
+    reply: Reply[PipelineResult] = Reply()
     pipeline.admission.offer(Identify(sent, 0, None, reply))
     return reply
 
@@ -233,12 +233,12 @@ async def test_a_full_queue_of_one_organization_is_its_own_alone(tmp_path: Path)
     pipeline = pipeline_over(found, admission_capacity=8)
     for number in range(2):
         offer(pipeline, submission(number))
-    with pytest.raises(Overloaded):
+    with pytest.raises(OverloadedError):
         offer(pipeline, submission(3))
     for organization in (2, 3, 4):
         for number in range(2):
             offer(pipeline, msgspec.structs.replace(submission(number), organization=organization))
-    with pytest.raises(Overloaded):
+    with pytest.raises(OverloadedError):
         offer(pipeline, msgspec.structs.replace(submission(9), organization=5))
     found.store.close()
 

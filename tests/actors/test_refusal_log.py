@@ -14,7 +14,7 @@ from trio.testing import MockClock
 
 from svc.actors.refusal_log import RefusalLog
 from svc.domain.webhooks.refused import RefusedRequest
-from svc.store.store import StoreFull
+from svc.store.store import StoreFullError
 from tests.support.outbox import OutboxWorld, outbox_world
 
 URL = "https://receiver.example/"
@@ -130,7 +130,7 @@ async def test_a_full_store_delays_what_is_told_and_loses_none_of_it(
 
         async def may_be_full(jobs: Any) -> Any:
             if full:
-                raise StoreFull("no room")
+                raise StoreFullError("no room")
             return await write(jobs)
 
         monkeypatch.setattr(world.store, "write", may_be_full)

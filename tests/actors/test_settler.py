@@ -12,7 +12,7 @@ from trio.testing import MockClock
 from svc.actors.settler import INTERVAL_S, run, settle_all
 from svc.domain.billing import OVERDUE_MS, SETTLED_AFTER_MS, Settlement
 from svc.domain.ids import DAY_MS
-from svc.store.store import StoreFull
+from svc.store.store import StoreFullError
 from svc.store.tables import SETTLEMENTS
 from svc.store.transactions.settlement import LINES_A_STEP
 from tests.store.test_ledger import FIRST_DAY, Books
@@ -101,7 +101,7 @@ async def test_a_full_store_delays_what_is_settled_and_loses_nothing(
         books.visits(EPOCH_MS - 2 * DAY_MS)
 
         async def full(_: Any) -> Any:
-            raise StoreFull("no room")
+            raise StoreFullError("no room")
 
         async with trio.open_nursery() as nursery:
             with monkeypatch.context() as patched:

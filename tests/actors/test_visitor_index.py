@@ -12,20 +12,20 @@ import pytest
 import trio
 
 from svc.actors import visitor_index
+from svc.actors.counters import IdentificationCounters
 from svc.actors.mailbox import Mailbox, Reply
-from svc.actors.messages import Admission, Admitted, Answer, Assessed, Failed
-from svc.actors.tally import Tally
+from svc.actors.messages import Admission, Admitted, Assessed, Failed, PipelineResult
 from svc.actors.visitor_index import ClassKey, Frequencies, run
 from svc.domain.identification import Duplicate, Identified, Refused, assess
-from svc.domain.matching import Lesson, Statistics
+from svc.domain.matching import Statistics, StatisticsUpdate
 from svc.domain.matching.statistics import CLASSES, Rows
 from svc.domain.operations import Following, unpack_batch
 from svc.domain.refusals import Refusal
-from svc.domain.webhooks.records import LaneKey
+from svc.domain.webhooks.records import EndpointKey
 from svc.store import operations
 from svc.store.directory import Opened
 from svc.store.learned import OTHERS, PRODUCTION, SHARED, scope_of
-from svc.store.store import StoreFull
+from svc.store.store import StoreFullError
 from svc.store.tables import EVENTS, STATISTICS
 from svc.store.transactions.accounts import create_organization
 from svc.store.transactions.identification import Recorded
@@ -66,7 +66,7 @@ def learn(frequencies: Frequencies, lessons: int, key: ClassKey | None = None) -
     features = msgspec.structs.replace(features_of(), family=key.family)
     statistics = frequencies.of(key)
     for _ in range(lessons):
-        frequencies.learn(key, Recorded(NOTHING_ELSE, Lesson(features=features, new_devices=1.0)))
+        frequencies.learn(key, Recorded(NOTHING_ELSE, StatisticsUpdate(features=features, new_devices=1.0)))
     return statistics
 
 
@@ -159,7 +159,7 @@ async def test_the_least_visited_class_makes_room_for_a_new_one_also_in_the_stor
 
 async def test_statistics_that_find_no_room_are_kept_in_memory(found: Opened, monkeypatch: pytest.MonkeyPatch):
     async def full(_: Any, **how: Any) -> Any:
-        raise StoreFull("no room")
+        raise StoreFullError("no room")
 
     frequencies = Frequencies(found.store, most=0)
     learned = learn(frequencies, 5)
@@ -175,50 +175,50 @@ async def test_statistics_that_find_no_room_are_kept_in_memory(found: Opened, mo
 
 
 async def test_statistics_that_cannot_be_written_for_another_reason_end_the_writer(found: Opened):
-    class Broken(Statistics):
+    class NetworkFileError(Statistics):
         def shared_bytes(self) -> bytes:
             raise RuntimeError("nobody foresaw this")
 
     frequencies = Frequencies(found.store)
-    frequencies._scopes[1, PRODUCTION] = Broken()
+    frequencies._scopes[1, PRODUCTION] = NetworkFileError()
     learn(frequencies, 1)
     with pytest.raises(RuntimeError, match="nobody foresaw this"):
         await frequencies.write_behind(1)
 
 
-def assessed(sent: Any) -> tuple[Assessed, Reply[Answer]]:
-    reply: Reply[Answer] = Reply()
+def assessed(sent: Any) -> tuple[Assessed, Reply[PipelineResult]]:
+    reply: Reply[PipelineResult] = Reply()
     return Assessed(assess(sent, None), Admitted(sent, Admission(0, 0), reply)), reply
 
 
-async def record(found: Opened, *submissions: Any) -> tuple[list[Any], list[LaneKey], Tally]:
+async def record(found: Opened, *submissions: Any) -> tuple[list[Any], list[EndpointKey], IdentificationCounters]:
     """Their outcomes; who was nudged; what was counted."""
-    inbox, nudged, tally = Mailbox[Assessed](64), list[LaneKey](), Tally()
+    inbox, nudged, counters = Mailbox[Assessed](64), list[EndpointKey](), IdentificationCounters()
     messages = [assessed(sent) for sent in submissions]
     for message, _ in messages:
         await inbox.put(message)
     inbox.close()
-    await run(inbox, found.store, 64, nudged.extend, tally)
+    await run(inbox, found.store, 64, nudged.extend, counters)
     with trio.fail_after(1):
-        return [(await reply.wait()).outcome for _, reply in messages], nudged, tally
+        return [(await reply.wait()).outcome for _, reply in messages], nudged, counters
 
 
 async def test_an_identification_that_fails_in_its_transaction_fails_alone(found: Opened):
-    bad = msgspec.structs.replace(submission(2), spare_visitor_id="not in ÄSCII")
-    outcomes, _, tally = await record(found, submission(1), bad, submission(3))
+    bad = msgspec.structs.replace(submission(2), new_visitor_id="not in ÄSCII")
+    outcomes, _, counters = await record(found, submission(1), bad, submission(3))
     assert outcomes[1] == Failed("internal_error")
     assert isinstance(outcomes[0], Identified)
     assert isinstance(outcomes[2], Identified)
     with found.store.read() as snapshot:
         assert snapshot.count(EVENTS) == 2
-    assert sum(tally.statistics().matched.values()) == 2
+    assert sum(counters.statistics().matched.values()) == 2
 
 
 async def test_what_is_recorded_is_counted_and_teaches_and_is_kept_at_the_end(found: Opened):
     twice = msgspec.structs.replace(submission(1), idempotency=b"i" * 16)
-    outcomes, _, tally = await record(found, twice, msgspec.structs.replace(twice), submission(5))
+    outcomes, _, counters = await record(found, twice, msgspec.structs.replace(twice), submission(5))
     assert [type(outcome) for outcome in outcomes] == [Identified, Duplicate, Identified]
-    assert tally.statistics().duplicates == 1
+    assert counters.statistics().duplicates == 1
     written = kept(found, scope=scope_of(twice.environment))
     assert written is not None
     family = assess(twice, None).features.family
@@ -229,13 +229,13 @@ async def test_without_room_everybody_is_told_to_come_again_and_nothing_is_learn
     found: Opened, monkeypatch: pytest.MonkeyPatch
 ):
     async def full(_: Any, **how: Any) -> Any:
-        raise StoreFull("no room")
+        raise StoreFullError("no room")
 
     monkeypatch.setattr(found.store, "write", full)
-    outcomes, nudged, tally = await record(found, submission(1), submission(2))
+    outcomes, nudged, counters = await record(found, submission(1), submission(2))
     assert outcomes == [Failed("service_unavailable")] * 2
     assert nudged == []
-    assert tally.statistics().matched == {}
+    assert counters.statistics().matched == {}
     assert kept(found) is None
 
 
@@ -249,4 +249,4 @@ async def test_whoever_sends_webhooks_is_told_after_the_commit(found: Opened):
         (outcome,) = found.store.write_now([job])
         assert not isinstance(outcome, Exception)
     _, nudged, _ = await record(found, submission(1), submission(2))
-    assert nudged == [LaneKey(1, 1)] * 2
+    assert nudged == [EndpointKey(1, 1)] * 2

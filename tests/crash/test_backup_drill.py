@@ -25,7 +25,7 @@ async def test_what_was_answered_comes_back_from_a_backup_whatever_is_killed(tmp
     journal = TimedJournal()
     server = await trio.to_thread.run_sync(Served, drill.data)
     follower = await trio.to_thread.run_sync(Following, drill.data, drill.folder)
-    assert follower.said == ["following begins anew, with a new snapshot", "snapshot taken", "following"]
+    assert follower.said == ["new timeline: full snapshot required", "snapshot taken", "following"]
 
     async with under_load(server, drill, journal):
         await journal.grow()

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from bench.full import Ballast, Full, Limit, Outcome, small_disk
-from svc.store.engine import Reach
-from svc.store.store import Store, StoreFull
+from svc.store.engine import CheckDepth
+from svc.store.store import Store, StoreFullError
 from svc.store.tables import STATISTICS
 from svc.world import World
 
@@ -64,7 +64,7 @@ def test_a_write_of_which_a_part_found_room_is_a_full_disk_and_no_broken_one(tmp
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / "data.mdb").stat().st_size + 5 * 4096 + 100, hard))
     try:
-        with pytest.raises(StoreFull) as told:
+        with pytest.raises(StoreFullError) as told:
             put(1, 300_000)
         assert getattr(told.value.__cause__, "code", None) == errno.EIO
         assert store.is_full
@@ -74,5 +74,5 @@ def test_a_write_of_which_a_part_found_room_is_a_full_disk_and_no_broken_one(tmp
     assert not store.is_full
     with store.read() as snapshot:
         assert [key for key, _ in snapshot.scan(STATISTICS)] == [(0, 0, 0), (2, 0, 0)]
-    store.check_pages(Reach.EVERYTHING)
+    store.check_pages(CheckDepth.EVERYTHING)
     store.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from svc.domain.matching import Block, Features, Recognition, Statistics, Visitor, extract, recognise
+from svc.domain.matching import Block, Features, Recognition, Statistics, Visitor, extract, match_visitor
 from svc.domain.matching.blocks import EMPTY_BLOCK, BlockKey
 from svc.domain.model import Agent, Attribute, Report, RequestFacts
 
@@ -95,7 +95,7 @@ class Organization:
 
     def visit(self, features: Features, now_ms: int = START_MS) -> Seen:
         self.forget_reads()
-        recognition = recognise(self, self.statistics, features, now_ms)
+        recognition = match_visitor(self, self.statistics, features, now_ms)
         self.most_block_reads = max(self.most_block_reads, len(self.blocks_read))
         self.most_visitor_reads = max(self.most_visitor_reads, len(self.visitors_read))
         self.most_block_writes = max(self.most_block_writes, len(recognition.postings) + len(recognition.dropped))

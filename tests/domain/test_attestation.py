@@ -26,7 +26,7 @@ from svc.domain.attestation.challenge import (
     periods_to_search,
     refusal,
 )
-from svc.domain.attestation.claim import judge
+from svc.domain.attestation.claim import verify_claims
 from svc.domain.attestation.key_description import (
     ATTESTATION_EXTENSION,
     ApplicationId,
@@ -70,7 +70,7 @@ def read(attestation: Any, platform: Platform = "android", trusted: Trust | None
 def failures(description: bytes, **trusted: Any) -> list[str]:
     found = read_key_description(description)
     assert found is not None
-    return [*judge(found, CHALLENGE, trust(**trusted))]
+    return [*verify_claims(found, CHALLENGE, trust(**trusted))]
 
 
 # Key descriptions
@@ -309,7 +309,7 @@ def test_an_assessment_holds_the_attestation_of_its_report():
     signals = {"attestation": GOOD}
     submission = Submission(
         request_id=UUID(int=7),
-        spare_visitor_id="0" * 20,
+        new_visitor_id="0" * 20,
         at_ms=NOW_MS,
         organization=1,
         key_id="key_1",

@@ -5,9 +5,9 @@ from svc.domain.billing import (
     TRANSITIONS,
     LedgerEntry,
     Usage,
+    counters,
     price_micros,
     refused_for_money,
-    tally,
 )
 
 
@@ -51,12 +51,12 @@ def test_lines_of_a_ledger_are_told_apart_by_kind_and_price():
     prices = (3_000, 3_000, 500, 0)
     lines = [LedgerEntry("identification", -price, 0) for price in prices]
     lines += [LedgerEntry("credit", 70, 0), LedgerEntry("credit", -20, 0)]
-    usage = tally(lines)
+    usage = counters(lines)
     assert usage == Usage(identifiable=2, unidentifiable=1, free=1, charged_micros=6_500, credited_micros=50)
     assert (usage.identifications, usage.change_micros) == (4, 50 - 6_500)
     assert usage.change_micros == sum(line.amount_micros for line in lines)
-    assert tally(lines[:3]) + tally(lines[3:]) == usage
-    assert tally(()) == Usage()
+    assert counters(lines[:3]) + counters(lines[3:]) == usage
+    assert counters(()) == Usage()
 
 
 def test_times_and_units_are_those_of_the_decisions():

@@ -108,7 +108,7 @@ def test_a_rule_fires_alone_and_fires_its_signal(
 ) -> None:
     assert fired(**change) == {detector: kind}
     findings = Findings()
-    botd.find({**ORDINARY, **change}, findings)
+    botd.detect_botd({**ORDINARY, **change}, findings)
     assert [observation.signal for observation in findings.observations("web")] == ([signal] if signal else [])
 
 
@@ -123,7 +123,7 @@ def test_nothing_fires_where_nothing_could_be_read() -> None:
 
 def test_one_headless_name_read_twice_is_evidence_from_one_subject() -> None:
     findings = Findings()
-    botd.find({"userAgent": "HeadlessChrome/1", "appVersion": "HeadlessChrome/1"}, findings)
+    botd.detect_botd({"userAgent": "HeadlessChrome/1", "appVersion": "HeadlessChrome/1"}, findings)
     (observation,) = findings.observations("web")
     assert observation.evidence == ("botd_app_version", "botd_user_agent")
 

@@ -112,7 +112,7 @@ def test_flags_of_a_web_page_fire_nothing():
 def test_an_identification_measures_a_reset_by_the_moment_of_its_arrival():
     signals = {"platform": "android", "model": "Pixel 8", "factory_reset_at": NOW - HOUR}
     submission = Submission(
-        request_id=UUID(int=1), spare_visitor_id="v", at_ms=NOW, organization=1, key_id="k", touched_key=None,
+        request_id=UUID(int=1), new_visitor_id="v", at_ms=NOW, organization=1, key_id="k", touched_key=None,
         environment="production", sdk_platform="android", sdk_version=None, origin=None, tag=None, idempotency=None,
         facts=FACTS, signals=signals, signals_json=b"{}",
     )  # fmt: skip

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.eviction import REQUEST_GRACE_S, Waiting, crowd_of, who_gives_way
+from svc.domain.eviction import REQUEST_GRACE_S, IdleConnection, client_prefix, eviction_order
 
 NOW_S = 100.0
 
 
-def waiting(crowd: str, waited_s: float, *, is_in_request: bool = False) -> Waiting:
-    return Waiting(crowd, NOW_S - waited_s, is_in_request)
+def waiting(prefix: str, waited_s: float, *, is_in_request: bool = False) -> IdleConnection:
+    return IdleConnection(prefix, NOW_S - waited_s, is_in_request)
 
 
-def leaving(*everybody: Waiting, count: int = 1) -> list[int]:
-    return who_gives_way(everybody, count, NOW_S)
+def leaving(*everybody: IdleConnection, count: int = 1) -> list[int]:
+    return eviction_order(everybody, count, NOW_S)
 
 
 def test_whoever_has_waited_longest_gives_way():
@@ -57,7 +57,7 @@ def test_nobody_gives_way_where_nobody_waits():
 @given(
     st.lists(
         st.builds(
-            Waiting,
+            IdleConnection,
             st.sampled_from("abc"),
             st.floats(NOW_S - 20, NOW_S).map(lambda since: round(since, 1)),
             st.booleans(),
@@ -66,20 +66,20 @@ def test_nobody_gives_way_where_nobody_waits():
     ),
     st.integers(0, 50),
 )
-def test_the_rule_holds_for_any_crowds(everybody: list[Waiting], count: int):
+def test_the_rule_holds_for_any_crowds(everybody: list[IdleConnection], count: int):
     may_go = {n for n, one in enumerate(everybody) if not one.is_in_request or NOW_S - one.since_s >= REQUEST_GRACE_S}
-    gone = who_gives_way(everybody, count, NOW_S)
-    assert gone == who_gives_way(everybody, count, NOW_S)
+    gone = eviction_order(everybody, count, NOW_S)
+    assert gone == eviction_order(everybody, count, NOW_S)
     assert len(set(gone)) == len(gone) == min(count, len(may_go))
     assert set(gone) <= may_go
     left = may_go - set(gone)
-    crowds = Counter(everybody[number].crowd for number in left)
+    crowds = Counter(everybody[number].prefix for number in left)
     for number in gone:
-        mine = everybody[number].crowd
+        mine = everybody[number].prefix
         # Levelled down, and within a crowd from the oldest on.
         assert crowds[mine] + 1 >= max(crowds.values(), default=0)
         assert all(
-            everybody[other].since_s >= everybody[number].since_s for other in left if everybody[other].crowd == mine
+            everybody[other].since_s >= everybody[number].since_s for other in left if everybody[other].prefix == mine
         )
 
 
@@ -98,4 +98,4 @@ def test_the_rule_holds_for_any_crowds(everybody: list[Waiting], count: int):
     ],
 )
 def test_addresses_that_one_client_can_have_at_will_are_one_crowd(one: str, other: str, same: bool):
-    assert (crowd_of(one) == crowd_of(other)) is same
+    assert (client_prefix(one) == client_prefix(other)) is same

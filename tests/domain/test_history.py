@@ -22,8 +22,8 @@ from svc.domain.history import (
     SAMPLED_VISITORS,
     SLOTS,
     AddressHistory,
-    Sending,
-    Trace,
+    HistoryEvidence,
+    ReportFingerprint,
     VisitorHistory,
     address_id,
     is_crossroads,
@@ -36,7 +36,7 @@ from svc.domain.history import (
     visited,
     with_crossroads,
 )
-from svc.domain.matching import Lesson, Statistics
+from svc.domain.matching import Statistics, StatisticsUpdate
 from svc.domain.model import Attribute, Claims, Network, Observation, Report
 from svc.domain.timezones import country_of_zone
 from tests.domain.matching_world import DESKTOP_VALUES, features_of
@@ -56,19 +56,19 @@ def seen(
     zone: str | None = "Europe/London",
     masked: frozenset[Attribute] = frozenset(),
     **said: Any,
-) -> Trace:
+) -> HistoryEvidence:
     report = Report(claims=Claims(timezone=zone), masked=masked, **said)
     return trace(report, network, ip, signals, NOW_MS + round(after_s * 1000))
 
 
-def after(*visits: Trace) -> VisitorHistory:
+def after(*visits: HistoryEvidence) -> VisitorHistory:
     history = VisitorHistory()
     for visit in visits:
         history = visited(history, visit)
     return history
 
 
-def shown(*visits: Trace) -> list[str]:
+def shown(*visits: HistoryEvidence) -> list[str]:
     return [observation.signal for observation in velocity(after(*visits))]
 
 
@@ -142,7 +142,7 @@ def test_an_address_is_one_however_it_is_written():
 # Distinct countries
 
 
-def countries(*codes: str, step_s: float = HOUR_S, **network: bool) -> list[Trace]:
+def countries(*codes: str, step_s: float = HOUR_S, **network: bool) -> list[HistoryEvidence]:
     return [
         seen(number * step_s, network=Network(state="enriched", country_code=code, **network))
         for number, code in enumerate(codes)
@@ -212,7 +212,9 @@ def test_a_nonce_that_comes_again_is_a_replay_whatever_comes_with_it():
     assert first.mark is not None
     assert again.mark is not None
     assert first.mark.digest == again.mark.digest
-    assert replay(Sending(first.at_s, first.address), again) == Observation("replayed", "high", ("nonce_again",))
+    assert replay(ReportFingerprint(first.at_s, first.address), again) == Observation(
+        "replayed", "high", ("nonce_again",)
+    )
 
 
 def test_other_nonces_are_other_reports():
@@ -227,7 +229,7 @@ def test_other_nonces_are_other_reports():
 def test_an_old_report_from_elsewhere_is_a_replay(age_s: float, ip: str, replayed: bool):
     first = seen(collected_at_ms=NOW_MS)
     again = seen(age_s, ip, collected_at_ms=NOW_MS)
-    observation = replay(Sending(first.at_s, first.address), again)
+    observation = replay(ReportFingerprint(first.at_s, first.address), again)
     assert (observation is not None) is replayed
     if observation is not None:
         assert observation == Observation("replayed", "medium", ("report_again",))
@@ -252,7 +254,7 @@ def test_a_nonce_is_no_report():
 )
 def test_a_report_is_known_again_for_thirty_days(after_s: int, remembered: bool):
     first = seen()
-    assert is_remembered(Sending(first.at_s, first.address), first.at_s + after_s) is remembered
+    assert is_remembered(ReportFingerprint(first.at_s, first.address), first.at_s + after_s) is remembered
 
 
 # Addresses
@@ -372,7 +374,7 @@ def population(devices: int) -> Statistics:
     statistics = Statistics()
     for number in range(devices):
         kind = {Attribute.GPU: f"card {number % 5}", Attribute.SCREEN: f"{1000 + number % 7}x800"}
-        statistics.learn(Lesson(features=features_of(DESKTOP_VALUES | kind), new_devices=1.0))
+        statistics.learn(StatisticsUpdate(features=features_of(DESKTOP_VALUES | kind), new_devices=1.0))
     return statistics
 
 
@@ -380,9 +382,9 @@ def test_a_device_of_parts_that_no_other_device_of_the_class_has_is_rare():
     statistics = population(ENOUGH_DEVICES)
     odd = features_of(DESKTOP_VALUES | {Attribute.GPU: "card of a laboratory", Attribute.SCREEN: "1234x567"})
     assert rare_device(statistics, odd) == Observation("rare_device", "low", ("gpu", "screen"))
-    statistics.learn(Lesson(features=odd, new_devices=1.0))
+    statistics.learn(StatisticsUpdate(features=odd, new_devices=1.0))
     assert rare_device(statistics, odd) is not None, "it does not vouch for itself"
-    statistics.learn(Lesson(features=odd, new_devices=1.0))
+    statistics.learn(StatisticsUpdate(features=odd, new_devices=1.0))
     assert rare_device(statistics, odd) is None, "there are two of them now"
 
 

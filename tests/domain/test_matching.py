@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc.domain.matching import Features, recognise
+from svc.domain.matching import Features, match_visitor
 from svc.domain.matching.blocks import block_keys
 from svc.domain.matching.calibration import FAR, HIDDEN, NEAR, UNKNOWN, WIDE, kind_of
-from svc.domain.matching.decision import judge, stated
+from svc.domain.matching.decision import decide, reported_probability
 from svc.domain.matching.parameters import ATTRIBUTE_COUNT, BLOCK_LENGTH, RECORDS_READ
 from svc.domain.model import Attribute
 from tests.domain.matching_world import (
@@ -171,12 +171,12 @@ def test_a_token_that_joins_by_likeness_proves_nothing_from_elsewhere_before_it_
     assert organization.visit(joins, START_MS + MINUTE_MS).number == victim.number
     copied = features_of(ip="81.2.69.201", token=OWN_TOKEN)
     for day in range(3):
-        away = recognise(
+        away = match_visitor(
             organization, organization.statistics, features_of(ip=ELSEWHERE, token=OWN_TOKEN), START_MS + day * DAY_MS
         )
         assert (away.number, away.token_conflict) == (None, False)
         assert organization.visit(copied, START_MS + (day + 1) * DAY_MS).number == victim.number
-    away = recognise(
+    away = match_visitor(
         organization, organization.statistics, features_of(ip=ELSEWHERE, token=OWN_TOKEN), START_MS + 5 * DAY_MS
     )
     assert away.number == victim.number
@@ -350,7 +350,7 @@ def test_a_link_that_is_less_than_92_percent_sure_leaves_the_template_alone() ->
         trial.visit(features_of())
         report = features_of(changed(**dict.fromkeys(names, "changed")), ip="81.2.99.3")
         counts = {key[0]: trial.block(key).count for key in block_keys(report)}
-        judgement = judge(report, START_MS + 2 * DAY_MS, counts, [(1, template)], (), trial.statistics)
+        judgement = decide(report, START_MS + 2 * DAY_MS, counts, [(1, template)], (), trial.statistics)
         seen = trial.visit(report, START_MS + 2 * DAY_MS)
         record = trial.visitor(1)
         assert record is not None
@@ -364,9 +364,9 @@ def test_a_link_that_is_less_than_92_percent_sure_leaves_the_template_alone() ->
 
 def test_a_link_to_a_visitor_that_is_not_where_it_was_is_told_to_be_less_sure_than_it_is_held_to_be() -> None:
     for token in (False, True):
-        assert stated(kind_of(NEAR, exact=True, token=token), 0.97) == 0.97
-        for surroundings in (WIDE, UNKNOWN, HIDDEN, FAR):
-            assert stated(kind_of(surroundings, exact=False, token=token), 0.97) < 0.95
+        assert reported_probability(kind_of(NEAR, exact=True, token=token), 0.97) == 0.97
+        for network_context in (WIDE, UNKNOWN, HIDDEN, FAR):
+            assert reported_probability(kind_of(network_context, exact=False, token=token), 0.97) < 0.95
 
 
 # ---- poor and hostile reports
@@ -377,7 +377,7 @@ def test_an_unidentifiable_report_reads_and_writes_nothing_even_with_a_known_tok
     organization.visit(features_of(token=TOKEN))
     poor = features_of({Attribute.SCREEN: "1920x1080", Attribute.TIMEZONE: "UTC"}, token=TOKEN)
     organization.forget_reads()
-    recognition = recognise(organization, organization.statistics, poor, START_MS)
+    recognition = match_visitor(organization, organization.statistics, poor, START_MS)
     before = organization.statistics.rows()
     organization.statistics.learn(recognition.lesson)
     assert not poor.identifiable
@@ -505,8 +505,8 @@ def test_deciding_changes_nothing_until_it_is_applied_and_learned() -> None:
     crowd(organization, 30, seed=4)
     before = (dict(organization.blocks), dict(organization.visitors), organization.statistics.rows())
     features = features_of(changed(SCREEN="new"), token=TOKEN)
-    first = recognise(organization, organization.statistics, features, START_MS + DAY_MS)
-    second = recognise(organization, organization.statistics, features, START_MS + DAY_MS)
+    first = match_visitor(organization, organization.statistics, features, START_MS + DAY_MS)
+    second = match_visitor(organization, organization.statistics, features, START_MS + DAY_MS)
     assert first == second
     assert before == (organization.blocks, organization.visitors, organization.statistics.rows())
 

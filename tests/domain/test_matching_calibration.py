@@ -8,18 +8,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.matching import Lesson, Statistics, recognise
-from svc.domain.matching.calibration import BANDS, CROWDED, FAR, KINDS, NEAR, WIDE, Calibration, Trial, kind_of
+from svc.domain.matching import Statistics, StatisticsUpdate, match_visitor
+from svc.domain.matching.calibration import (
+    BANDS,
+    CROWDED,
+    FAR,
+    KINDS,
+    NEAR,
+    WIDE,
+    Calibration,
+    CalibrationSample,
+    kind_of,
+)
 from svc.domain.matching.parameters import TRIAL_SHARES, TRIALS_REMEMBERED
 from tests.domain.matching_world import DAY_MS, START_MS, Organization, features_of
 
 kinds = st.integers(0, KINDS - 1)
 probabilities = st.floats(0, 1)
-trials = st.lists(st.builds(Trial, kinds, probabilities, probabilities, st.booleans(), probabilities), max_size=4)
+trials = st.lists(
+    st.builds(CalibrationSample, kinds, probabilities, probabilities, st.booleans(), probabilities), max_size=4
+)
 
 
 @given(kinds, probabilities, probabilities, st.lists(trials, max_size=20))
-def test_a_calibrated_probability_is_one(kind: int, raw: float, prior: float, lessons: list[list[Trial]]) -> None:
+def test_a_calibrated_probability_is_one(
+    kind: int, raw: float, prior: float, lessons: list[list[CalibrationSample]]
+) -> None:
     calibration = Calibration()
     for lesson in lessons:
         calibration.learn(lesson)
@@ -37,8 +51,8 @@ def test_the_same_evidence_says_less_the_farther_the_report_comes_from() -> None
     calibration = Calibration()
     for exact, token in itertools.product((False, True), repeat=2):
         near, crowded, wide, far = (
-            calibration.probability(kind_of(surroundings, exact=exact, token=token), 0.95, 0.5)
-            for surroundings in (NEAR, CROWDED, WIDE, FAR)
+            calibration.probability(kind_of(network_context, exact=exact, token=token), 0.95, 0.5)
+            for network_context in (NEAR, CROWDED, WIDE, FAR)
         )
         assert near > crowded > far
         assert near > wide > far
@@ -48,8 +62,8 @@ def test_wrong_trials_lower_what_is_believed_and_right_ones_do_not_raise_it() ->
     kind = kind_of(NEAR, exact=False, token=True)
     calm, warned, flattered = Calibration(), Calibration(), Calibration()
     for _ in range(50):
-        warned.learn([Trial(kind, 0.9, 0.5, right=False, weight=1.0)])
-        flattered.learn([Trial(kind, 0.9, 0.5, right=True, weight=1.0)])
+        warned.learn([CalibrationSample(kind, 0.9, 0.5, right=False, weight=1.0)])
+        flattered.learn([CalibrationSample(kind, 0.9, 0.5, right=True, weight=1.0)])
     usual = calm.probability(kind, 0.9, 0.5)
     assert warned.probability(kind, 0.9, 0.5) < 0.98 < usual
     assert flattered.probability(kind, 0.9, 0.5) == usual
@@ -59,23 +73,23 @@ def test_trials_of_its_own_take_away_the_caution_of_a_young_organization() -> No
     kind = kind_of(FAR, exact=True, token=False)
     young, grown = Calibration(), Calibration()
     for _ in range(500):
-        grown.learn([Trial(kind_of(NEAR, exact=True, token=True), 0.99, 0.5, right=True, weight=1.0)])
+        grown.learn([CalibrationSample(kind_of(NEAR, exact=True, token=True), 0.99, 0.5, right=True, weight=1.0)])
     assert young.probability(kind, 0.95, 0.5) < grown.probability(kind, 0.95, 0.5)
 
 
 def test_counts_are_bounded() -> None:
     calibration = Calibration()
     for _ in range(10_000):
-        calibration.learn([Trial(0, 0.9, 0.5, right=False, weight=1.0)])
+        calibration.learn([CalibrationSample(0, 0.9, 0.5, right=False, weight=1.0)])
     assert max(calibration.trials) <= TRIALS_REMEMBERED + 1
     assert len(calibration.trials) == len(calibration.wrong) == KINDS * BANDS
 
 
 def test_what_trials_taught_survives_its_bytes() -> None:
     statistics = Statistics()
-    trial = Trial(kind_of(NEAR, exact=False, token=True), 0.9, 0.5, right=False, weight=1.0)
+    trial = CalibrationSample(kind_of(NEAR, exact=False, token=True), 0.9, 0.5, right=False, weight=1.0)
     for _ in range(20):
-        statistics.learn(Lesson(features=features_of(), trials=(trial,)))
+        statistics.learn(StatisticsUpdate(features=features_of(), trials=(trial,)))
     copy = Statistics.of_rows(statistics.rows())
     kind = kind_of(NEAR, exact=False, token=True)
     assert copy.calibrated(kind, 0.9, 0.5) == statistics.calibrated(kind, 0.9, 0.5)
@@ -88,7 +102,7 @@ def test_a_trial_changes_no_answer(second: int) -> None:
     first = organization.visit(features_of(token="token-of-the-browser", token_is_new=True))
     now_ms = START_MS + DAY_MS + second * 1000
     features = features_of(token="token-of-the-browser")
-    recognition = recognise(organization, organization.statistics, features, now_ms)
+    recognition = match_visitor(organization, organization.statistics, features, now_ms)
     assert (recognition.number, recognition.confidence) == (first.number, 100)
     assert bool(recognition.lesson.trials) == organization.statistics.wants_trial(features, now_ms)
     assert all(trial.right for trial in recognition.lesson.trials)

@@ -15,11 +15,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from svc.domain.matching import Features, Lesson, Recognition, Statistics, extract, features, recognise
+from svc.domain.matching import Features, Recognition, Statistics, StatisticsUpdate, extract, features, match_visitor
 from svc.domain.matching.blocks import EXACT, TOKEN, Block, block_keys, token_key
-from svc.domain.matching.calibration import Trial
+from svc.domain.matching.calibration import CalibrationSample
 from svc.domain.matching.chance import Chance
-from svc.domain.matching.decision import judge
+from svc.domain.matching.decision import decide
 from svc.domain.matching.parameters import (
     ATTRIBUTE_COUNT,
     CHANGE_DESKTOP,
@@ -55,16 +55,16 @@ from tests.domain.test_matching_pinned import visited
 TOKEN_OF_ONE = "t0ken-of-the-first-browser"
 
 
-def taught(*lessons: Lesson) -> Statistics:
+def taught(*lessons: StatisticsUpdate) -> Statistics:
     statistics = Statistics()
     for lesson in lessons:
         statistics.learn(lesson)
     return statistics
 
 
-def device(**fields: Any) -> Lesson:
+def device(**fields: Any) -> StatisticsUpdate:
     """The lesson of one new device."""
-    return Lesson(features=features_of(**fields), new_devices=1.0)
+    return StatisticsUpdate(features=features_of(**fields), new_devices=1.0)
 
 
 # ---- frequencies
@@ -95,14 +95,14 @@ def test_what_nobody_was_seen_with_is_as_frequent_as_was_believed_before() -> No
 
 def test_a_class_has_one_device_at_least_the_one_that_is_looked_at() -> None:
     """Else the first visitors of a class would have less than one look-alike among less than one device."""
-    for statistics in (Statistics(), taught(Lesson(features=features_of(), new_devices=0.25))):
+    for statistics in (Statistics(), taught(StatisticsUpdate(features=features_of(), new_devices=0.25))):
         assert Chance(features_of(), {}, statistics).devices == 1.0
     assert Chance(features_of(), {}, taught(*[device()] * 3)).devices == 3.0
 
 
 def test_no_value_is_more_frequent_than_always() -> None:
     """Half a device counts as half, and what is left of it beside the visitor is not less than nothing."""
-    half = Lesson(features=features_of(), new_devices=0.5)
+    half = StatisticsUpdate(features=features_of(), new_devices=0.5)
     logs = taught(half).log_frequencies(features_of())
     assert logs[Attribute.PLUGINS] == 0.0
     assert logs[Attribute.TOUCH] == pytest.approx(math.log(PRIOR_FREQUENCY[Attribute.TOUCH]))
@@ -128,9 +128,9 @@ def test_a_table_keeps_the_common_values_and_takes_the_others_for_half_as_common
 
     statistics = Statistics()
     for value in range(2 * most):
-        statistics.learn(Lesson(features=seen(value), new_devices=4.0 if value < 9 else 3.0))
+        statistics.learn(StatisticsUpdate(features=seen(value), new_devices=4.0 if value < 9 else 3.0))
     assert len(hardware_seen(statistics, place)) == 2 * most
-    statistics.learn(Lesson(features=seen(2 * most), new_devices=1.0))
+    statistics.learn(StatisticsUpdate(features=seen(2 * most), new_devices=1.0))
     kept = hardware_seen(statistics, place)
     assert len(kept) == 9 + 1, "those above the bar, and the height of the bar"
     of = statistics.log_frequencies
@@ -140,7 +140,7 @@ def test_a_table_keeps_the_common_values_and_takes_the_others_for_half_as_common
     assert of(seen(20))[place] == pytest.approx(math.log((0.5 + prior) / scale)), "half of three, less itself"
     # A bar that was higher once stays: a later cut at one does not make the dropped look rarer.
     for value in range(3 * most, 6 * most):
-        statistics.learn(Lesson(features=seen(value), new_devices=1.0))
+        statistics.learn(StatisticsUpdate(features=seen(value), new_devices=1.0))
     scale = statistics.devices(features_of().family) - 1 + PRIOR_DEVICES
     assert of(seen(20))[place] == pytest.approx(math.log((0.5 + prior) / scale))
 
@@ -153,9 +153,9 @@ def test_a_class_is_forgotten_for_a_new_one_when_there_are_many_the_one_that_cam
 
     for number in range(1, 49):
         for _ in range(1 if number == 7 else 2):
-            statistics.learn(Lesson(features=of_class(number), new_devices=1.0))
+            statistics.learn(StatisticsUpdate(features=of_class(number), new_devices=1.0))
     assert all(statistics.devices(number) for number in range(1, 49))
-    statistics.learn(Lesson(features=of_class(999), new_devices=1.0))
+    statistics.learn(StatisticsUpdate(features=of_class(999), new_devices=1.0))
     there = [number for number in (*range(1, 49), 999) if statistics.devices(number)]
     assert there == [*range(1, 7), *range(8, 49), 999]
 
@@ -165,7 +165,9 @@ def test_a_class_is_forgotten_for_a_new_one_when_there_are_many_the_one_that_cam
 
 def test_a_version_has_its_share_of_the_latest_visits() -> None:
     older = msgspec.structs.replace(CHROME, browser_version=1390)
-    statistics = taught(*[Lesson(features=features_of())] * 3, Lesson(features=features_of(agent=older)))
+    statistics = taught(
+        *[StatisticsUpdate(features=features_of())] * 3, StatisticsUpdate(features=features_of(agent=older))
+    )
     assert Statistics().version_share(features_of()) == pytest.approx(0.25)
     assert statistics.version_share(features_of()) == pytest.approx(3.5 / 6)
     assert statistics.version_share(features_of(agent=older)) == pytest.approx(1.5 / 6)
@@ -177,16 +179,16 @@ def test_versions_fade_and_those_that_were_seen_once_are_forgotten_in_the_end() 
     older = features_of(agent=msgspec.structs.replace(CHROME, browser_version=1390))
     rare = features_of(agent=msgspec.structs.replace(CHROME, browser_version=1380))
     many = 600
-    lessons = [Lesson(features=rare), *[Lesson(features=older)] * 3]
-    statistics = taught(*lessons, *[Lesson(features=features_of())] * (many - 4))
+    lessons = [StatisticsUpdate(features=rare), *[StatisticsUpdate(features=older)] * 3]
+    statistics = taught(*lessons, *[StatisticsUpdate(features=features_of())] * (many - 4))
     assert statistics.version_share(rare) == pytest.approx(1.5 / (many + 2))
-    statistics.learn(Lesson(features=features_of()))
+    statistics.learn(StatisticsUpdate(features=features_of()))
     left = (many + 1) / 2
     assert statistics.version_share(rare) == pytest.approx(1.0 / (left + 2))
     assert statistics.version_share(older) == pytest.approx(2.0 / (left + 2))
     assert statistics.version_share(features_of()) == pytest.approx(((many - 3) / 2 + 0.5) / (left + 2))
     for _ in range(many // 2):
-        statistics.learn(Lesson(features=features_of()))
+        statistics.learn(StatisticsUpdate(features=features_of()))
     left = (left + many // 2) / 2
     assert statistics.version_share(rare) == pytest.approx(0.5 / (left + 2)), "as one that never came"
     assert statistics.version_share(older) == pytest.approx((0.75 + 0.5) / (left + 2))
@@ -195,7 +197,9 @@ def test_versions_fade_and_those_that_were_seen_once_are_forgotten_in_the_end() 
 def test_a_return_rate_is_a_belief_that_gives_way_to_what_was_seen() -> None:
     fresh = features_of(token=TOKEN_OF_ONE, token_is_new=True)
     usual = RETURN_RATE_WITH_TOKEN[0]
-    seen = taught(*[Lesson(features=fresh, returned=1.0)] * 30, *[Lesson(features=fresh, returned=0.5)] * 10)
+    seen = taught(
+        *[StatisticsUpdate(features=fresh, returned=1.0)] * 30, *[StatisticsUpdate(features=fresh, returned=0.5)] * 10
+    )
     rate = (usual * RETURN_RATE_VISITS + 35.0) / (RETURN_RATE_VISITS + 40.0)
     rate += (usual - rate) * CLASS_VISITS / (CLASS_VISITS + 40.0)
     assert seen.return_rate(fresh) == pytest.approx(rate)
@@ -206,25 +210,28 @@ def test_a_return_rate_is_a_belief_that_gives_way_to_what_was_seen() -> None:
 def test_a_return_rate_has_bounds() -> None:
     _, low, high = RETURN_RATE_WITHOUT_TOKEN
     for returned, bound in ((0.0, low), (1.0, high)):
-        assert taught(*[Lesson(features=features_of(), returned=returned)] * 1000).return_rate(features_of()) == bound
+        assert (
+            taught(*[StatisticsUpdate(features=features_of(), returned=returned)] * 1000).return_rate(features_of())
+            == bound
+        )
 
 
 def test_of_return_rates_so_many_visits_are_remembered() -> None:
     bare, memory = features_of(), int(RETURN_RATE_MEMORY)
-    statistics = taught(*[Lesson(features=bare, returned=1.0)] * memory)
+    statistics = taught(*[StatisticsUpdate(features=bare, returned=1.0)] * memory)
 
     def kept(of: Statistics) -> list[list[float]]:
         return list(msgspec.msgpack.decode(of.rows().shared, strict=False)["returns"].values())
 
     assert kept(statistics) == [[memory, memory]]
-    statistics.learn(Lesson(features=bare, returned=0.0))
+    statistics.learn(StatisticsUpdate(features=bare, returned=0.0))
     assert kept(statistics) == [[memory / 2, (memory + 1) / 2]]
 
 
 def test_after_so_many_trials_fewer_visits_are_tried() -> None:
-    trial = Trial(0, 0.9, 0.5, right=True, weight=1.0)
-    young = taught(*[Lesson(features=features_of(), trials=(trial,))] * (YOUNG_TRIALS - 1))
-    old = taught(*[Lesson(features=features_of(), trials=(trial,))] * YOUNG_TRIALS)
+    trial = CalibrationSample(0, 0.9, 0.5, right=True, weight=1.0)
+    young = taught(*[StatisticsUpdate(features=features_of(), trials=(trial,))] * (YOUNG_TRIALS - 1))
+    old = taught(*[StatisticsUpdate(features=features_of(), trials=(trial,))] * YOUNG_TRIALS)
     seconds = TRIAL_SHARES[0] * TRIAL_SHARES[1]
     for statistics, share in ((young, TRIAL_SHARES[0]), (old, TRIAL_SHARES[1])):
         tried = [second for second in range(seconds) if statistics.wants_trial(features_of(), second * 1000 + 999)]
@@ -240,11 +247,11 @@ def change_of(statistics: Statistics, attribute: Attribute, *, mobile: bool = Fa
     return math.exp(statistics.change_tables[mobile][0][0][1][attribute])
 
 
-def link(changed: dict[Attribute, str] | None = None, *, agent: Any = CHROME, **fields: Any) -> Lesson:
+def link(changed: dict[Attribute, str] | None = None, *, agent: Any = CHROME, **fields: Any) -> StatisticsUpdate:
     """A link of a visitor whose record says something else of these attributes."""
     before = first_record(features_of(DESKTOP_VALUES | (changed or {}), agent=agent), START_MS)
     before = msgspec.structs.replace(before, former=fields.pop("former", ()))
-    return Lesson(features=features_of(agent=agent), before=before, **fields)
+    return StatisticsUpdate(features=features_of(agent=agent), before=before, **fields)
 
 
 @pytest.mark.parametrize(("agent", "mobile", "rates"), [(CHROME, False, CHANGE_DESKTOP), (PHONE, True, CHANGE_MOBILE)])
@@ -356,7 +363,7 @@ def test_a_known_token_with_a_report_of_the_latest_takes_one_block_and_one_visit
         while organization.statistics.wants_trial(seen, now_ms):
             now_ms += 1000
         organization.forget_reads()
-        confidence = recognise(organization, organization.statistics, seen, now_ms).confidence
+        confidence = match_visitor(organization, organization.statistics, seen, now_ms).confidence
         return len(organization.blocks_read), len(organization.visitors_read), confidence
 
     assert read(reports[-1]) == (1, 1, 100)
@@ -383,7 +390,7 @@ class Noted(Organization):
         ]
         counts = {kind: block.count for kind, block in read.items()}
         exact = read[EXACT].numbers
-        self.judgements.append(judge(features, now_ms, counts, candidates, exact, self.statistics))
+        self.judgements.append(decide(features, now_ms, counts, candidates, exact, self.statistics))
         return super().visit(features, now_ms)
 
     def apply(self, recognition: Recognition) -> int:
@@ -465,7 +472,7 @@ def test_most_returns_take_two_blocks_and_one_visitor() -> None:
     while organization.statistics.wants_trial(features_of(), second_ms):
         second_ms += 1000
     organization.forget_reads()
-    recognition = recognise(organization, organization.statistics, features_of(), second_ms)
+    recognition = match_visitor(organization, organization.statistics, features_of(), second_ms)
     assert (recognition.number, recognition.outcome) == (first.number, "exact")
     assert (len(organization.blocks_read), len(organization.visitors_read)) == (2, 1)
     assert len(block_keys(features_of())) > 2
@@ -492,8 +499,8 @@ def test_return_rates_are_apart_for_visits_that_are_not_alike(one: dict[str, Any
         return fields["token"], fields["token_is_new"], forgets, fields["native"]
 
     features = msgspec.structs.replace(features_of(), **one)
-    statistics = taught(*[Lesson(features=features, returned=0.9)] * 30)
-    unlearned = taught(*[Lesson(features=features)] * 30)
+    statistics = taught(*[StatisticsUpdate(features=features, returned=0.9)] * 30)
+    unlearned = taught(*[StatisticsUpdate(features=features)] * 30)
     for other in ALIKE:
         visit = msgspec.structs.replace(features_of(), **other)
         is_learned = statistics.return_rate(visit) != unlearned.return_rate(visit)
@@ -506,7 +513,7 @@ def test_from_elsewhere_and_at_once_is_within_one_day() -> None:
     def raw(gap_s: int) -> float:
         seen = features_of(DESKTOP_VALUES | {Attribute.CANVAS: "new"}, ip="203.0.113.9")
         candidates = [(1, first_record(features_of(), START_MS))]
-        return judge(seen, START_MS + gap_s * 1000, {}, candidates, (), Statistics()).raw
+        return decide(seen, START_MS + gap_s * 1000, {}, candidates, (), Statistics()).raw
 
     day_s = 86_400
     assert raw(day_s - 2) == pytest.approx(raw(day_s - 1), rel=1e-4)
@@ -522,13 +529,13 @@ def test_of_many_look_alikes_nineteen_are_read_and_the_visitor_of_the_token_besi
         organization.visitors[number] = msgspec.structs.replace(visitor, visitor_id=f"{number:020d}").pack()
     for key in block_keys(features_of()):
         organization.blocks[key] = Block(30.0, tuple(range(1, 31))).pack()
-    recognise(organization, organization.statistics, features_of(), START_MS)
+    match_visitor(organization, organization.statistics, features_of(), START_MS)
     assert organization.visitors_read == set(range(1, 20))
     organization.visitors[31] = organization.visitors[30]
     organization.blocks[token_key(seen.token)] = Block(1.0, (31,)).pack()
     for second in range(TRIAL_SHARES[0]):
         organization.forget_reads()
-        recognition = recognise(organization, organization.statistics, seen, START_MS + second * 1000)
+        recognition = match_visitor(organization, organization.statistics, seen, START_MS + second * 1000)
         assert recognition.number == 31
         tried = organization.statistics.wants_trial(seen, START_MS + second * 1000)
         assert organization.visitors_read == ({*range(1, 20), 31} if tried else {31})
@@ -538,11 +545,11 @@ def test_a_visitor_is_not_posted_again_where_it_stands() -> None:
     organization = Organization()
     organization.visit(features_of(token=TOKEN_OF_ONE))
     seen = features_of(DESKTOP_VALUES | {Attribute.FONTS: "another"}, token=TOKEN_OF_ONE)
-    recognition = recognise(organization, organization.statistics, seen, START_MS + DAY_MS)
+    recognition = match_visitor(organization, organization.statistics, seen, START_MS + DAY_MS)
     standing = set(block_keys(features_of(token=TOKEN_OF_ONE)))
     assert {key for key, _ in recognition.postings} == set(block_keys(seen)) - standing
     assert {weight for _, weight in recognition.postings} == {1.0}
-    again = recognise(organization, organization.statistics, features_of(token=TOKEN_OF_ONE), START_MS + DAY_MS)
+    again = match_visitor(organization, organization.statistics, features_of(token=TOKEN_OF_ONE), START_MS + DAY_MS)
     assert again.postings == ()
 
 
@@ -571,7 +578,7 @@ def test_two_tokens_of_one_visitor_are_two_devices_when_the_network_or_the_repor
     organization.visitors[1] = known.updated(first, START_MS).pack()
     values = DESKTOP_VALUES | ({Attribute.CANVAS: "another"} if changed else {})
     seen = features_of(values, token=other_token, ip=ip)
-    recognition = recognise(organization, organization.statistics, seen, START_MS + DAY_MS)
+    recognition = match_visitor(organization, organization.statistics, seen, START_MS + DAY_MS)
     assert recognition.number == 1
     assert recognition.dropped == ((token_key(first.token),) if shared else ())
     assert recognition.visitor is not None

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.matching import Block, Features, Lesson, Statistics, Visitor, extract
+from svc.domain.matching import Block, Features, Statistics, StatisticsUpdate, Visitor, extract
 from svc.domain.matching.blocks import BLOCK_LENGTH, EXACT, KEY_LENGTH, block_keys, exact_key
 from svc.domain.matching.features import networks, sketch
 from svc.domain.matching.parameters import ATTRIBUTE_COUNT
@@ -291,7 +291,7 @@ def test_common_values_say_less_than_rare_ones() -> None:
     statistics = Statistics()
     for device in range(50):
         features = features_of(DESKTOP_VALUES | {Attribute.CANVAS: str(device)})
-        statistics.learn(Lesson(features=features, new_devices=1.0))
+        statistics.learn(StatisticsUpdate(features=features, new_devices=1.0))
     logs = statistics.log_frequencies(features_of(DESKTOP_VALUES | {Attribute.CANVAS: "0"}))
     assert logs[Attribute.GPU] > -0.2
     assert logs[Attribute.CANVAS] < -3
@@ -304,9 +304,9 @@ def test_statistics_are_bounded_whatever_is_reported() -> None:
         features = msgspec.structs.replace(
             features_of(other_device(str(report))), family=1 + report % (2 * CLASSES), browser_version=report
         )
-        statistics.learn(Lesson(features=features, new_devices=1.0))
+        statistics.learn(StatisticsUpdate(features=features, new_devices=1.0))
     for report in range(3000):
-        statistics.learn(Lesson(features=features_of(other_device(str(report))), new_devices=1.0))
+        statistics.learn(StatisticsUpdate(features=features_of(other_device(str(report))), new_devices=1.0))
     assert statistics.rows().size < CLASSES * 22 * 2 * COMMON_VALUES * 20
 
 
@@ -316,7 +316,7 @@ def test_attributes_that_are_seen_to_change_often_are_forgiven_more() -> None:
     calm = statistics.change_tables[False][0][1][1]
     for visit in range(400):
         before = first_record(features_of(DESKTOP_VALUES | {Attribute.TIMEZONE: str(visit)}), START_MS)
-        statistics.learn(Lesson(features=features, before=before, days=1, proven=True))
+        statistics.learn(StatisticsUpdate(features=features, before=before, days=1, proven=True))
     learned = statistics.change_tables[False][0][1][1]
     assert learned[Attribute.TIMEZONE] > calm[Attribute.TIMEZONE] + 2
     assert learned[Attribute.GPU] < calm[Attribute.GPU]
@@ -327,14 +327,14 @@ def test_return_rates_follow_what_was_seen_within_their_bounds() -> None:
     features = features_of()
     start = statistics.return_rate(features)
     for _ in range(6000):
-        statistics.learn(Lesson(features=features, returned=1.0))
+        statistics.learn(StatisticsUpdate(features=features, returned=1.0))
     assert start < statistics.return_rate(features) <= 0.97
 
 
 def test_learning_nothing_changes_nothing() -> None:
     statistics = Statistics()
     before = statistics.rows()
-    statistics.learn(Lesson())
+    statistics.learn(StatisticsUpdate())
     assert statistics.rows() == before
 
 

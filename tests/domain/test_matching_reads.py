@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from svc.domain.matching import Block, Features, Statistics, parameters, recognise
+from svc.domain.matching import Block, Features, Statistics, match_visitor, parameters
 from svc.domain.matching.blocks import HARDWARE, NETWORK, block_keys, token_key
 from svc.domain.matching.chance import ALL_AGREE, BIT
 from svc.domain.matching.comparison import compare
-from svc.domain.matching.decision import judge
+from svc.domain.matching.decision import decide
 from svc.domain.matching.parameters import ATTRIBUTE_COUNT
 from svc.domain.matching.visitor import first_record
 from svc.domain.model import Attribute
@@ -44,22 +44,22 @@ def test_a_block_of_more_devices_than_it_lists_is_counted_and_not_searched(kind:
     organization = Organization()
     known(organization, 5, features_of())
     organization.blocks[key_of(kind, features_of())] = Block(count, (5,)).pack()
-    recognise(organization, organization.statistics, features_of(), START_MS + DAY_MS)
+    match_visitor(organization, organization.statistics, features_of(), START_MS + DAY_MS)
     assert organization.visitors_read == ({5} if read or kind == NETWORK else set())
 
 
 def test_from_an_unknown_network_no_block_of_a_network_is_read() -> None:
     organization = Organization()
-    recognise(organization, organization.statistics, features_of(ip=""), START_MS)
+    match_visitor(organization, organization.statistics, features_of(ip=""), START_MS)
     assert {key[0] for key in organization.blocks_read} == set(b"XEABCD")
     organization.forget_reads()
-    recognise(organization, organization.statistics, features_of(), START_MS)
+    match_visitor(organization, organization.statistics, features_of(), START_MS)
     assert {key[0] for key in organization.blocks_read} == set(b"XEABCDN")
 
 
 def test_a_report_that_says_too_little_reads_nothing() -> None:
     organization = Organization()
-    recognise(organization, organization.statistics, features_of({Attribute.GPU: "g"}, token=TOKEN), START_MS)
+    match_visitor(organization, organization.statistics, features_of({Attribute.GPU: "g"}, token=TOKEN), START_MS)
     assert organization.blocks_read == organization.visitors_read == set()
 
 
@@ -74,7 +74,7 @@ def test_a_trial_whose_owner_was_not_found_is_wrong_about_whoever_was() -> None:
     now_ms = START_MS + DAY_MS
     while not organization.statistics.wants_trial(seen, now_ms):
         now_ms += 1000
-    recognition = recognise(organization, organization.statistics, seen, now_ms)
+    recognition = match_visitor(organization, organization.statistics, seen, now_ms)
     assert recognition.number == 2
     assert len(recognition.lesson.trials) == 2
     assert not any(trial.right for trial in recognition.lesson.trials)
@@ -88,7 +88,7 @@ def test_a_trial_that_finds_the_owner_is_right_as_a_return_and_finds_nobody_as_a
     now_ms = START_MS + DAY_MS
     while not organization.statistics.wants_trial(seen, now_ms):
         now_ms += 1000
-    recognition = recognise(organization, organization.statistics, seen, now_ms)
+    recognition = match_visitor(organization, organization.statistics, seen, now_ms)
     (trial,) = recognition.lesson.trials
     assert trial.right
     as_if_lost = msgspec.structs.replace(seen, token_is_new=True)
@@ -99,8 +99,8 @@ def test_a_trial_that_finds_the_owner_is_right_as_a_return_and_finds_nobody_as_a
 def test_changes_over_years_are_judged_as_over_the_longest_absence_there_is_a_row_for(days: int) -> None:
     seen = features_of(DESKTOP_VALUES | {Attribute.CANVAS: "another"})
     candidates = [(1, first_record(features_of(), START_MS))]
-    judged = judge(seen, START_MS + days * DAY_MS, {}, candidates, (), Statistics())
-    longest = judge(seen, START_MS + 400 * DAY_MS, {}, candidates, (), Statistics())
+    judged = decide(seen, START_MS + days * DAY_MS, {}, candidates, (), Statistics())
+    longest = decide(seen, START_MS + 400 * DAY_MS, {}, candidates, (), Statistics())
     assert judged.raw == pytest.approx(longest.raw), "recency, too, has a least value"
     assert judged.number == 1
 

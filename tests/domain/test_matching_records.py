@@ -10,7 +10,17 @@ import pytest
 
 from svc.domain.matching import Block, Features, features
 from svc.domain.matching.blocks import EXACT, token_key
-from svc.domain.matching.calibration import BANDS, FAR, NEAR, SURROUNDINGS, WIDE, Calibration, Trial, expected, kind_of
+from svc.domain.matching.calibration import (
+    BANDS,
+    FAR,
+    NEAR,
+    SURROUNDINGS,
+    WIDE,
+    Calibration,
+    CalibrationSample,
+    expected,
+    kind_of,
+)
 from svc.domain.matching.chance import ALL_AGREE, BIT, Chance
 from svc.domain.matching.decision import by_token, rank
 from svc.domain.matching.features import hash32, hash64, networks, sketch
@@ -25,7 +35,7 @@ from svc.domain.matching.parameters import (
     TRIALS_REMEMBERED,
     UNSEEN_TWINS,
 )
-from svc.domain.matching.statistics import HARDWARE, LOCALE, Lesson, Statistics, releases_between
+from svc.domain.matching.statistics import HARDWARE, LOCALE, Statistics, StatisticsUpdate, releases_between
 from svc.domain.matching.visitor import CAME_BACK, Visitor, first_record
 from svc.domain.model import Attribute
 from tests.domain.matching_world import START_MS, features_of, other_device
@@ -201,7 +211,7 @@ def test_a_token_is_worth_99_less_one_for_each_change_and_90_at_least(changed: i
 def chance(devices: int, counts: dict[int, float]) -> tuple[Chance, Statistics, Features]:
     statistics = Statistics()
     for _ in range(devices):
-        statistics.learn(Lesson(features=features_of(), new_devices=1.0))
+        statistics.learn(StatisticsUpdate(features=features_of(), new_devices=1.0))
     return Chance(features_of(), counts, statistics), statistics, features_of()
 
 
@@ -248,10 +258,10 @@ def test_a_belief_is_a_logistic_curve_of_the_evidence_beside_the_prior(kind: int
 
 @pytest.mark.parametrize("taken", [0, 100, 300])
 def test_a_young_organization_is_cautious_where_the_visitor_is_not_where_it_was(taken: int) -> None:
-    for surroundings in range(SURROUNDINGS):
-        kind = kind_of(surroundings, exact=True, token=True)
+    for network_context in range(SURROUNDINGS):
+        kind = kind_of(network_context, exact=True, token=True)
         right = expected(kind, 0.9, 0.3)
-        if surroundings >= WIDE:
+        if network_context >= WIDE:
             caution = CAUTION * CAUTION_TRIALS / (CAUTION_TRIALS + taken)
             right = 1 / (1 + math.exp(caution - math.log(right / (1 - right))))
         assert Calibration(taken=taken).probability(kind, 0.9, 0.3) == pytest.approx(right)
@@ -261,7 +271,12 @@ def test_a_young_organization_is_cautious_where_the_visitor_is_not_where_it_was(
 def test_trials_count_for_their_kind_and_band_alone_by_their_weight(raw: float, band: int) -> None:
     kind = kind_of(NEAR, exact=True, token=False)
     calibration = Calibration()
-    calibration.learn([Trial(kind, raw, 0.3, right=False, weight=0.5), Trial(kind, raw, 0.3, right=True, weight=0.25)])
+    calibration.learn(
+        [
+            CalibrationSample(kind, raw, 0.3, right=False, weight=0.5),
+            CalibrationSample(kind, raw, 0.3, right=True, weight=0.25),
+        ]
+    )
     place = kind * BANDS + band
     assert {at: count for at, count in enumerate(calibration.trials) if count} == {place: 0.75}
     assert {at: count for at, count in enumerate(calibration.wrong) if count} == {place: 0.5}
@@ -274,7 +289,7 @@ def test_trials_count_for_their_kind_and_band_alone_by_their_weight(raw: float, 
 
 def test_old_trials_fade() -> None:
     calibration = Calibration()
-    wrong = Trial(0, 0.9, 0.5, right=False, weight=1.0)
+    wrong = CalibrationSample(0, 0.9, 0.5, right=False, weight=1.0)
     for _ in range(int(TRIALS_REMEMBERED)):
         calibration.learn([wrong])
     assert max(calibration.trials) == max(calibration.wrong) == TRIALS_REMEMBERED

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from svc.domain.matching import extract, recognise
+from svc.domain.matching import extract, match_visitor
 from svc.domain.matching.parameters import TRIAL_SHARES
 from svc.domain.model import Agent, Attribute, Network, Report, RequestFacts
 from tests.domain.matching_world import (
@@ -51,7 +51,7 @@ def test_a_known_device_behind_a_vpn_is_likelier_a_return_than_one_from_far_away
     organization.visit(features_of(ip=HOME))
     organization.visit(features_of(ip=HOME), START_MS + DAY_MS)
     behind_a_vpn, far_away = (
-        recognise(organization, organization.statistics, features, START_MS + 3 * DAY_MS).lesson.returned
+        match_visitor(organization, organization.statistics, features, START_MS + 3 * DAY_MS).lesson.returned
         for features in (hidden, moved)
     )
     assert behind_a_vpn is not None
@@ -79,7 +79,7 @@ def test_a_visit_that_its_own_network_proves_is_tried_as_if_it_came_from_elsewhe
     organization.visit(features_of(), START_MS + DAY_MS)
     tried = []
     for second in range(TRIAL_SHARES[0]):
-        recognition = recognise(
+        recognition = match_visitor(
             organization, organization.statistics, features_of(), START_MS + 2 * DAY_MS + second * 1000
         )
         assert recognition.number is not None

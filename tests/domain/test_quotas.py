@@ -10,7 +10,7 @@ from svc.domain.quotas import (
     PAGE_BYTES,
     Holding,
     Quotas,
-    has_room,
+    has_capacity,
     may_archive,
     may_identify,
     row_bytes,
@@ -54,8 +54,8 @@ def test_a_row_that_has_pages_of_its_own_takes_all_of_them():
 def test_a_share_is_used_up_at_its_last_byte():
     quotas = Quotas(store_share=0.5)
     held = Holding(report_bytes=500)
-    assert has_room(held, quotas, 1_001)
-    assert not has_room(held, quotas, 1_000)
+    assert has_capacity(held, quotas, 1_001)
+    assert not has_capacity(held, quotas, 1_000)
 
 
 def test_midnight_is_at_least_a_second_away():

@@ -52,7 +52,7 @@ def test_what_is_nearly_a_key_is_taken_out_too():
     "text",
     [
         "",
-        "svc_requests_total",
+        "svc_http_requests_total",
         "key_kP0t7Y1QWunnGAt8ERjA of org_KUZWddAPzqBFvr55h1Rk",
         "svc_pk_us_production",
         "svc_whsec_",

@@ -25,18 +25,18 @@ from svc.domain.webhooks.records import (
     DeliveryKey,
     DeliveryKind,
     Endpoint,
+    EndpointKey,
     Health,
-    LaneKey,
     webhook_environment,
 )
-from svc.domain.webhooks.refused import TOLD, Refusals, RefusedRequest, note, tell
-from svc.domain.webhooks.schedule import STEPS_MS, Result, jittered, judge
+from svc.domain.webhooks.refused import NOTIFIABLE, Refusals, RefusedRequest, note, notify
+from svc.domain.webhooks.schedule import STEPS_MS, Result, classify_result, jittered
 from svc.domain.webhooks.signature import secrets_in_force, secrets_key, signed_headers, signing_secret
 from svc.domain.webhooks.states import DELIVERY_TRANSITIONS, ENDPOINT_TRANSITIONS, after_attempt
 
 AT_MS = 1_767_225_600_000
 REQUEST_ID = UUID("019b76da-a800-7752-8079-3cdead0412c1")
-LANE = LaneKey(1, 2)
+LANE = EndpointKey(1, 2)
 KEY = DeliveryKey(b"e" * 16, "auto")
 EVENT = Event(
     verdict=Verdict(
@@ -220,7 +220,7 @@ def test_nine_attempts_in_about_seven_hours_over_a_thousand_seeds():
     for seed in range(1000):
         key = DeliveryKey(hashlib.sha256(seed.to_bytes(4)).digest()[:16], "auto")
         at, attempt = AT_MS, 1
-        while (verdict := judge(result(attempt, scheduled_ms=at), LANE, key)).due_ms is not None:
+        while (verdict := classify_result(result(attempt, scheduled_ms=at), LANE, key)).due_ms is not None:
             assert verdict.status == "retrying"
             assert 0.9 <= (verdict.due_ms - at) / STEPS_MS[attempt - 1] <= 1.1
             at, attempt = verdict.due_ms, attempt + 1
@@ -237,8 +237,8 @@ def test_the_steps_are_those_of_the_decisions():
 
 def test_jitter_is_of_the_delivery_alone():
     steps = {
-        jittered(10_000, lane, DeliveryKey(event_id, "auto"), attempt)
-        for lane in (LaneKey(1, 1), LaneKey(1, 2))
+        jittered(10_000, queue, DeliveryKey(event_id, "auto"), attempt)
+        for queue in (EndpointKey(1, 1), EndpointKey(1, 2))
         for event_id in (b"a" * 16, b"b" * 16)
         for attempt in (1, 2)
     }
@@ -248,9 +248,9 @@ def test_jitter_is_of_the_delivery_alone():
 
 def test_retries_count_from_the_scheduled_time_unless_the_delivery_had_to_wait():
     step = jittered(STEPS_MS[3], LANE, KEY, 4)
-    assert judge(result(4, started_ms=AT_MS + 9_000), LANE, KEY).due_ms == AT_MS + step
+    assert classify_result(result(4, started_ms=AT_MS + 9_000), LANE, KEY).due_ms == AT_MS + step
     days_later = AT_MS + 3 * 86_400_000
-    assert judge(result(4, started_ms=days_later), LANE, KEY).due_ms == days_later + step
+    assert classify_result(result(4, started_ms=days_later), LANE, KEY).due_ms == days_later + step
 
 
 @pytest.mark.parametrize("code", [429, 503])
@@ -259,21 +259,21 @@ def test_retry_after_is_honoured_up_to_twice_the_step(code: int):
     ended = AT_MS + 100
 
     def due_ms(retry_after_s: int) -> int | None:
-        return judge(result(3, code=code, retry_after_s=retry_after_s), LANE, KEY).due_ms
+        return classify_result(result(3, code=code, retry_after_s=retry_after_s), LANE, KEY).due_ms
 
     assert due_ms(1) == AT_MS + step
     assert due_ms(180) == ended + 180_000
     assert due_ms(86_400) == ended + 2 * step
-    assert judge(result(3, code=500, retry_after_s=180), LANE, KEY).due_ms == AT_MS + step
+    assert classify_result(result(3, code=500, retry_after_s=180), LANE, KEY).due_ms == AT_MS + step
 
 
 def test_a_410_a_test_and_a_redelivery_are_not_tried_again():
-    assert judge(result(code=410), LANE, KEY) == ("failed", None)
-    assert judge(result(), LANE, KEY).status == "retrying"
+    assert classify_result(result(code=410), LANE, KEY) == ("failed", None)
+    assert classify_result(result(), LANE, KEY).status == "retrying"
     kinds: list[DeliveryKind] = ["test", "redelivery"]
     for kind in kinds:
-        assert judge(result(), LANE, DeliveryKey(b"e" * 16, kind)) == ("failed", None)
-    assert judge(result(error=None, code=204), LANE, KEY) == ("delivered", None)
+        assert classify_result(result(), LANE, DeliveryKey(b"e" * 16, kind)) == ("failed", None)
+    assert classify_result(result(error=None, code=204), LANE, KEY) == ("delivered", None)
 
 
 # States
@@ -294,7 +294,7 @@ def test_every_status_knows_what_follows_from_everything_that_can_happen():
 def after(health: Health, *results: Result) -> tuple[Health, Any]:
     trigger = None
     for one in results:
-        health, trigger = after_attempt(health, one, judge(one, LANE, KEY), "auto")
+        health, trigger = after_attempt(health, one, classify_result(one, LANE, KEY), "auto")
     return health, trigger
 
 
@@ -311,7 +311,7 @@ def test_failures_are_counted_one_by_one_from_the_first():
     health = Health()
     for number in range(1, 5):
         failed = result(number, started_ms=AT_MS + number)
-        health, trigger = after_attempt(health, failed, judge(failed, LANE, KEY), "auto")
+        health, trigger = after_attempt(health, failed, classify_result(failed, LANE, KEY), "auto")
         assert trigger is None
         assert health == Health(number, AT_MS + 1, AT_MS + number)
 
@@ -346,7 +346,7 @@ def refused(second: float, count: int = 1) -> RefusedRequest:
 
 
 def test_refusals_for_want_of_rights_money_sense_or_patience_are_told():
-    assert frozenset({401, 402, 413, 422, 429}) == TOLD
+    assert frozenset({401, 402, 413, 422, 429}) == NOTIFIABLE
 
 
 def test_the_first_refusal_is_told_at_once_and_then_one_a_minute_with_a_count():
@@ -359,12 +359,12 @@ def test_the_first_refusal_is_told_at_once_and_then_one_a_minute_with_a_count():
     assert told == [(0, 1), (60, 600)]
     assert kept is not None
     assert kept.count == 599
-    event, kept = tell(kept, "key_x", "rate_limited", AT_MS + 120_000)
+    event, kept = notify(kept, "key_x", "rate_limited", AT_MS + 120_000)
     assert event is not None
     assert (event.count, event.occurred_at) == (599, timestamp(AT_MS + 119_900))
     assert kept is not None
-    assert tell(kept, "key_x", "rate_limited", AT_MS + 120_001) == (None, kept), "not before its minute is over"
-    assert tell(kept, "key_x", "rate_limited", AT_MS + 180_000) == (None, None), "nothing gathered: forgotten"
+    assert notify(kept, "key_x", "rate_limited", AT_MS + 120_001) == (None, kept), "not before its minute is over"
+    assert notify(kept, "key_x", "rate_limited", AT_MS + 180_000) == (None, None), "nothing gathered: forgotten"
 
 
 def test_a_refusal_says_what_decisions_8_10_list():

@@ -1,4 +1,4 @@
-"""Webhooks at their edges: entries of lanes that are stale, and the times in ids."""
+"""Webhooks at their edges: entries of queues that are stale, and the times in ids."""
 
 from __future__ import annotations
 
@@ -9,54 +9,54 @@ import pytest
 
 from svc.domain.ids import made_at_ms
 from svc.domain.webhooks.envelope import derived_event_id, identification_event_id
-from svc.domain.webhooks.lanes import Lanes
-from svc.domain.webhooks.records import DeliveryKey, LaneKey
+from svc.domain.webhooks.queues import DeliveryScheduler
+from svc.domain.webhooks.records import DeliveryKey, EndpointKey
 
-KEY, OTHER = LaneKey(1, 1), LaneKey(1, 2)
+KEY, OTHER = EndpointKey(1, 1), EndpointKey(1, 2)
 DELIVERY = DeliveryKey(bytes(16), "auto")
 
 
 def test_a_lane_that_was_dropped_wakes_nobody() -> None:
-    lanes: Lanes[None] = Lanes()
-    lanes.offer(KEY, 100)
-    lanes.offer(KEY, 50)
-    lane = lanes.take(50)
-    assert lane is not None
-    lanes.wait(lane, None)
-    assert lanes.all() == []
-    assert lanes.wake_at_ms() is None
+    queues: DeliveryScheduler[None] = DeliveryScheduler()
+    queues.offer(KEY, 100)
+    queues.offer(KEY, 50)
+    queue = queues.take(50)
+    assert queue is not None
+    queues.wait(queue, None)
+    assert queues.all() == []
+    assert queues.wake_at_ms() is None
 
 
 def test_a_lane_that_waits_longer_than_it_was_said_wakes_nobody_at_the_earlier_time() -> None:
-    lanes: Lanes[None] = Lanes()
-    lanes.offer(KEY, 100)
-    lanes.offer(OTHER, 300)
-    lanes.offer(KEY, 40)
-    lane = lanes.take(40)
-    assert lane is not None
-    lanes.wait(lane, 500)
-    assert lanes.wake_at_ms() == 300
-    assert lanes.take(299) is None
-    later = lanes.take(300)
+    queues: DeliveryScheduler[None] = DeliveryScheduler()
+    queues.offer(KEY, 100)
+    queues.offer(OTHER, 300)
+    queues.offer(KEY, 40)
+    queue = queues.take(40)
+    assert queue is not None
+    queues.wait(queue, 500)
+    assert queues.wake_at_ms() == 300
+    assert queues.take(299) is None
+    later = queues.take(300)
     assert later is not None
     assert later.key == OTHER
-    lanes.wait(later, None)
-    assert lanes.wake_at_ms() == 500
+    queues.wait(later, None)
+    assert queues.wake_at_ms() == 500
 
 
 def test_a_lane_in_line_needs_no_waking() -> None:
     """What it waits for is a slot, and whoever frees one goes on by itself."""
-    lanes: Lanes[None] = Lanes()
-    lanes.offer(KEY, 0)
-    lane = lanes.take(10)
-    assert lane is not None
-    lanes.start(lane, DELIVERY, None)
-    lanes.offer(KEY, 0)
-    assert lanes.wake_at_ms() is None
-    lane = lanes.take(10)
-    assert lane is not None
-    lanes.wait(lane, 70)
-    assert lanes.wake_at_ms() == 70
+    queues: DeliveryScheduler[None] = DeliveryScheduler()
+    queues.offer(KEY, 0)
+    queue = queues.take(10)
+    assert queue is not None
+    queues.start(queue, DELIVERY, None)
+    queues.offer(KEY, 0)
+    assert queues.wake_at_ms() is None
+    queue = queues.take(10)
+    assert queue is not None
+    queues.wait(queue, 70)
+    assert queues.wake_at_ms() == 70
 
 
 @pytest.mark.parametrize("at_ms", [0, 1, 1_767_225_600_001, (1 << 48) - 1])

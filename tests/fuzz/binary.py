@@ -22,14 +22,14 @@ from hypothesis import strategies as st
 from svc.domain.attestation import Attestation, Trust, read_attestation, read_revoked, read_roots
 from svc.domain.attestation.key_description import KeyDescription, read_key_description
 from svc.domain.refusals import Refusal
-from svc.domain.webhooks.addresses import Reach
+from svc.domain.webhooks.addresses import TargetPolicy
 from svc.domain.webhooks.transport_types import Attempted
 from svc.http.body import MAX_BODY_BYTES, decode, decode_object, unpack
-from svc.http.protocol import StrictLines, is_sound
+from svc.http.protocol import StrictReceiveBuffer, is_unambiguous
 from svc.http.schema import IdentifyBody
 from svc.network_data.lists import AddressSet, read_list
 from svc.network_data.mmdb import Database
-from svc.network_data.refused import Broken
+from svc.network_data.refused import NetworkFileError
 from svc.network_data.writer import Tree
 from svc.webhook_transport.transport import WebhookTransport
 from tests.domain import attestation_world
@@ -124,7 +124,7 @@ def read_requests(sent: tuple[bytes, int]) -> tuple[Any, Any]:
 def _requests(raw: bytes, step: int) -> Iterator[Any]:
     """Method, target, fields and body of each request up to the first that is refused, and how it ends."""
     connection = h11.Connection(h11.SERVER, max_incomplete_event_size=16_384)
-    connection._receive_buffer = StrictLines(16_384)
+    connection._receive_buffer = StrictReceiveBuffer(16_384)
     packets = [raw[at : at + step] for at in range(0, len(raw), step)]
     body = bytearray()
     while True:
@@ -140,7 +140,7 @@ def _requests(raw: bytes, step: int) -> Iterator[Any]:
             connection.receive_data(packets.pop(0))
         elif isinstance(event, h11.Request):
             fields = list(event.headers)
-            if not is_sound(event, fields):
+            if not is_unambiguous(event, fields):
                 yield "unsound"
                 return
             yield event.method, event.target, fields
@@ -216,7 +216,7 @@ class Receiver(httpcore.AsyncMockBackend):
 def read_answer(sent: bytes) -> Attempted:
     async def attempt() -> Attempted:
         backend = Receiver([sent[at : at + 50] for at in range(0, len(sent), 50)])
-        transport = WebhookTransport(_resolved, Reach(), TLS, lambda: NOW_MS, backend=backend)
+        transport = WebhookTransport(_resolved, TargetPolicy(), TLS, lambda: NOW_MS, backend=backend)
         try:
             return await transport.post("https://hooks.example/", b"{}", {})
         finally:
@@ -308,7 +308,7 @@ def databases() -> list[bytes]:
 def read_database(raw: bytes) -> Any:
     try:
         database = Database(raw, "x.mmdb")
-    except Broken as error:
+    except NetworkFileError as error:
         return str(error)
     found: list[Any] = []
     for probe in PROBES:
@@ -340,7 +340,7 @@ LISTS = [
 def read_addresses(raw: bytes) -> Any:
     try:
         return _ranges(read_list(raw))
-    except Broken as error:
+    except NetworkFileError as error:
         return str(error), error.line
 
 

@@ -82,7 +82,7 @@ def read(sent: tuple[Signals, str | None, str]) -> Assessment:
     return assess(
         Submission(
             request_id=REQUEST_ID,
-            spare_visitor_id="0" * 20,
+            new_visitor_id="0" * 20,
             at_ms=NOW_MS,
             organization=1,
             key_id="key_" + "0" * 20,

@@ -20,10 +20,10 @@ from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal
 from svc.domain.timestamps import timestamp
 from svc.domain.useragent import read_agent, read_hints
-from svc.domain.webhooks.addresses import MAX_URL_LENGTH, Reach, judged, read_target
+from svc.domain.webhooks.addresses import MAX_URL_LENGTH, TargetPolicy, judged, read_target
 from svc.domain.webhooks.addresses import Target as WebhookTarget
 from svc.domain.webhooks.cursor import read_cursor, write_cursor
-from svc.http.paths import Found, Paths
+from svc.http.paths import Paths, RouteMatch
 from svc.http.query import read_query
 from svc.http.schema import ListEventsQuery
 from tests.fuzz.target import AWKWARD_TEXT, Target, mutated, mutated_text
@@ -247,7 +247,7 @@ KNOWN_PATHS = [
 ]  # fmt: skip
 
 
-def check_path(path: str, found: Found | None) -> None:
+def check_path(path: str, found: RouteMatch | None) -> None:
     if found is not None:
         assert set(found.place.routes)
         assert all(value and value in unquote(path) for value in found.path.values())
@@ -294,7 +294,7 @@ TARGETS = {
     ),
     "resolved-addresses": Target(
         st.lists(mutated_text(ADDRESSES, [":", ".", "%"]) | st.ip_addresses().map(str), max_size=4),
-        lambda answers: judged(answers, Reach()),
+        lambda answers: judged(answers, TargetPolicy()),
         check_judged,
     ),
     "user-agents": Target(st.tuples(mutated_text(AGENTS, PIECES), headers), read_visitor, check_visitor),

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from svc.network_data.folder import read_folder
-from svc.network_data.free import FREE, NotInstalled, Package, asn_database, country_database, install
+from svc.network_data.free import FREE, NotInstalledError, Package, asn_database, country_database, install
 from svc.network_data.lookup import NetworkData
 from svc.network_data.writer import Tree
 from tests.spec.commands import runner
@@ -114,7 +114,7 @@ def test_an_installation_replaces_the_one_before_and_leaves_the_operators_files_
 
 def test_a_package_that_is_not_the_pinned_one_is_not_installed(registry: Path, tmp_path: Path):
     country, asn = packages(registry)
-    with pytest.raises(NotInstalled, match="do not use it"):
+    with pytest.raises(NotInstalledError, match="do not use it"):
         install(tmp_path / "network", serving(registry), [country, asn._replace(integrity=country.integrity)])
     assert not (tmp_path / "network").exists()
 
@@ -132,13 +132,13 @@ def test_a_package_that_is_not_the_pinned_one_is_not_installed(registry: Path, t
 def test_a_package_that_holds_something_else_is_not_installed(
     registry: Path, tmp_path: Path, files: dict[str, bytes], package: int
 ):
-    with pytest.raises(NotInstalled, match="is not as expected"):
+    with pytest.raises(NotInstalledError, match="is not as expected"):
         install(tmp_path / "network", serving(registry), [packed(registry, FREE[package], tarball(files))])
     assert not (tmp_path / "network").exists()
 
 
 def test_what_is_no_tarball_is_not_installed(registry: Path, tmp_path: Path):
-    with pytest.raises(NotInstalled, match="is not as expected"):
+    with pytest.raises(NotInstalledError, match="is not as expected"):
         install(tmp_path / "network", serving(registry), [packed(registry, FREE[0], b"<html>")])
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc.network_data.lists import AddressSet, read_list
-from svc.network_data.refused import Broken
+from svc.network_data.refused import NetworkFileError
 
 
 def holds(listed: AddressSet, *addresses: str) -> list[bool]:
@@ -52,7 +52,7 @@ def test_ranges_that_overlap_or_touch_are_one():
     ],
 )
 def test_what_is_no_list_is_refused_with_its_line(content: bytes, line: int | None, says: str):
-    with pytest.raises(Broken, match=says) as refused:
+    with pytest.raises(NetworkFileError, match=says) as refused:
         read_list(content)
     assert refused.value.line == line
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from svc.domain.network import AutonomousSystem, Country
 from svc.network_data.mmdb import Database
-from svc.network_data.refused import Broken
+from svc.network_data.refused import NetworkFileError
 from svc.network_data.writer import Tree
 
 V4, V6 = IPv4Address("81.2.69.160"), IPv6Address("2a00:1450::1")
@@ -85,14 +85,14 @@ def test_one_file_may_know_both():
     ],
 )
 def test_a_database_of_something_else_is_refused(record: dict[str, Any]):
-    with pytest.raises(Broken, match="neither a country nor"):
+    with pytest.raises(NetworkFileError, match="neither a country nor"):
         Database(database(record), "x.mmdb")
 
 
 def test_a_file_that_is_cut_off_or_is_none_is_refused():
     whole = database({"country_code": "GB"})
     for content in (b"", b"<html>", whole[: len(whole) // 2], whole[:-40], whole[:64] + whole[-120:]):
-        with pytest.raises(Broken, match="no whole MaxMind database"):
+        with pytest.raises(NetworkFileError, match="no whole MaxMind database"):
             Database(content, "x.mmdb")
 
 

@@ -18,7 +18,7 @@ from svc.domain.records import Organization
 from svc.domain.refusals import Refusal
 from svc.domain.timestamps import timestamp
 from svc.store.snapshot import Snapshot
-from svc.store.store import StoreFull
+from svc.store.store import StoreFullError
 from svc.store.tables import EVENTS
 from svc.store.transactions import accounts, keys
 from svc.world import twenty_characters
@@ -142,7 +142,7 @@ class Acts:
         self._internet.be_good()
         self._machine.disk.slow_s = 0.02
         self._machine.disk.breaks.clear()
-        self._machine.make_room()
+        self._machine.resume_reading()
         for hook in self.hooks.paused():
             self._start(partial(self.hooks.change, steps.Change(at=0, hook=hook, what="resume")))
 
@@ -234,7 +234,7 @@ class Acts:
 
     @take.register
     def _(self, _: steps.MakeRoom) -> None:
-        self._machine.make_room()
+        self._machine.resume_reading()
 
     def _start(self, act: Callable[[], Awaitable[None]]) -> None:
         self.nursery.start_soon(act)
@@ -370,7 +370,7 @@ class Acts:
         """At once, as from the command line; nothing where the store is full."""
         try:
             (outcome,) = self._machine.store.write_now([job])
-        except StoreFull:
+        except StoreFullError:
             return None
         if isinstance(outcome, Exception):
             raise outcome

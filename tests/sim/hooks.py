@@ -131,9 +131,9 @@ class Hooks:
     async def _redeliver(self, listening: Listening, client: Client) -> None:
         """The first event that was ever on its way there."""
         await self._machine.up.wait()
-        lane = self._peek(listening).lane
+        queue = self._peek(listening).queue
         with self._machine.store.read() as snapshot:
-            row = next(snapshot.scan(DELIVERIES, *lane), None)
+            row = next(snapshot.scan(DELIVERIES, *queue), None)
         if row is None:
             return
         event_id = str(UUID(bytes=row[0][2]))

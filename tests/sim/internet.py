@@ -40,7 +40,7 @@ Manner = Literal[
 """How a receiver takes what is sent to it."""
 MANNERS: tuple[Manner, ...] = get_args(Manner)
 MIXED: tuple[Manner, ...] = ("well", "well", "well", "500", "resets after work", "slowly", "hangs up", "never answers")
-"""What one that is `mixed` draws from, anew for each connection and request."""
+"""What one that is `mixed` draws from, again for each connection and request."""
 
 Naming = Literal["well", "flips", "leads inside", "leads astray", "unknown", "silent"]
 """How a receiver's name resolves."""

@@ -20,11 +20,11 @@ import trio
 
 from svc.config import Config
 from svc.domain.records import Event
-from svc.domain.webhooks.addresses import Reach
+from svc.domain.webhooks.addresses import TargetPolicy
 from svc.domain.webhooks.transport_types import Transport
 from svc.service import Service
 from svc.store.directory import Opened, open_directory
-from svc.store.engine import EngineError, StoreFull
+from svc.store.engine import EngineError, StoreFullError
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.store import Store
 from svc.store.tables import EVENTS, TABLES, Table
@@ -80,7 +80,7 @@ class Machine:
         self.ended_at: list[float] = []
         """When lives ended, in virtual seconds."""
         self.broke_at: list[float] = []
-        """When commits failed and when their actors heard of it, after which they may have begun anew."""
+        """When commits failed and when their actors heard of it, after which they may have begun again."""
         self.changed: dict[int, None] = {}
         """Numbers of organizations that have changed since somebody looked."""
         self.faults: list[str] = []
@@ -138,12 +138,12 @@ class Machine:
         self._shutdown.set()
 
     def fill(self) -> None:
-        """No page is left but those that the store can use anew."""
+        """No page is left but those that the store can use again."""
         self.is_full = True
         if self.up.is_set():
             self._resize(self.store.statistics().used_bytes)
 
-    def make_room(self) -> None:
+    def resume_reading(self) -> None:
         self.is_full = False
         self.disk.refusals = 0
         if self.up.is_set():
@@ -182,7 +182,7 @@ class Machine:
             open_engine=opening(lambda engine: Watched(engine, self._noted)),
         )
         self.opened = opened
-        sender = WebhookTransport(self._internet.resolve, Reach(), _TLS, self.now_ms, backend=self._internet)
+        sender = WebhookTransport(self._internet.resolve, TargetPolicy(), _TLS, self.now_ms, backend=self._internet)
         self._door, self._shutdown, self._power = Door(), trio.Event(), trio.CancelScope()
         try:
             transport = self._sabotage.sends(sender)
@@ -219,7 +219,7 @@ class Machine:
     def _commit(self, function: Callable[[], T]) -> T | DiskError:
         if self.disk.refusals:
             self.disk.refusals -= 1
-            raise StoreFull("no room, says the simulation")
+            raise StoreFullError("no room, says the simulation")
         breaks = self.disk.breaks.pop(0) if self.disk.breaks else None
         if breaks is not None:
             self.broke_at.append(trio.current_time())

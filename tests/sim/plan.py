@@ -120,7 +120,7 @@ class Name(Step, frozen=True, kw_only=True):
 
 
 class Revoke(Step, frozen=True, kw_only=True):
-    """The public key of an organization, for one that is issued anew."""
+    """The public key of an organization, for one that is issued again."""
 
     org: int
     production: bool = True

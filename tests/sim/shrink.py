@@ -40,7 +40,7 @@ def shrink(plan: Plan, violation: str, sabotage: Sabotage = SOUND) -> Plan:
 
 
 def _fewest(steps: list[Step], fails: Callable[[Sequence[Step]], bool]) -> list[Step]:
-    """ddmin: leave out ever smaller parts, and begin anew with what is left whenever that still fails."""
+    """ddmin: leave out ever smaller parts, and begin again with what is left whenever that still fails."""
     size = max(len(steps) // 2, 1)
     while steps:
         for start in range(0, len(steps), size):

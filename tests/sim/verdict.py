@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 # As the interface and the decisions have them, whatever the service may think.
 ATTEMPTS_IN_ALL = 9
 GONE = 410
-TOLD = (401, 402, 413, 422, 429)
+NOTIFIABLE = (401, 402, 413, 422, 429)
 """Refusals that subscribers hear of."""
 IDENTIFIABLE_MICROS, UNIDENTIFIABLE_MICROS = 3_000, 500
 
@@ -149,7 +149,7 @@ def _refusals(snapshot: Snapshot, acts: Acts) -> Iterator[str]:
             if row.type == "identification.refused"
         )
         asked = [one for one in acts.asked if one.shop == shop]
-        refused = sum(one.response is None or one.response.status in TOLD for one in asked)
+        refused = sum(one.response is None or one.response.status in NOTIFIABLE for one in asked)
         if told > refused:
             yield f"shop {shop} was told of {told} refusals, of {refused} at most"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 
-from svc.domain.credentials import Key
+from svc.domain.credentials import ApiKey
 from svc.domain.records import Organization
 from svc.store.views import keys_of
 from tests.support.live import Live
@@ -42,7 +42,7 @@ class Automation:
         return answer["key" if path == "/sdk-keys" else "credential"], answer["secret"]
 
 
-def stored_keys(live: Live, number: int | None = None) -> dict[str, Key]:
+def stored_keys(live: Live, number: int | None = None) -> dict[str, ApiKey]:
     """Every key of an organization as it lies in the store, by its id, but for when management keys were used."""
     with live.found.store.read() as snapshot:
         keys = keys_of(snapshot, live.organization.number if number is None else number)

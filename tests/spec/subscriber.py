@@ -18,7 +18,7 @@ import httpx
 import trio
 import trio.testing
 
-from svc.domain.webhooks.records import LaneKey
+from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.transport_types import Attempted
 from svc.store.webhook_views import lanes_with_work
 from tests.spec.automation import Automation
@@ -146,8 +146,8 @@ class Subscriber(Automation):
     async def wait(self, *, seconds: float = 0, hours: float = 0) -> list[Post]:
         """Time passes; what arrives because of it. The outbox sleeps by the machine's clock, so it is woken."""
         self.live.clock.advance(seconds=seconds, hours=hours)
-        first = LaneKey(self.organization.number, 1)  # wakes it when there is no work, too
-        self.live.service.outbox.nudge([first, *(lane for lane, _ in self._lanes())])
+        first = EndpointKey(self.organization.number, 1)  # wakes it when there is no work, too
+        self.live.service.outbox.nudge([first, *(queue for queue, _ in self._lanes())])
         await trio.testing.wait_all_tasks_blocked()
         return self.receivers.take()
 
@@ -155,9 +155,9 @@ class Subscriber(Automation):
         """Until the next attempt of anything."""
         return (min(due_ms for _, due_ms in self._lanes()) - self.live.clock.now_ms) / 1000
 
-    def _lanes(self) -> list[tuple[LaneKey, int]]:
+    def _lanes(self) -> list[tuple[EndpointKey, int]]:
         with self.live.found.store.read() as snapshot:
-            return lanes_with_work(snapshot, LaneKey(0, 0), 99)
+            return lanes_with_work(snapshot, EndpointKey(0, 0), 99)
 
 
 @asynccontextmanager

@@ -19,7 +19,7 @@ from svc.config import Config, ConfigError, load
 from svc.domain.attestation.challenge import LIFETIME_MS
 from svc.service import read_trust
 from svc.store.snapshot import Transaction
-from svc.store.store import StoreFull
+from svc.store.store import StoreFullError
 from svc.store.tables import CHALLENGES, DOCUMENTS, STATISTICS
 from tests.domain.attestation_world import APP, SIGNER, attested, batch, chain, described, leaf, root
 from tests.spec.answers import TIMESTAMP, assert_error, assert_request_id, nothing_stored
@@ -147,7 +147,7 @@ async def test_a_full_store_gives_no_challenge(tmp_path: Path):
     async with live_service(tmp_path, map_bytes=512 << 10) as live:
         key = android_key(live)
         for size in (64 << 10, 4 << 10):
-            with pytest.raises(StoreFull):
+            with pytest.raises(StoreFullError):
                 fill(live, size)
         given = 0
         while (response := await ask(live, key)).status_code == 200:

@@ -17,7 +17,7 @@ from svc.domain.audit import AUDIT_MS, RECORDED, WITHHELD
 from svc.domain.model import PLATFORMS
 from svc.http.route import Route
 from svc.http.routes import ROUTES
-from svc.store.audit_views import Found, Sought, newest
+from svc.store.audit_views import AuditMatch, Sought, newest
 from svc.store.transactions import erasure
 from tests.spec.answers import assert_error, visit
 from tests.spec.automation import MANAGEMENT, Automation, stored_keys
@@ -103,7 +103,7 @@ class Scene:
         await trio.testing.wait_all_tasks_blocked()
         return response
 
-    def records(self) -> list[Found]:
+    def records(self) -> list[AuditMatch]:
         return records(self.live)
 
     async def _sdk_key(self) -> str:
@@ -131,7 +131,7 @@ def _filled(value: Any, things: dict[str, str]) -> Any:
     return things.get(value[1:-1], value) if isinstance(value, str) else value
 
 
-def records(live: Live) -> list[Found]:
+def records(live: Live) -> list[AuditMatch]:
     """Every record, newest first."""
     with live.found.store.read() as snapshot:
         return newest(snapshot, Sought(), 9999)

@@ -33,7 +33,7 @@ ME = pwd.getpwuid(os.getuid()).pw_name
 READING = {
     "serve", "org list", "org show", "org statement", "key list", "audit", "data status", "data check",
     "data install free", "check", "signals", "openapi", "collection", "webhook listen", "webhook verify", "backup",
-    "restore", "reference", "inspect tables", "inspect readers", "inspect rows", "inspect request", "inspect visitor",
+    "restore", "inspect tables", "inspect readers", "inspect rows", "inspect request", "inspect visitor",
     "store compact",
 }  # fmt: skip
 """Commands that change nothing of an organization: they read, or are about files. `serve` itself changes nothing; what

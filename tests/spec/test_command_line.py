@@ -310,7 +310,7 @@ def test_a_directory_without_data_is_refused_and_not_made(run: Run, tmp_path: Pa
 
 
 def test_the_pepper_may_lie_elsewhere_and_is_never_replaced(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Decisions 2.2: `SVC_PEPPER_FILE` moves it; a lost or a wrong one is refused instead of made anew."""
+    """Decisions 2.2: `SVC_PEPPER_FILE` moves it; a lost or a wrong one is refused instead of made again."""
     kept = tmp_path / "kept"
     monkeypatch.setenv("SVC_PEPPER_FILE", str(kept))
     organization(run)

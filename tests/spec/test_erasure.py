@@ -16,13 +16,13 @@ from svc.store.invariants import violations
 from svc.store.tables import (
     ADDRESS_HISTORY,
     BLOCKS,
+    DELETED_VISITORS,
     DELIVERIES,
-    DEPARTED,
     DOCUMENTS,
     ERASURES,
     EVENTS,
     LEDGER,
-    SENDINGS,
+    REPORT_FINGERPRINTS,
     VISITOR_HISTORY,
     WEBHOOK_EVENTS,
 )
@@ -276,11 +276,16 @@ async def test_the_sweeper_takes_a_visitor_who_is_gone_out_of_the_blocks_of_its_
     assert (await admin("DELETE", f"/visitors/{answer['visitor_id']}")).status_code == 204
     with live.found.store.read() as snapshot:
         assert snapshot.count(BLOCKS) > 0
-        assert snapshot.count(DEPARTED) == 1
-        assert snapshot.count(VISITOR_HISTORY) == snapshot.count(ADDRESS_HISTORY) == snapshot.count(SENDINGS) == 0
+        assert snapshot.count(DELETED_VISITORS) == 1
+        assert (
+            snapshot.count(VISITOR_HISTORY)
+            == snapshot.count(ADDRESS_HISTORY)
+            == snapshot.count(REPORT_FINGERPRINTS)
+            == 0
+        )
     await sweep(live.found.store, live.clock.now_ms, 365, with_passes=True)
     with live.found.store.read() as snapshot:
-        assert [snapshot.count(table) for table in (BLOCKS, DEPARTED)] == [0, 0]
+        assert [snapshot.count(table) for table in (BLOCKS, DELETED_VISITORS)] == [0, 0]
 
 
 @pytest.mark.slow

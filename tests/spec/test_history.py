@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from svc.domain.history import MANY_ADDRESSES, MANY_IDENTIFICATIONS, MANY_VISITORS
-from svc.store.tables import ADDRESS_HISTORY, SENDINGS, VISITOR_HISTORY
+from svc.store.tables import ADDRESS_HISTORY, REPORT_FINGERPRINTS, VISITOR_HISTORY
 from tests.spec.answers import TOO_LITTLE, nothing_stored, visit
 from tests.support.live import PUBLIC_ADDRESS, USER_AGENT, Live, report
 from tests.support.worlds import EPOCH_MS
@@ -90,7 +90,7 @@ async def test_equal_reports_without_nonce_and_time_are_no_replay(live: Live):
         assert await triggers(live, secret, report(), ip) == {}
         live.clock.advance(hours=1)
     with live.found.store.read() as snapshot:
-        assert snapshot.count(SENDINGS) == 0
+        assert snapshot.count(REPORT_FINGERPRINTS) == 0
 
 
 async def test_a_report_that_identifies_nobody_is_known_again_too(live: Live):

@@ -48,7 +48,7 @@ from tests.support.live import Live
 
 NOBODY = UUID(int=7 << 76 | 2 << 62)
 REFUSED = UUID("019b76da-a800-7000-8000-000000000001")
-TOLD = UUID("019b76da-a802-7000-8000-000000000002")
+NOTIFIABLE = UUID("019b76da-a802-7000-8000-000000000002")
 SECRET_TABLES = ("keys", "challenges")
 SENT = ("Segoe UI Light", "cart", "81.2.69.160/hook")
 
@@ -88,7 +88,7 @@ def toured(tmp_path_factory: pytest.TempPathFactory) -> Toured:
         put(DUE, 1, 2, 1_767_225_600_000, NOBODY.bytes, 2, value=b""),
         put(MANUAL, 1, 2, value=DeliveryKey(NOBODY.bytes, "test")),
         put(REFUSALS, 1, "key_x/invalid_signals", value=refusals),
-        put(WEBHOOK_EVENTS, 1, TOLD.bytes, value=WebhookEvent("identification.refused", "live", 4, told)),
+        put(WEBHOOK_EVENTS, 1, NOTIFIABLE.bytes, value=WebhookEvent("identification.refused", "live", 4, told)),
     ]
     assert not [outcome for outcome in found.store.write_now(jobs) if isinstance(outcome, Exception)]
     found.store.close()

@@ -14,7 +14,7 @@ import pytest
 import trio
 
 from svc.cli.keys import read_origins
-from svc.cli.output import Refused
+from svc.cli.output import CommandError
 from svc.domain.credentials import KEY_KINDS
 from svc.store.tables import KEYS
 from svc.store.views import keys_of
@@ -285,7 +285,7 @@ async def test_another_origin_is_refused(live: Live, pattern: str, origin: str):
 )
 async def test_what_is_no_origin_is_not_taken_for_a_key(text: str):
     """Decisions 2.6: a path, a bare host or `*`."""
-    with pytest.raises(Refused):
+    with pytest.raises(CommandError):
         read_origins((text,))
 
 
@@ -293,7 +293,7 @@ async def test_a_key_takes_a_hundred_origins_and_no_more():
     """Decisions 2.6."""
     origins = tuple(f"https://{number}.example" for number in range(101))
     assert len(read_origins(origins[:100])) == 100
-    with pytest.raises(Refused):
+    with pytest.raises(CommandError):
         read_origins(origins)
 
 

@@ -12,8 +12,8 @@ import pytest
 import trio
 import trio.testing
 
-from svc.cli.output import Refused
-from svc.domain.credentials import Key
+from svc.cli.output import CommandError
+from svc.domain.credentials import ApiKey
 from svc.http.management.keys import KEYS_AT_ONCE
 from svc.store import views
 from svc.store.tables import KEYS
@@ -500,7 +500,7 @@ async def test_an_organization_has_at_most_200_active_keys(live: Live, path: str
     assert (await automation("POST", path, body)).status_code == 201
     with nothing_stored(live):
         assert_error(await automation("POST", path, body), 409, "key_limit")
-        with pytest.raises(Refused, match="svc key revoke"):
+        with pytest.raises(CommandError, match="svc key revoke"):
             live.issue()
     live.revoke(issued[1][0])
     assert (await automation("POST", path, body)).status_code == 201
@@ -541,7 +541,7 @@ async def test_the_command_line_issues_no_more_keys_a_day_than_the_setting_says(
     monkeypatch.setenv("SVC_KEYS_PER_DAY", "2")
     live.issue()
     live.issue()
-    with pytest.raises(Refused, match=r"has used up the 2 keys.*keys_per_day"):
+    with pytest.raises(CommandError, match=r"has used up the 2 keys.*keys_per_day"):
         live.issue()
 
 
@@ -555,10 +555,10 @@ async def test_a_list_is_read_some_keys_at_a_time_and_is_whole(live: Live, path:
         live.issue(wanted if number % 3 else other, name=f"{number}")
     names = [f"{number}" for number in range(3 * KEYS_AT_ONCE) if number % 3]
     assert [row["name"] for row in await listed(automation, path)] == names
-    read: list[Key] = []
+    read: list[ApiKey] = []
     scan_keys = views.scan_keys
 
-    def heard(*given: Any) -> Iterator[Key]:
+    def heard(*given: Any) -> Iterator[ApiKey]:
         for key in scan_keys(*given):
             read.append(key)
             yield key

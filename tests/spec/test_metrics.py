@@ -12,8 +12,8 @@ import pytest
 import trio
 from prometheus_client.parser import text_string_to_metric_families
 
+from svc.actors.counters import band
 from svc.actors.retention import Progress, sweep
-from svc.actors.tally import band
 from svc.domain.refusals import CATALOGUE
 from svc.domain.signals import CATALOGUE as SIGNAL_NAMES
 from svc.http.routes import ROUTES
@@ -21,7 +21,7 @@ from svc.http.traffic import GONE, PREFLIGHT, UNKNOWN
 from svc.store.tables import TABLES
 from tests.spec.answers import assert_error, visit
 from tests.spec.subscriber import DOWN, OK, subscribing
-from tests.support.engines import Broken, opening
+from tests.support.engines import NetworkFileError, opening
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
 from tests.support.worlds import HeldThreads
 
@@ -83,15 +83,15 @@ async def test_requests_are_counted_by_route_status_and_code(tmp_path: Path):
         await live.client.put("/api/v1/identify")
         await live.client.options("/api/v1/identify", headers={"origin": ORIGIN})
         found = await scrape(live)
-    count = "svc_requests_total"
+    count = "svc_http_requests_total"
     assert found(count, route="identify", status="200", code="") == 2
     assert found(count, route="identify", status="401", code="unauthorized") == 1
     assert found(count, route=UNKNOWN, status="404", code="not_found") == 1
     assert found(count, route=UNKNOWN, status="405", code="method_not_allowed") == 1
     assert found(count, route=PREFLIGHT, status="204", code="") == 1
-    assert found("svc_request_seconds_count", route="identify") == 3
-    assert found("svc_request_seconds_bucket", route="identify", le="+Inf") == 3
-    assert found("svc_requests_in_flight") == 0
+    assert found("svc_http_request_duration_seconds_count", route="identify") == 3
+    assert found("svc_http_request_duration_seconds_bucket", route="identify", le="+Inf") == 3
+    assert found("svc_http_requests_in_flight") == 0
     assert found("svc_connections_accepted_total") >= 1
 
 
@@ -157,14 +157,14 @@ async def test_what_admission_refuses_is_counted(tmp_path: Path):
             while 503 not in answered:
                 await trio.lowlevel.checkpoint()
             full = await scrape(live)
-            assert full("svc_requests_in_flight") >= 2
+            assert full("svc_http_requests_in_flight") >= 2
             threads.release()
         found = await scrape(live)
     refused = answered.count(503)
-    assert found("svc_requests_total", route="identify", status="429", code="rate_limited") == 1
-    assert found("svc_requests_total", route="identify", status="503", code="service_unavailable") == refused
-    assert found("svc_mailbox_refused_total", mailbox="admission") == refused
-    assert found("svc_requests_in_flight") == 0
+    assert found("svc_http_requests_total", route="identify", status="429", code="rate_limited") == 1
+    assert found("svc_http_requests_total", route="identify", status="503", code="service_unavailable") == refused
+    assert found("svc_mailbox_rejected_total", mailbox="admission") == refused
+    assert found("svc_http_requests_in_flight") == 0
 
 
 async def test_a_client_that_goes_away_is_counted_as_gone(tmp_path: Path):
@@ -178,12 +178,12 @@ async def test_a_client_that_goes_away_is_counted_as_gone(tmp_path: Path):
             while not threads.waiting:
                 await trio.lowlevel.checkpoint()
             nursery.cancel_scope.cancel()
-        while (await scrape(live))("svc_requests_total", route="identify", status=GONE, code="") == 0:
+        while (await scrape(live))("svc_http_requests_total", route="identify", status=GONE, code="") == 0:
             await trio.lowlevel.checkpoint()
         threads.release()
         found = await scrape(live)
-    assert found("svc_requests_in_flight") == 0
-    assert found("svc_requests_total", route="identify", status="200", code="") == 1
+    assert found("svc_http_requests_in_flight") == 0
+    assert found("svc_http_requests_total", route="identify", status="200", code="") == 1
 
 
 async def test_a_full_store_shows_until_a_write_fits(tmp_path: Path):
@@ -210,7 +210,7 @@ async def test_webhooks_are_shown_as_they_stand(tmp_path: Path):
         found = await scrape(customer.live)
         assert found("svc_webhook_attempts_total", result="retrying") == 1
         assert found("svc_webhook_attempt_errors_total", error="http_status") == 1
-        assert found("svc_webhook_attempt_seconds_count") == 1
+        assert found("svc_webhook_attempt_duration_seconds_count") == 1
         assert found("svc_webhook_deliveries_open") == 1
         assert found("svc_webhook_oldest_due_seconds", status="active") == 0
         customer.live.clock.advance(hours=1)  # nobody wakes the outbox, which sleeps by another clock
@@ -240,7 +240,7 @@ async def test_no_label_says_who_asked_or_from_where(tmp_path: Path):
     for said in (key, issued.id, visitor, PUBLIC_ADDRESS, ORIGIN, "127.0.0.1", "/api"):
         assert said not in found.text
     named = [line.partition("{")[0] for line in found.text.splitlines() if live.organization.id in line]
-    assert named == ["svc_organization_held_bytes"], "the ten that hold most are named, there alone"
+    assert named == ["svc_organization_stored_bytes"], "the ten that hold most are named, there alone"
     assert found.labels("route") <= {route.operation_id for route in ROUTES} | {UNKNOWN, PREFLIGHT}
     assert found.labels("code") <= set(CATALOGUE) | {""}
     assert found.labels("signal") <= set(SIGNAL_NAMES)
@@ -252,8 +252,8 @@ async def test_two_services_in_one_process_share_nothing(tmp_path: Path):
         _, key = one.issue()
         await visit(one, key, report(1))
         count: dict[str, Any] = {"route": "identify", "status": "200", "code": ""}
-        assert (await scrape(one))("svc_requests_total", **count) == 1
-        assert (await scrape(other))("svc_requests_total", **count) == 0
+        assert (await scrape(one))("svc_http_requests_total", **count) == 1
+        assert (await scrape(other))("svc_http_requests_total", **count) == 0
 
 
 async def test_a_service_whose_metrics_nobody_asks_for_watches_nothing(tmp_path: Path):
@@ -261,7 +261,7 @@ async def test_a_service_whose_metrics_nobody_asks_for_watches_nothing(tmp_path:
         before = live.service.metrics
         await live.client.get("/healthz")
         text = (await before.expose()).decode()
-    assert "svc_loop_late_seconds_count 0.0" in text
+    assert "svc_event_loop_lag_seconds_count 0.0" in text
 
 
 async def test_restarts_are_counted_from_0_for_every_actor_beside_the_pipeline(live: Live):
@@ -290,7 +290,7 @@ async def test_what_retention_deletes_is_counted_by_table(live: Live):
 
 
 async def test_a_step_of_retention_that_fails_is_counted(tmp_path: Path):
-    async with live_service(tmp_path, open_engine=opening(Broken)) as live:
+    async with live_service(tmp_path, open_engine=opening(NetworkFileError)) as live:
         _, key = live.issue()
         await visit(live, key, report(1))
         live.clock.advance(hours=24 * 31)

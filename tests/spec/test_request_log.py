@@ -13,7 +13,7 @@ import trio
 
 from svc.http.traffic import UNKNOWN
 from tests.spec.answers import visit
-from tests.support.engines import Broken, opening
+from tests.support.engines import NetworkFileError, opening
 from tests.support.live import ORIGIN, Live, live_service, report
 from tests.support.worlds import HeldThreads
 
@@ -25,7 +25,7 @@ def logged() -> Generator[list[Any]]:
 
 
 def requests(lines: list[Any]) -> list[Any]:
-    return [line for line in lines if line["event"].startswith("request")]
+    return [line for line in lines if line["event"].startswith(("request", "client closed request"))]
 
 
 async def test_an_identification_has_one_line_with_who_what_and_how_long(live: Live, logged: list[Any]):
@@ -78,7 +78,7 @@ async def test_every_kind_of_refusal_has_one_line_with_its_code(live: Live, logg
 
 
 async def test_a_fault_of_the_service_is_a_warning_beside_the_exception(tmp_path: Path, logged: list[Any]):
-    async with live_service(tmp_path, open_engine=opening(Broken)) as live:
+    async with live_service(tmp_path, open_engine=opening(NetworkFileError)) as live:
         _, secret = live.issue("secret")
         live.found.store.engine.missing.add("events_by_level")
         response = await live.client.get("/api/v1/events", headers={"x-api-key": secret})
@@ -103,7 +103,7 @@ async def test_a_client_that_goes_away_has_a_line_without_a_status(tmp_path: Pat
             await trio.lowlevel.checkpoint()
         threads.release()
     (line,) = requests(logged)
-    assert (line["event"], line["operation"], line["key_id"]) == ("request abandoned", "identify", key.id)
+    assert (line["event"], line["operation"], line["key_id"]) == ("client closed request", "identify", key.id)
     assert "status" not in line
 
 

@@ -32,8 +32,8 @@ from svc.store.tables import (
     BLOCKS,
     CHALLENGES,
     DEFERRED_REPORTS,
+    DELETED_VISITORS,
     DELIVERIES,
-    DEPARTED,
     DOCUMENTS,
     DUE,
     ENDPOINTS,
@@ -45,7 +45,7 @@ from svc.store.tables import (
     KEYS,
     LEDGER,
     ORGANIZATION_KEYS,
-    SENDINGS,
+    REPORT_FINGERPRINTS,
     VISITOR_HISTORY,
     VISITOR_IDS,
     VISITORS,
@@ -54,9 +54,9 @@ from svc.store.tables import (
 )
 from svc.store.transactions.accounts import create_organization
 from svc.store.transactions.attestation import issue_challenge
-from svc.store.transactions.retention import EVENTS_A_STEP, ROWS_A_STEP, over, passes
+from svc.store.transactions.retention import EVENTS_A_STEP, ROWS_A_STEP, expired_by_key, full_scans
 from svc.store.transactions.webhook_endpoints import NewEndpoint, create_endpoint
-from svc.store.transactions.webhooks import Made, enqueue, log_attempt
+from svc.store.transactions.webhooks import AttemptRecord, enqueue, log_attempt
 from svc.store.views import keys_of
 from svc.store.webhook_views import endpoints_of
 from tests.spec.answers import assert_error, visit
@@ -65,9 +65,9 @@ from tests.support.live import Live, report
 from tests.support.worlds import EPOCH_MS, sim_world
 
 OF_AN_EVENT = (EVENTS, DOCUMENTS, DEFERRED_REPORTS, EVENTS_BY_LEVEL, EVENTS_BY_VISITOR)
-HISTORIES = (VISITOR_HISTORY, ADDRESS_HISTORY, SENDINGS)
+HISTORIES = (VISITOR_HISTORY, ADDRESS_HISTORY, REPORT_FINGERPRINTS)
 HOUR_MS = 3_600_000
-TOLD = ("usage.daily_settled",)
+NOTIFIABLE = ("usage.daily_settled",)
 
 
 async def swept(live: Live, at_ms: int, *, visitor_days: int = 365, with_passes: bool = True) -> None:
@@ -100,11 +100,11 @@ async def test_webhooks_go_after_30_days_delivered_or_not(live: Live):
     """Interface 8: events and attempts of the last 30 days; what waited for a paused endpoint for so long is over."""
     number, now_ms = live.organization.number, live.clock.now_ms
     new = NewEndpoint(
-        id="whk_" + "A" * 20, url="https://127.0.0.1/hook", description="", environment="live", events=TOLD
+        id="whk_" + "A" * 20, url="https://127.0.0.1/hook", description="", environment="live", events=NOTIFIABLE
     )
     register = partial(create_endpoint, number=number, new=new, secrets_key=b"k" * 32, now_ms=now_ms)
     told = partial(
-        enqueue, organization=number, event_type=TOLD[0], environment="live", data=EndpointTest("x"), at_ms=now_ms
+        enqueue, organization=number, event_type=NOTIFIABLE[0], environment="live", data=EndpointTest("x"), at_ms=now_ms
     )
     live.found.store.write_now([register, told])
 
@@ -114,8 +114,8 @@ async def test_webhooks_go_after_30_days_delivered_or_not(live: Live):
         result = Result(1, now_ms, now_ms, duration_ms=5, response_code=None, error="timeout")
         key = DeliveryKey(event_id, "auto")
         attempt_id = live.world.request_id(now_ms)
-        log_attempt(transaction, Made(attempt_id, endpoint.lane, key, endpoint.endpoint, event, result))
-        transaction.put(ENDPOINTS, endpoint.lane, msgspec.structs.replace(endpoint.endpoint, status="paused"))
+        log_attempt(transaction, AttemptRecord(attempt_id, endpoint.queue, key, endpoint.endpoint, event, result))
+        transaction.put(ENDPOINTS, endpoint.queue, msgspec.structs.replace(endpoint.endpoint, status="paused"))
 
     assert live.found.store.write_now([tried]) == [None]
     kept = (WEBHOOK_EVENTS, DELIVERIES, DUE, ATTEMPTS, ATTEMPTS_BY_ENVIRONMENT, ATTEMPT_COUNTS)
@@ -136,9 +136,9 @@ async def test_histories_go_when_their_day_and_the_next_are_over(live: Live):
     assert counts(live, *HISTORIES) == [0, 0, 1]
     period_ms = REPLAY_MEMORY_S * 1000
     await swept(live, (EPOCH_MS // period_ms + 2) * period_ms - 1)
-    assert counts(live, SENDINGS) == [1]
+    assert counts(live, REPORT_FINGERPRINTS) == [1]
     await swept(live, (EPOCH_MS // period_ms + 2) * period_ms)
-    assert counts(live, SENDINGS) == [0]
+    assert counts(live, REPORT_FINGERPRINTS) == [0]
 
 
 async def test_challenges_go_when_nobody_can_use_them_any_more(live: Live):
@@ -205,7 +205,7 @@ async def test_a_visitor_unseen_for_the_time_of_the_setting_is_forgotten(live: L
     await swept(live, EPOCH_MS + 365 * DAY_MS - 1)
     assert counts(live, VISITORS, VISITOR_IDS) == [2, 2]
     await swept(live, EPOCH_MS + 365 * DAY_MS)
-    assert counts(live, VISITORS, VISITOR_IDS, DEPARTED) == [1, 1, 0]
+    assert counts(live, VISITORS, VISITOR_IDS, DELETED_VISITORS) == [1, 1, 0]
     with live.found.store.read() as snapshot:
         assert {number for _, block in snapshot.scan(BLOCKS) for number in block.numbers} == {2}
     again = await identified(live, public, {**marked("a"), "nonce": "nonce-third"})
@@ -247,9 +247,9 @@ async def test_after_a_jump_over_everything_the_store_is_whole_at_every_step(liv
     for device in range(3):
         await identified(live, public, marked(f"m{device}", device), headers={"idempotency-key": str(device)})
     now_ms = live.clock.now_ms = EPOCH_MS + 1000 * DAY_MS
-    duties = [*passes(live.organization.number, now_ms, 365)]
+    duties = [*full_scans(live.organization.number, now_ms, 365)]
     with live.found.store.read() as snapshot:
-        duties += over(snapshot, live.organization.number, now_ms)
+        duties += expired_by_key(snapshot, live.organization.number, now_ms)
     for duty in duties:
         live.found.store.write_now([partial(duty.step, duty.start)])
         with live.found.store.read() as snapshot:
@@ -276,7 +276,7 @@ async def test_one_step_is_bounded(live: Live):
 
     live.found.store.write_now([many])
     with live.found.store.read() as snapshot:
-        (duty,) = over(snapshot, number, now_ms)
+        (duty,) = expired_by_key(snapshot, number, now_ms)
     left = []
     resume: tuple[Any, ...] | None = duty.start
     while resume is not None:
@@ -356,7 +356,7 @@ def nothing_is_over(snapshot: Snapshot, now_ms: int) -> None:
     for table, of_now in (
         (VISITOR_HISTORY, now_ms // 1000 // DAY_S),
         (ADDRESS_HISTORY, now_ms // 1000 // DAY_S),
-        (SENDINGS, now_ms // 1000 // REPLAY_MEMORY_S),
+        (REPORT_FINGERPRINTS, now_ms // 1000 // REPLAY_MEMORY_S),
         (CHALLENGES, period(now_ms)),
     ):
         assert min((key[1] for key, _ in snapshot.scan(table)), default=of_now) >= of_now - 1

@@ -11,7 +11,7 @@ import pytest
 
 from svc.actors.retention import sweep
 from svc.store.invariants import violations
-from svc.store.tables import DOCUMENTS, EVENTS, HOLDINGS, SENDINGS, TABLES
+from svc.store.tables import DOCUMENTS, EVENTS, HOLDINGS, REPORT_FINGERPRINTS, TABLES
 from svc.store.transactions import removal
 from svc.store.transactions.holdings import holding
 from tests.spec.answers import BROWSER, assert_error, visit
@@ -69,10 +69,10 @@ async def test_an_event_without_a_document_is_erased_with_all_that_is_kept_of_it
         sent = report(1, nonce="n" * 24)
         answer = (await live.identify(key, sent, headers=BROWSER)).json()
         with live.found.store.read() as snapshot:
-            assert snapshot.count(SENDINGS) == 1
+            assert snapshot.count(REPORT_FINGERPRINTS) == 1
         assert (await admin("DELETE", f"/visitors/{answer['visitor_id']}")).status_code == 204
         with live.found.store.read() as snapshot:
-            assert (snapshot.count(SENDINGS), snapshot.count(EVENTS)) == (0, 0)
+            assert (snapshot.count(REPORT_FINGERPRINTS), snapshot.count(EVENTS)) == (0, 0)
             assert holding(snapshot, live.organization.number).held_bytes == 0
 
 
@@ -99,9 +99,9 @@ async def test_one_organization_that_holds_its_share_is_503_and_others_go_on(
         assert len(said) == 1
         assert live.organization.id in said[0]
         metrics = (await live.client.get(live.metrics_url)).text
-        assert f'svc_organization_held_bytes{{organization="{live.organization.id}"}}' in metrics
+        assert f'svc_organization_stored_bytes{{organization="{live.organization.id}"}}' in metrics
         assert 'svc_quota_reached_total{quota="store_share"} 1.0' in metrics
-        assert f"svc_organization_may_hold_bytes {round(0.001 * (16 << 20)):.1f}" in metrics
+        assert f"svc_organization_limit_bytes {round(0.001 * (16 << 20)):.1f}" in metrics
 
 
 async def test_what_an_organization_holds_shrinks_with_what_is_over(live: Live):
@@ -146,7 +146,7 @@ async def test_documents_are_dropped_in_steps_and_the_events_stay(live: Live):
         live.clock.advance(seconds=1)
     with store.read() as snapshot:
         assert snapshot.count(DOCUMENTS) == 1
-        kept = [key[2] for key, _ in snapshot.scan(SENDINGS)]
+        kept = [key[2] for key, _ in snapshot.scan(REPORT_FINGERPRINTS)]
     assert len(kept) == 1, "only the report that was not erased is known again"
 
 
@@ -196,7 +196,7 @@ def count_beside(snapshot: Any, table: Any, number: int) -> int:
 async def test_what_was_on_its_way_when_an_organization_was_removed_is_refused(live: Live):
     """Decisions 10: nothing is added to a removed organization."""
     from svc.actors.mailbox import Reply
-    from svc.actors.messages import Answer, Identify
+    from svc.actors.messages import Identify, PipelineResult
     from svc.domain.identification import Refused
     from tests.actors.test_pipeline import submission
 
@@ -205,7 +205,7 @@ async def test_what_was_on_its_way_when_an_organization_was_removed_is_refused(l
     store.write_now([partial(removal.remove_organization, number=number, now_ms=live.clock.now_ms)])
     from msgspec.structs import replace
 
-    reply: Reply[Answer] = Reply()
+    reply: Reply[PipelineResult] = Reply()
     live.service.pipeline.admission.offer(Identify(replace(submission(1), organization=number), 0, None, reply))
     outcome = (await reply.wait()).outcome
     assert isinstance(outcome, Refused)

@@ -21,7 +21,7 @@ from svc.domain.identification import inflate
 from svc.store import views
 from svc.store.events import index_keys
 from svc.store.snapshot import Transaction
-from svc.store.store import StoreFull
+from svc.store.store import StoreFullError
 from svc.store.tables import DEFERRED_REPORTS, DOCUMENTS, EVENTS, HOLDINGS, STATISTICS
 from svc.store.transactions.holdings import counted, keep
 from tests.spec.answers import (
@@ -391,7 +391,7 @@ async def test_where_there_is_no_room_it_may_be_sent_again(tmp_path: Path):
         _, key = live.issue()
         request_id, token = await identified(live, key)
         for size in (64 << 10, 4 << 10):
-            with pytest.raises(StoreFull):
+            with pytest.raises(StoreFullError):
                 fill(live, size)
         large = {**DEFERRED, "noise": [number * 7919 % 104729 for number in range(15_000)]}
         assert_error(await send(live, key, request_id, token, large), 503, "service_unavailable")

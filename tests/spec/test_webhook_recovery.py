@@ -11,15 +11,15 @@ from trio.testing import wait_all_tasks_blocked
 
 from svc.actors import outbox
 from svc.domain.timestamps import timestamp
-from svc.domain.webhooks.records import LaneKey
+from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.schedule import Result
 from svc.domain.webhooks.transport_types import Attempted
 from svc.store.directory import open_directory
 from svc.store.store import Store
 from svc.store.tables import DELIVERIES
 from svc.store.transactions.webhook_endpoints import EndpointChange, NewEndpoint, change_endpoint, create_endpoint
-from svc.store.transactions.webhooks import Made, enqueue, log_attempt
-from svc.store.webhook_views import Claim, next_delivery
+from svc.store.transactions.webhooks import AttemptRecord, enqueue, log_attempt
+from svc.store.webhook_views import ClaimedDelivery, next_delivery
 from svc.world import World
 from tests.spec.commands import Run, run_beside
 from tests.support.live import live_service
@@ -28,7 +28,7 @@ from tests.support.outbox import EVENT, Receivers, always
 URL = "https://receiver.example/"
 ENDPOINT = "whk_00000000000000000001"
 NEW = NewEndpoint(id=ENDPOINT, url=URL, description="", environment="live", events=(EVENT, "identification.completed"))
-LANE = LaneKey(1, 1)
+LANE = EndpointKey(1, 1)
 GONE = Attempted(410, "http_status", 20, None)
 LONG_AGO = "2020-01-01T00:00:00+01:00"
 
@@ -46,9 +46,9 @@ def failed_at(run: Run, tmp_path: Path) -> int:
         store.write_now([lambda txn, fact=fact: enqueue(txn, 1, EVENT, "live", {"fact": fact}, now_ms)])
         with store.read() as snapshot:
             claim = next_delivery(snapshot, LANE, now_ms, ())
-        assert isinstance(claim, Claim)
+        assert isinstance(claim, ClaimedDelivery)
         result = Result(1, now_ms, now_ms, 12, 410, "http_status")
-        made = Made(world.request_id(now_ms), LANE, claim.key, claim.endpoint, claim.event, result)
+        made = AttemptRecord(world.request_id(now_ms), LANE, claim.key, claim.endpoint, claim.event, result)
         store.write_now([partial(log_attempt, made=made)])
     store.close()
     return now_ms

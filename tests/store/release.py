@@ -114,7 +114,7 @@ async def _event(subscriber: Subscriber, secret: str, request_id: str) -> dict[s
 
 
 def release() -> None:
-    """Make both files anew."""
+    """Make both files again."""
     schema_file(len(MIGRATIONS)).write_text(written(schema()))
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)

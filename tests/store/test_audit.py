@@ -23,7 +23,7 @@ from svc.store.store import Store
 from svc.store.tables import AUDIT, PAST_DUE
 from svc.store.transactions.accounts import create_organization
 from svc.store.transactions.audit import audited
-from svc.store.transactions.retention import ROWS_A_STEP, over
+from svc.store.transactions.retention import ROWS_A_STEP, expired_by_key
 from svc.world import World
 from tests.store.test_invariants import found_in
 from tests.support.worlds import EPOCH_MS
@@ -156,7 +156,7 @@ def test_what_is_over_is_deleted_in_bounded_steps_and_nothing_else(store: Store)
 
     store.write_now([many])
     with store.read() as snapshot:
-        (duty,) = over(snapshot, 1, EPOCH_MS + AUDIT_MS)
+        (duty,) = expired_by_key(snapshot, 1, EPOCH_MS + AUDIT_MS)
     left: list[int] = []
     for _ in range(2):
         store.write_now([partial(duty.step, duty.start)])

@@ -16,10 +16,10 @@ from svc.store import operations
 from svc.store.backup import segments, snapshots
 from svc.store.backup.files import exclusive
 from svc.store.backup.follower import Follower, NotResumed, Resumed, resume
-from svc.store.backup.segments import Damaged, Record, Segment, Torn, Writer, listed, records
-from svc.store.codec import Corrupted
-from svc.store.directory import Unusable
-from svc.store.migrations import MIGRATIONS, NewerStore
+from svc.store.backup.segments import DamagedBackupError, Segment, SegmentRecord, Torn, Writer, listed, records
+from svc.store.codec import CorruptionError
+from svc.store.directory import DirectoryError
+from svc.store.migrations import MIGRATIONS, NewerStoreError
 from svc.store.tables import BALANCES, META
 from svc.store.transactions.accounts import create_organization
 from tests.support.backup import BackedUp, put, recorded, rows_of
@@ -50,7 +50,7 @@ def read(segment: Segment) -> tuple[list[int], Torn | None]:
     """(sequences, what is torn) of a last segment."""
     found = list(records(segment, last=True))
     torn = found.pop() if found and isinstance(found[-1], Torn) else None
-    return [record.sequence for record in found if isinstance(record, Record)], torn
+    return [record.sequence for record in found if isinstance(record, SegmentRecord)], torn
 
 
 # Segments
@@ -60,7 +60,7 @@ def test_a_segment_gives_its_batches_back(tmp_path: Path):
     (segment,) = written(tmp_path)
     assert segment.path.name == f"operations-{TIMELINE.hex()}-0000000000000001.log"
     assert stat.S_IMODE(segment.path.stat().st_mode) == 0o600
-    found = [record for record in records(segment, last=False) if isinstance(record, Record)]
+    found = [record for record in records(segment, last=False) if isinstance(record, SegmentRecord)]
     assert [(record.sequence, record.batch.changes["balances"][b"key"]) for record in found] == [
         (1, b"1"), (2, b"2"), (3, b"3"), (4, b"4"),
     ]  # fmt: skip
@@ -121,7 +121,7 @@ def test_a_flipped_bit_before_the_last_record_is_refused_with_file_and_place(tmp
     ends = [0, 33, *(record.end for record in records(segment, last=True))]
     for place in range(ends[-2]):
         segment.path.write_bytes(whole[:place] + bytes((whole[place] ^ 4,)) + whole[place + 1 :])
-        with pytest.raises(Damaged) as refused:
+        with pytest.raises(DamagedBackupError) as refused:
             read(segment)
         assert str(segment.path) in str(refused.value)
         begins = max(end for end in ends if end <= place)
@@ -131,7 +131,7 @@ def test_a_flipped_bit_before_the_last_record_is_refused_with_file_and_place(tmp
 def test_only_the_last_segment_of_a_timeline_may_be_torn(tmp_path: Path):
     first, _ = written(tmp_path, 4, apart_ms=HOUR_MS // 2)
     first.path.write_bytes(first.path.read_bytes()[:-1])
-    with pytest.raises(Damaged, match="another segment follows"):
+    with pytest.raises(DamagedBackupError, match="another segment follows"):
         list(records(first, last=False))
 
 
@@ -244,7 +244,9 @@ def test_a_snapshot_says_what_it_holds_and_is_for_its_owner_only(world: BackedUp
 def test_a_snapshot_of_a_broken_store_is_not_kept(world: BackedUp):
     with world.opened() as store:
         store.write_now([put(BALANCES, 1, value=5)])
-    with pytest.raises(Unusable, match="breaks an invariant, so no snapshot was kept: organization 1 has a balance"):
+    with pytest.raises(
+        DirectoryError, match="breaks an invariant, so no snapshot was kept: organization 1 has a balance"
+    ):
         world.snapshot()
     assert [path.name for path in world.folder.iterdir()] == [".lock"]
 
@@ -260,7 +262,7 @@ def test_a_link_in_the_place_of_a_backup_is_named_and_left_alone(world: BackedUp
     world.folder.mkdir(parents=True)
     (tmp_path / "target").mkdir()
     (world.folder / ".snapshot.partial").symlink_to(tmp_path / "target")
-    with pytest.raises(Unusable, match=r"snapshot\.partial is a symbolic link, which no backup makes: remove it"):
+    with pytest.raises(DirectoryError, match=r"snapshot\.partial is a symbolic link, which no backup makes: remove it"):
         world.snapshot()
     assert list((tmp_path / "target").iterdir()) == []
 
@@ -269,12 +271,12 @@ def test_two_backups_at_once_and_two_stores_in_one_folder_are_refused(world: Bac
     world.snapshot()
     with (
         exclusive(world.folder / ".lock", "held by this test"),
-        pytest.raises(Unusable, match="another backup is being made"),
+        pytest.raises(DirectoryError, match="another backup is being made"),
     ):
         world.snapshot()
     other = BackedUp(tmp_path / "other")
     other.folder = world.folder
-    with pytest.raises(Unusable, match="holds backups of another store"):
+    with pytest.raises(DirectoryError, match="holds backups of another store"):
         other.snapshot()
 
 
@@ -389,7 +391,7 @@ def test_a_damaged_middle_is_refused_and_what_is_before_it_can_be_had(world: Bac
     content = bytearray(segment.path.read_bytes())
     content[second - 1] ^= 1
     segment.path.write_bytes(content)
-    with pytest.raises(Damaged) as refused:
+    with pytest.raises(DamagedBackupError) as refused:
         world.restore(tmp_path / "new")
     assert str(segment.path) in str(refused.value)
     assert f"--to {timestamp(moment)} restores what was committed before" in str(refused.value)
@@ -406,14 +408,14 @@ def test_a_segment_that_is_missing_is_refused(world: BackedUp, tmp_path: Path):
             follower.step()
             world.clock.advance(hours=1)
     listed(world.folder)[1].path.unlink()
-    with pytest.raises(Damaged, match="the segment with batch 2 is missing before"):
+    with pytest.raises(DamagedBackupError, match="the segment with batch 2 is missing before"):
         world.restore(tmp_path / "new")
 
 
 def test_batches_of_another_timeline_never_continue_a_snapshot(world: BackedUp, tmp_path: Path):
     first = world.follow()
     with world.opened() as store:
-        world.commit(store, 2)  # lost: nobody copied them before following began anew
+        world.commit(store, 2)  # lost: nobody copied them before following began again
     world.clock.advance(seconds=1)
     world.follow()
     with world.opened() as store, world.following(store) as follower:
@@ -459,13 +461,13 @@ def no_snapshot(world: BackedUp) -> None:
 @pytest.mark.parametrize(
     ("spoil", "kind", "says"),
     [
-        (bad_directory, Unusable, "is there and not empty"),
-        (bad_leftover, Unusable, "left of a restore that did not end"),
-        (bad_snapshot_file, Corrupted, "is not what its manifest says"),
-        (bad_manifest, Unusable, "is not a manifest"),
-        (newer_manifest, NewerStore, "has the form 2"),
-        (newer_store, NewerStore, "has version 99 and this program knows"),
-        (no_snapshot, Unusable, "holds no snapshot"),
+        (bad_directory, DirectoryError, "is there and not empty"),
+        (bad_leftover, DirectoryError, "left of a restore that did not end"),
+        (bad_snapshot_file, CorruptionError, "is not what its manifest says"),
+        (bad_manifest, DirectoryError, "is not a manifest"),
+        (newer_manifest, NewerStoreError, "has the form 2"),
+        (newer_store, NewerStoreError, "has version 99 and this program knows"),
+        (no_snapshot, DirectoryError, "holds no snapshot"),
     ],
 )
 def test_what_cannot_be_restored_is_refused_and_leaves_nothing(
@@ -482,7 +484,7 @@ def test_what_cannot_be_restored_is_refused_and_leaves_nothing(
 def test_a_moment_before_the_oldest_snapshot_is_refused(world: BackedUp, tmp_path: Path):
     taken = world.snapshot()
     for source in (world.folder, taken.path):
-        with pytest.raises(Unusable, match=r"was taken at 2026-01-01T00:00:01\.000Z"):
+        with pytest.raises(DirectoryError, match=r"was taken at 2026-01-01T00:00:01\.000Z"):
             world.restore(tmp_path / "new", source=source, to_ms=world.clock.now_ms - 1)
 
 
@@ -491,7 +493,7 @@ def test_a_log_that_leads_to_a_newer_store_is_refused(world: BackedUp, tmp_path:
     with world.opened() as store, world.following(store) as follower:
         store.write_now([put(META, "version", value=len(MIGRATIONS) + 1)])
         follower.step()
-    with pytest.raises(NewerStore):
+    with pytest.raises(NewerStoreError):
         world.restore(tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
@@ -504,7 +506,7 @@ def test_an_older_snapshot_is_brought_up_to_date(world: BackedUp, tmp_path: Path
     monkeypatch.setitem(
         __import__("svc.store.store", fromlist=["Store"]).Store.open.__kwdefaults__, "migrations", later
     )
-    with pytest.raises(Unusable, match="older program"), snapshots.read_only(taken.file, live=False):
+    with pytest.raises(DirectoryError, match="older program"), snapshots.read_only(taken.file, live=False):
         pass
     world.restore(tmp_path / "new")
     with world.opened(tmp_path / "new") as store, store.read() as snapshot:

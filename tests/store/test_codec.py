@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc.domain.billing import LedgerEntry
-from svc.domain.history import AddressHistory, Sending, VisitorHistory
+from svc.domain.history import AddressHistory, ReportFingerprint, VisitorHistory
 from svc.domain.matching import Block
 from svc.domain.model import ENVIRONMENTS
 from svc.domain.records import EVENT_FIELDS, Event, Idempotency, Organization
 from svc.domain.weights import StoredWeights
-from svc.store.codec import Corrupted, Flattened, Key, Part, Record, Signed, UnknownValueError
+from svc.store.codec import CorruptionError, Flattened, Key, Part, Record, Signed, UnknownValueError
 from svc.store.key_parts import MOMENT, TEXT, U32, U64, UUID_V7, place
 from svc.store.tables import BALANCES, BLOCKS, EVENTS_BY_LEVEL, IDEMPOTENCY, META, PAST_DUE, Table
 from tests.domain.test_webhooks import EVENT
@@ -79,7 +79,7 @@ HISTORY = [
         "8481821a002cf1a8038182051a695661c081826247421a695661c000",
     ),
     (AddressHistory((7, 2**64 - 1), ("GB", "Asia/Tokyo")), "8382071bffffffffffffffff826247426a417369612f546f6b796f00"),
-    (Sending(1_767_268_800, 2**64 - 1), "821a695661c01bffffffffffffffff"),
+    (ReportFingerprint(1_767_268_800, 2**64 - 1), "821a695661c01bffffffffffffffff"),
     (
         StoredWeights(
             revision=1,
@@ -119,13 +119,13 @@ def test_a_row_reads_as_it_was_written_and_a_flipped_bit_of_its_key_or_value_is_
     assert table.decode(packed, raw) == value
     for bit in range(8 * (len(packed) + len(raw))):
         flipped = (int.from_bytes(packed + raw) ^ 1 << bit).to_bytes(len(packed + raw))
-        with pytest.raises(Corrupted, match=table.name):
+        with pytest.raises(CorruptionError, match=table.name):
             table.decode(flipped[: len(packed)], flipped[len(packed) :])
 
 
 def test_a_row_of_another_table_is_none_of_this_one():
     packed = BALANCES.key.pack(1)
-    with pytest.raises(Corrupted, match="past_due"):
+    with pytest.raises(CorruptionError, match="past_due"):
         PAST_DUE.decode(packed, BALANCES.encode(packed, 5))
 
 
@@ -159,9 +159,9 @@ def test_a_value_that_only_a_later_version_knows_is_told_apart_from_damage():
 
 @given(st.binary(max_size=60))
 def test_no_bytes_decode_to_a_wrong_record(raw: bytes):
-    with pytest.raises(Corrupted):
+    with pytest.raises(CorruptionError):
         Record(Organization).decode(raw)
-    with pytest.raises(Corrupted):
+    with pytest.raises(CorruptionError):
         BALANCES.decode(BALANCES.key.pack(1), raw)
 
 
@@ -173,9 +173,9 @@ def test_an_event_without_its_newest_fields_reads_with_their_defaults_in_the_ver
     assert dict(zip(EVENT_FIELDS, fields, strict=True))["visitor_id"] == EVENT.verdict.visitor_id
     assert EVENT_FIELDS[30] == "signals"
     assert table.decode(cbor2.dumps(fields[:30])) == EVENT == table.decode(cbor2.dumps([*fields, "later"]))
-    with pytest.raises(Corrupted):
+    with pytest.raises(CorruptionError):
         table.decode(cbor2.dumps(fields[:29]))
-    with pytest.raises(Corrupted):
+    with pytest.raises(CorruptionError):
         table.decode(cbor2.dumps("text"))
 
 

@@ -10,9 +10,9 @@ from uuid import UUID
 
 import pytest
 
-from svc.store.codec import Corrupted
-from svc.store.directory import Unusable, open_directory
-from svc.store.engine import Reach
+from svc.store.codec import CorruptionError
+from svc.store.directory import DirectoryError, open_directory
+from svc.store.engine import CheckDepth
 from svc.store.lmdb import compact as compacting
 from svc.store.lmdb.compact import PARTIAL, Compacted, compact
 from svc.store.steps import QUIET, Steps
@@ -53,7 +53,7 @@ def store(tmp_path: Path) -> Path:
 
 def assert_good(path: Path) -> None:
     store = opened(path)
-    store.check_pages(Reach.EVERYTHING)
+    store.check_pages(CheckDepth.EVERYTHING)
     with store.read() as snapshot:
         assert [key for key, _ in snapshot.scan(BALANCES)] == [(number,) for number in range(50)]
     store.write_now([lambda transaction: transaction.put(BALANCES, (99,), 1)])
@@ -118,7 +118,7 @@ class Stop(Steps):
 @pytest.mark.parametrize("stage", range(3))
 def test_a_failure_at_any_stage_leaves_the_store_as_it_was(store: Path, stage: int):
     before = (store / "data.mdb").read_bytes()
-    with pytest.raises(Unusable, match="No space left on device; the store is as it was"):
+    with pytest.raises(DirectoryError, match="No space left on device; the store is as it was"):
         compact(store, Stop(stage))
     assert (store / "data.mdb").read_bytes() == before
     assert not (store / PARTIAL).exists()
@@ -146,7 +146,7 @@ def test_nobody_may_have_the_store_open(store: Path):
         os._exit(0)
     os.read(inside[0], 1)
     try:
-        with pytest.raises(Unusable, match="is in use by another process"):
+        with pytest.raises(DirectoryError, match="is in use by another process"):
             compact(store, QUIET)
     finally:
         os.write(leave[1], b"x")
@@ -159,7 +159,7 @@ def test_nobody_may_have_the_store_open(store: Path):
 def test_too_little_room_is_refused_with_what_it_needs(store: Path, monkeypatch: pytest.MonkeyPatch):
     usage = namedtuple("usage", "free")  # noqa: PYI024  as the library answers
     monkeypatch.setattr(compacting.shutil, "disk_usage", lambda _: usage(1000))
-    with pytest.raises(Unusable, match=r"has 0 MiB left, and the copy beside the store may take \d+ MiB"):
+    with pytest.raises(DirectoryError, match=r"has 0 MiB left, and the copy beside the store may take \d+ MiB"):
         compact(store, QUIET)
     assert_good(store)
 
@@ -169,7 +169,7 @@ def test_a_damaged_store_is_not_compacted(store: Path):
     image = bytearray(file.read_bytes())
     image[144] ^= 64  # the number of a commit
     file.write_bytes(image)
-    with pytest.raises(Corrupted):
+    with pytest.raises(CorruptionError):
         compact(store, QUIET)
     assert file.read_bytes() == bytes(image)
 

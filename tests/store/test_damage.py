@@ -19,9 +19,9 @@ import lmdb
 import pytest
 
 from bench.rot import PAGE, structure
-from svc.store.codec import Corrupted
-from svc.store.directory import Unusable
-from svc.store.engine import Reach
+from svc.store.codec import CorruptionError
+from svc.store.directory import DirectoryError
+from svc.store.engine import CheckDepth
 from svc.store.lmdb.meta_pages import check_meta_pages
 from svc.store.lmdb.pages import check_pages
 from svc.store.migrations import MIGRATIONS
@@ -79,19 +79,19 @@ def intact(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made(tmp_path_factory.mktemp("intact"))
 
 
-def refusal(file: Path, reach: Reach = Reach.EVERYTHING) -> str | None:
+def refusal(file: Path, reach: CheckDepth = CheckDepth.EVERYTHING) -> str | None:
     """What is said of a file as `check_meta_pages` and `check_pages` see it; `None` = it is whole."""
     try:
         check_meta_pages(file, pause=at_once)
         environment = lmdb.open(str(file), subdir=False, readonly=True, lock=False, max_dbs=64, map_size=0)
         with closing(environment):
             check_pages(environment, reach)
-    except Corrupted as error:
+    except CorruptionError as error:
         return str(error)
     return None
 
 
-class Damaged:
+class DamagedBackupError:
     """A copy of a file, for one bit after the other."""
 
     def __init__(self, intact: Path, directory: Path) -> None:
@@ -124,7 +124,7 @@ def leads(image: bytes, *kinds: str) -> Iterator[tuple[str, int]]:
 
 @pytest.mark.slow
 def test_a_bit_in_any_number_of_a_page_is_told_wherever_it_leads(intact: Path, tmp_path: Path):
-    damaged = Damaged(intact, tmp_path)
+    damaged = DamagedBackupError(intact, tmp_path)
     for kind in ("root of", "branch in", "large value in"):
         places = list(leads(damaged.image, kind))
         assert len(places) >= 5, "too few to show anything"
@@ -134,13 +134,13 @@ def test_a_bit_in_any_number_of_a_page_is_told_wherever_it_leads(intact: Path, t
 
 
 def test_at_the_start_every_number_is_looked_at_where_no_value_is_large(tmp_path: Path):
-    damaged = Damaged(made(tmp_path / "store", SIZES[:-1]), tmp_path)
+    damaged = DamagedBackupError(made(tmp_path / "store", SIZES[:-1]), tmp_path)
     for place in damaged.each(leads(damaged.image, "root of", "branch in"), damaged.number_bits):
-        assert refusal(damaged.path, Reach.BRANCHES), place
+        assert refusal(damaged.path, CheckDepth.BRANCHES), place
 
 
 def test_a_page_in_use_that_is_listed_as_free_is_told_before_anything_is_written_over_it(intact: Path, tmp_path: Path):
-    damaged = Damaged(intact, tmp_path)
+    damaged = DamagedBackupError(intact, tmp_path)
     listed = [
         ("free page", at + 8 * number)
         for at, _ in structure(damaged.image)["free page"]
@@ -155,9 +155,9 @@ def test_a_bit_in_the_number_of_a_commit_never_brings_the_one_before_it_back(tmp
     store = opened(tmp_path / "store")
     for number in range(9):
         store.write_now([put(number, 10, random.Random(number))])
-        damaged = Damaged(tmp_path / "store" / "data.mdb", tmp_path)
+        damaged = DamagedBackupError(tmp_path / "store" / "data.mdb", tmp_path)
         for place in damaged.each((("commit", page + COMMIT_AT) for page in (0, PAGE)), 64):
-            assert refusal(damaged.path, Reach.COMMIT), f"commit {number}: {place}"
+            assert refusal(damaged.path, CheckDepth.COMMIT), f"commit {number}: {place}"
     store.close()
 
 
@@ -176,7 +176,7 @@ def test_a_store_whose_last_commit_is_an_older_one_is_not_opened(tmp_path: Path)
     struct.pack_into("=Q", image, older, commit - 1 ^ 2)
     (tmp_path / "data.mdb").write_bytes(image)
     assert max(_commits(tmp_path / "data.mdb")) == commit + 1
-    with pytest.raises(Corrupted, match=f"is said to be number {commit + 1}, and is number {commit - 1}"):
+    with pytest.raises(CorruptionError, match=f"is said to be number {commit + 1}, and is number {commit - 1}"):
         opened(tmp_path)
 
 
@@ -188,19 +188,19 @@ def _commits(file: Path) -> list[int]:
 @pytest.mark.slow
 def test_a_store_is_whole_after_every_commit_and_while_others_write(tmp_path: Path):
     store = opened(tmp_path)
-    store.check_pages(Reach.EVERYTHING)
+    store.check_pages(CheckDepth.EVERYTHING)
     for seed in range(60):
         change(store, random.Random(seed), 3)
-        store.check_pages(Reach.EVERYTHING)
+        store.check_pages(CheckDepth.EVERYTHING)
     writer = threading.Thread(target=change, args=(store, random.Random(61), 400))
     writer.start()
     checks = 0
     while writer.is_alive() or not checks:
-        store.check_pages(Reach.EVERYTHING)
+        store.check_pages(CheckDepth.EVERYTHING)
         checks += 1
     writer.join()
     store.write_now([lambda transaction: transaction.clear(STATISTICS)])
-    store.check_pages(Reach.EVERYTHING)
+    store.check_pages(CheckDepth.EVERYTHING)
     store.close()
 
 
@@ -222,8 +222,8 @@ class Interrupted:
 
 
 @pytest.mark.parametrize("commits", [1, 2, 3])
-@pytest.mark.parametrize("reach", list(Reach))
-def test_commits_between_the_snapshot_and_its_meta_page_are_no_damage(tmp_path: Path, reach: Reach, commits: int):
+@pytest.mark.parametrize("reach", list(CheckDepth))
+def test_commits_between_the_snapshot_and_its_meta_page_are_no_damage(tmp_path: Path, reach: CheckDepth, commits: int):
     store = opened(tmp_path)
     chance = random.Random(1)
     busy = Interrupted(store.engine.environment, lambda: change(store, chance, commits), times=20)
@@ -237,15 +237,15 @@ def write_at(file: Path, place: int, content: bytes) -> None:
         os.pwrite(opened_file.fileno(), content, place)
 
 
-@pytest.mark.parametrize("reach", list(Reach))
-def test_a_meta_page_that_is_half_written_is_no_damage_once_it_is_whole(tmp_path: Path, reach: Reach):
+@pytest.mark.parametrize("reach", list(CheckDepth))
+def test_a_meta_page_that_is_half_written_is_no_damage_once_it_is_whole(tmp_path: Path, reach: CheckDepth):
     store, file = opened(tmp_path), tmp_path / "data.mdb"
     change(store, random.Random(1), 40)
     metas = {place: file.read_bytes()[place : place + PAGE] for place in (0, PAGE)}
     older, last = sorted(metas, key=lambda place: struct.unpack_from("=Q", metas[place], COMMIT_AT))
     # A commit writes over the older page: its roots are there already, and its number, which is last, is not.
     write_at(file, older, metas[last][:COMMIT_AT] + metas[older][COMMIT_AT:])
-    with pytest.raises(Corrupted):
+    with pytest.raises(CorruptionError):
         check_pages(store.engine.environment, reach, pause=at_once)  # it stays as it is
     check_pages(store.engine.environment, reach, pause=lambda _: write_at(file, older, metas[older]))
     store.close()
@@ -257,7 +257,7 @@ def test_a_copy_without_free_pages_is_whole_and_stays_so(intact: Path, tmp_path:
     assert refusal(tmp_path / "data.mdb") is None
     store = opened(tmp_path)
     change(store, random.Random(2), 5)
-    store.check_pages(Reach.EVERYTHING)
+    store.check_pages(CheckDepth.EVERYTHING)
     store.close()
 
 
@@ -291,10 +291,10 @@ def renamed(intact: Path, tmp_path: Path) -> Callable[[str, str], Path]:
 def test_a_table_whose_name_is_damaged_does_not_come_back_empty(renamed, name: str, other: str, sentence: str):
     directory = renamed(name, other)
     before = (directory / "data.mdb").read_bytes()
-    with pytest.raises(Corrupted, match=sentence):
+    with pytest.raises(CorruptionError, match=sentence):
         opened(directory)
     assert (directory / "data.mdb").read_bytes() == before
-    with pytest.raises(Unusable), read_only(directory, live=True):
+    with pytest.raises(DirectoryError), read_only(directory, live=True):
         pass
 
 
@@ -303,7 +303,7 @@ def test_a_store_in_which_a_name_is_hidden_by_another_is_not_opened(intact: Path
     ((at, size),) = structure(bytes(image))["places in a page of the tables"]
     image[at : at + 2] = image[at + 2 : at + 4]
     (tmp_path / "data.mdb").write_bytes(image)
-    with pytest.raises(Corrupted, match=f"has {size // 2} and shows {size // 2 - 1}"):
+    with pytest.raises(CorruptionError, match=f"has {size // 2} and shows {size // 2 - 1}"):
         opened(tmp_path)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.store.directory import Opened, Unusable, open_directory, risky_modes
+from svc.store.directory import DirectoryError, Opened, open_directory, risky_modes
 from svc.world import World
 
 PEPPER = b"p" * 32
@@ -41,7 +41,7 @@ def test_what_everybody_can_write_is_refused_with_the_command_that_closes_it(dat
     path = data / name
     mode = path.stat().st_mode & 0o777
     path.chmod(mode | 0o002)
-    with pytest.raises(Unusable, match=rf"{path} can be written by everybody.*: chmod o-w {path}$"):
+    with pytest.raises(DirectoryError, match=rf"{path} can be written by everybody.*: chmod o-w {path}$"):
         opened(data)
     path.chmod(mode)
     opened(data).store.close()
@@ -68,7 +68,7 @@ def test_what_a_volume_may_come_with_is_warned_of(data: Path, name: str, mode: i
 def test_a_pepper_in_the_data_directory_is_no_link(data: Path, tmp_path: Path):
     (data / "pepper").rename(tmp_path / "elsewhere")
     (data / "pepper").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(Unusable, match="pepper is a symbolic link: put the file itself there, or name it with"):
+    with pytest.raises(DirectoryError, match="pepper is a symbolic link: put the file itself there, or name it with"):
         opened(data)
     opened(data, tmp_path / "elsewhere").store.close()
 

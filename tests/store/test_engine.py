@@ -26,7 +26,7 @@ from hypothesis.stateful import (
 )
 
 from svc.store.codec import MAX_KEY_BYTES
-from svc.store.engine import Engine, MissingTableError, Reach, Reader, Writer, after_prefix
+from svc.store.engine import CheckDepth, Engine, MissingTableError, Reader, Writer, after_prefix
 from svc.store.lmdb.engine import LmdbEngine
 
 OpenAt = Callable[[Path], Engine]
@@ -299,9 +299,9 @@ def test_an_engine_says_how_large_it_is_and_checks_itself(open_at: OpenAt, tmp_p
         after = engine.space()
         assert after.used_bytes >= before.used_bytes + 900_000
         assert 0 < after.used_bytes <= engine.capacity_bytes() <= after.limit_bytes
-        assert not engine.is_scarce()
+        assert not engine.is_low()
         assert engine.clear_stale_readers() == 0
-        for reach in Reach:
+        for reach in CheckDepth:
             engine.check(reach)
 
 

@@ -11,7 +11,7 @@ from svc.domain.billing import BillingChange
 from svc.domain.matching import Block
 from svc.domain.records import Idempotency
 from svc.store.snapshot import Transaction
-from svc.store.tables import BILLING_CHANGES, BLOCKS, DEPARTED, ERASED_EVENTS, IDEMPOTENCY, PAST_DUE
+from svc.store.tables import BILLING_CHANGES, BLOCKS, DELETED_VISITORS, ERASED_EVENTS, IDEMPOTENCY, PAST_DUE
 from tests.store.test_invariants import found_in
 
 Job = Callable[[Transaction], None]
@@ -45,7 +45,7 @@ def test_what_disagrees_is_told(tmp_path: Path, job: Job, sentence: str):
 
 def test_a_block_may_name_who_has_departed_and_a_key_an_event_that_was_erased(tmp_path: Path):
     def departed(transaction: Transaction) -> None:
-        transaction.put(DEPARTED, (1, 7), 5)
+        transaction.put(DELETED_VISITORS, (1, 7), 5)
         transaction.put(ERASED_EVENTS, (1,), 1)
 
     assert found_in(tmp_path / "one", departed, names_somebody, answered_by_nobody) == []

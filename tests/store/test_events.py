@@ -18,7 +18,7 @@ from svc.domain.model import ENVIRONMENTS
 from svc.domain.records import RETENTION_MS, DeferredReport, Document, Event, WeightsSnapshot
 from svc.domain.verdict import Verdict
 from svc.store.directory import open_directory
-from svc.store.events import INDEXES, Found, find, index_keys, page, put_event
+from svc.store.events import INDEXES, EventMatch, event_by_request, event_page, index_keys, put_event
 from svc.store.invariants import violations
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.store import Store
@@ -103,8 +103,8 @@ class Counted(Snapshot):
         self.touched[table.name] += 1
         return super().get(table, *key)
 
-    def keys_down(self, table: Any, start: tuple[Any, ...], end: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-        for key in super().keys_down(table, start, end):
+    def scan_keys_reverse(self, table: Any, start: tuple[Any, ...], end: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+        for key in super().scan_keys_reverse(table, start, end):
             self.touched[table.name] += 1
             yield key
 
@@ -138,14 +138,14 @@ def test_a_page_is_what_a_look_at_every_event_says(tmp_path: Path):
                     organization, environment = chance.choice((1, 2)), chance.choice(ENVIRONMENTS)
                     expected = sorted(
                         (
-                            Found(request_id, given)
+                            EventMatch(request_id, given)
                             for number, request_id, given in events
                             if number == organization and fits(listing, environment, given)
                         ),
                         key=lambda found: (found.event.occurred_at_ms, found.request_id),
                         reverse=True,
                     )[listing.offset : listing.offset + listing.limit]
-                    assert page(snapshot, organization, environment, listing) == expected
+                    assert event_page(snapshot, organization, environment, listing) == expected
                     shown += len(expected)
         assert shown > 200, "the listings were not all empty"
         assert list(violations(snapshot)) == []
@@ -160,7 +160,7 @@ def test_a_page_reads_the_keys_before_it_and_no_event_that_it_does_not_show(tmp_
                 for offset in (0, 100):
                     counted = Counted(snapshot)
                     listing = Listing(EPOCH_MS, EPOCH_MS + 5000, visitor_id, level, offset, 20)
-                    assert len(page(counted, 1, "staging", listing)) == 20
+                    assert len(event_page(counted, 1, "staging", listing)) == 20
                     assert counted.touched[EVENTS.name] == 20
                     assert offset + 20 <= counted.touched[table.name] <= offset + 20 + streams
                     assert set(counted.touched) == {EVENTS.name, table.name}
@@ -173,7 +173,7 @@ def test_what_nobody_has_is_looked_for_in_no_event(tmp_path: Path):
         for organization, visitor_id, level in ((1, "z" * 20, None), (1, None, "high"), (2, None, None)):
             counted = Counted(snapshot)
             listing = Listing(EPOCH_MS, EPOCH_MS + 5000, visitor_id, level, 0, 20)
-            assert page(counted, organization, "staging", listing) == []
+            assert event_page(counted, organization, "staging", listing) == []
             assert counted.touched == Counter()
 
 
@@ -181,11 +181,11 @@ def test_one_event_is_its_own_organizations_and_environments_for_30_days(tmp_pat
     given = event(random.Random(1), EPOCH_MS, environment="staging")
     with filled_store(tmp_path, (1, uuid(7), given)) as store, store.read() as snapshot:
         last_ms = EPOCH_MS + RETENTION_MS
-        assert find(snapshot, 1, "staging", uuid(7), last_ms) == given
-        assert find(snapshot, 1, "staging", uuid(7), last_ms + 1) is None
-        assert find(snapshot, 1, "production", uuid(7), EPOCH_MS) is None
-        assert find(snapshot, 2, "staging", uuid(7), EPOCH_MS) is None
-        assert find(snapshot, 1, "staging", uuid(8), EPOCH_MS) is None
+        assert event_by_request(snapshot, 1, "staging", uuid(7), last_ms) == given
+        assert event_by_request(snapshot, 1, "staging", uuid(7), last_ms + 1) is None
+        assert event_by_request(snapshot, 1, "production", uuid(7), EPOCH_MS) is None
+        assert event_by_request(snapshot, 2, "staging", uuid(7), EPOCH_MS) is None
+        assert event_by_request(snapshot, 1, "staging", uuid(8), EPOCH_MS) is None
 
 
 def test_the_bytes_of_the_index_keys_are_pinned():

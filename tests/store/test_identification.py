@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from svc.domain.attestation import Attestation
-from svc.domain.credentials import Key
+from svc.domain.credentials import ApiKey
 from svc.domain.identification import Duplicate, Identified, Refused, Submission, assess, inflate
 from svc.domain.ids import first_id
 from svc.domain.matching import Recognition, Statistics
@@ -73,7 +73,7 @@ class Shop:
         sent = report() if signals is None else signals
         given = {
             "request_id": UUID(bytes=first_id(EPOCH_MS + self._visits)),
-            "spare_visitor_id": f"{self._visits:020d}",
+            "new_visitor_id": f"{self._visits:020d}",
             "at_ms": EPOCH_MS,
             "organization": self.number,
             "key_id": "key_1",
@@ -356,13 +356,13 @@ def test_the_weights_in_force_are_kept_once_and_named_by_each_document(shop: Sho
 
 
 def test_webhook_endpoints_that_subscribe_are_told(shop: Shop):
-    assert shop.visit(environment="development").lanes == ()
-    lane = shop.world.endpoint(shop.number, "https://receiver.example/", environment="test").lane
+    assert shop.visit(environment="development").queues == ()
+    queue = shop.world.endpoint(shop.number, "https://receiver.example/", environment="test").queue
     recorded = shop.visit(environment="development")
-    assert recorded.lanes == (lane,)
-    assert len(shop.world.deliveries(lane)) == 1
+    assert recorded.queues == (queue,)
+    assert len(shop.world.deliveries(queue)) == 1
     shop.credit(3_000)
-    assert shop.visit().lanes == (), "production is not what it asked for"
+    assert shop.visit().queues == (), "production is not what it asked for"
 
 
 def test_what_is_archived_is_a_third_of_what_was_sent_at_most(shop: Shop):
@@ -374,7 +374,7 @@ def test_what_is_archived_is_a_third_of_what_was_sent_at_most(shop: Shop):
 
 def test_the_use_of_a_key_is_noted_with_the_identification_when_it_is_due(shop: Shop):
     digest = b"k" * 32
-    key = Key("key_1", shop.number, "secret", "", "development", "eu", None, (), (), "sk_", "abcd", 0)
+    key = ApiKey("key_1", shop.number, "secret", "", "development", "eu", None, (), (), "sk_", "abcd", 0)
     shop.world.do(partial(issue_key, key=key, digest=digest))
     shop.visited(environment="development")
     assert [row.last_used_at_ms for row in shop.rows(KEYS)] == [None]

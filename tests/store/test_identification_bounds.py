@@ -27,7 +27,7 @@ from svc.store.tables import (
     DUE,
     ENDPOINTS,
     ORGANIZATIONS,
-    SENDINGS,
+    REPORT_FINGERPRINTS,
     VISITOR_HISTORY,
     VISITORS,
     WEBHOOK_EVENTS,
@@ -40,7 +40,7 @@ from svc.store.transactions.weights import save_weights
 from svc.world import World, twenty_characters
 from tests.support.live import report
 
-HISTORY = (VISITOR_HISTORY.name, ADDRESS_HISTORY.name, SENDINGS.name)
+HISTORY = (VISITOR_HISTORY.name, ADDRESS_HISTORY.name, REPORT_FINGERPRINTS.name)
 
 
 class Counted(Transaction):
@@ -97,7 +97,7 @@ def submission(number: int, chance: random.Random) -> Submission:
         signals["client_token"] = f"{device:032x}"
     return Submission(
         request_id=world.request_id(world.now_ms()),
-        spare_visitor_id=twenty_characters(world.entropy),
+        new_visitor_id=twenty_characters(world.entropy),
         at_ms=1_767_225_600_000 + number * 3_600_000,
         organization=1,
         key_id="key_test",
@@ -229,7 +229,7 @@ def test_webhook_endpoints_cost_two_rows_each_for_each_event(tmp_path: Path, end
     (recorded,) = found.store.write_now([job])
     found.store.close()
     assert isinstance(recorded, Recorded)
-    assert len(recorded.lanes) == endpoints
+    assert len(recorded.queues) == endpoints
     ((read, written),) = counts
     assert (read[ENDPOINTS.name], read[ORGANIZATIONS.name]) == (endpoints, 2)
     assert [written[table.name] for table in (WEBHOOK_EVENTS, DELIVERIES, DUE)] == [2, 2 * endpoints, 2 * endpoints]

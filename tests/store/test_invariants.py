@@ -26,7 +26,7 @@ from svc.store.store import Store
 from svc.store.tables import (
     BALANCES,
     BLOCKS,
-    DEPARTED,
+    DELETED_VISITORS,
     DOCUMENTS,
     EVENTS,
     EVENTS_BY_LEVEL,
@@ -190,7 +190,7 @@ def twice(transaction: Transaction) -> None:
 
 def departed(transaction: Transaction) -> None:
     (number, visitor_number), _ = first(transaction, VISITORS)
-    transaction.put(DEPARTED, (number, visitor_number), 5)
+    transaction.put(DELETED_VISITORS, (number, visitor_number), 5)
 
 
 def stray(transaction: Transaction) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.domain.credentials import Key
+from svc.domain.credentials import ApiKey
 from svc.domain.ids import DAY_MS
 from svc.domain.key_quota import ActiveKeys
 from svc.domain.quotas import Holding
@@ -20,7 +20,7 @@ from svc.store.store import Store
 from svc.store.tables import HOLDINGS
 from svc.store.transactions.accounts import create_organization
 from svc.store.transactions.holdings import holding
-from svc.store.transactions.keys import counted_keys, forget_key, issue_key, revoke_all_keys, revoke_key
+from svc.store.transactions.keys import counted_keys, issue_key, purge_key, revoke_all_keys, revoke_key
 from svc.store.views import keys_of
 from svc.world import World
 from tests.support.worlds import EPOCH_MS
@@ -28,8 +28,8 @@ from tests.support.worlds import EPOCH_MS
 ORGANIZATIONS = (1, 2)
 
 
-def key_of(number: int, place: int, now_ms: int, expires_at_ms: int | None = None) -> Key:
-    return Key(
+def key_of(number: int, place: int, now_ms: int, expires_at_ms: int | None = None) -> ApiKey:
+    return ApiKey(
         id=f"key_{place:020}",
         organization=number,
         kind="secret",
@@ -79,7 +79,7 @@ def test_whatever_happens_to_keys_the_count_is_that_of_a_look_at_all(tmp_path: P
             revoke_key(transaction, chance.choice(known).id, now_ms)
         elif act < 0.99:
             key = chance.choice(known)
-            forget_key(transaction, key, digest_of(int(key.id[4:])), now_ms)
+            purge_key(transaction, key, digest_of(int(key.id[4:])), now_ms)
         else:
             revoke_all_keys(transaction, number, now_ms)
 
@@ -122,7 +122,7 @@ def test_keys_of_version_1_are_counted(tmp_path: Path):
     assert counts == [ActiveKeys(1, (EPOCH_MS + 1, EPOCH_MS + 5, EPOCH_MS + 9)), ActiveKeys()]
     issue = partial(issue_key, key=key_of(1, 9, EPOCH_MS + 5), digest=digest_of(9))
     (issued,) = store.write_now([issue])
-    assert isinstance(issued, Key)
+    assert isinstance(issued, ApiKey)
     with store.read() as snapshot:
         active = ActiveKeys(2, (EPOCH_MS + 9,), EPOCH_MS + 5)
         assert holding(snapshot, 1) == Holding(day=EPOCH_MS // DAY_MS, keys_issued=1, active_keys=active)
@@ -138,7 +138,7 @@ def test_a_refused_key_changes_nothing_and_the_count_of_a_day_ends_with_it(tmp_p
     def issued(place: int, now_ms: int) -> str:
         issue = partial(issue_key, key=key_of(1, place, now_ms), digest=digest_of(place), keys_per_day=2)
         (outcome,) = store.write_now([issue])
-        assert isinstance(outcome, Key | Refusal)
+        assert isinstance(outcome, ApiKey | Refusal)
         return outcome.code if isinstance(outcome, Refusal) else "issued"
 
     last_ms = (EPOCH_MS // DAY_MS + 1) * DAY_MS - 1

@@ -27,7 +27,7 @@ from svc.domain.records import Organization
 from svc.store.tables import BALANCES, BILLING_CHANGES, LEDGER, ORGANIZATION_IDS, PAST_DUE, SETTLEMENTS
 from svc.store.transactions import accounts, settlement
 from svc.store.transactions.accounts import Author
-from svc.store.transactions.settlement import LINES_A_STEP, DueDay, Statement, StatementDay, Step
+from svc.store.transactions.settlement import LINES_A_STEP, DueDay, SettlementStep, Statement, StatementDay
 from svc.store.views import balance, find_account, organization
 from tests.support.outbox import OutboxWorld, outbox_world
 from tests.support.worlds import EPOCH_MS
@@ -88,7 +88,7 @@ class Books:
     def settle(self, due: DueDay, usage: Usage) -> bool:
         return self.do(settlement.settle, due=due, usage=usage, now_ms=(due.day + 2) * DAY_MS)
 
-    def usage(self, due: DueDay) -> Step:
+    def usage(self, due: DueDay) -> SettlementStep:
         return self.read(settlement.read_usage, resume=due.from_id, day=due.day)
 
     def statement(self, first_day: int, beyond_day: int) -> Statement:
@@ -204,7 +204,7 @@ def test_a_day_is_due_five_minutes_after_it_is_over(books: Books):
     assert books.due_day(over_ms + SETTLED_AFTER_MS - 1) is None
     due = books.due_day(over_ms + SETTLED_AFTER_MS)
     assert due == DueDay(FIRST_DAY, first_id(0), 0)
-    assert books.usage(due) == Step(Usage(identifiable=1, charged_micros=3_000, credited_micros=70), None)
+    assert books.usage(due) == SettlementStep(Usage(identifiable=1, charged_micros=3_000, credited_micros=70), None)
 
 
 def test_a_day_is_settled_once_and_the_next_goes_on_from_its_balance(books: Books):
@@ -249,12 +249,12 @@ def test_a_step_has_so_many_lines_and_says_where_the_next_begins(books: Books):
     due = books.due_day(EPOCH_MS + 2 * DAY_MS)
     assert due is not None
     whole = Usage(identifiable=LINES_A_STEP, charged_micros=3_000 * LINES_A_STEP)
-    assert books.usage(due) == Step(whole, None)
+    assert books.usage(due) == SettlementStep(whole, None)
     last = EPOCH_MS + LINES_A_STEP
     books.visits(last, EPOCH_MS + DAY_MS)
-    assert books.usage(due) == Step(whole, first_id(last))
+    assert books.usage(due) == SettlementStep(whole, first_id(last))
     rest = books.usage(due._replace(from_id=first_id(last)))
-    assert rest == Step(Usage(identifiable=1, charged_micros=3_000), None), "the next day is not of it"
+    assert rest == SettlementStep(Usage(identifiable=1, charged_micros=3_000), None), "the next day is not of it"
 
 
 def test_a_statement_has_the_lines_from_its_first_midnight_on_and_before_the_last(books: Books):

@@ -15,7 +15,7 @@ from svc.store import operations
 from svc.store.invariants import violations
 from svc.store.migrations import MIGRATIONS
 from svc.store.snapshot import Transaction
-from svc.store.store import Store, StoreFull
+from svc.store.store import Store, StoreFullError
 from svc.store.tables import BALANCES, META, OPERATIONS, STATISTICS
 from tests.support.backup import put, recorded, rows_of
 
@@ -219,7 +219,7 @@ def test_a_full_store_gives_up_the_log_before_it_refuses_identifications_for_lon
     for _ in range(60):  # the same row again and again: without the log it would always fit
         try:
             store.write_now([put(STATISTICS, 1, 0, 0, value=bytes(64 << 10))])
-        except StoreFull:
+        except StoreFullError:
             refused += 1
     assert refused == 1
     with store.read() as snapshot:

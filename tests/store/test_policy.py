@@ -32,7 +32,7 @@ from svc.store.table import (
     With,
     declared,
 )
-from svc.store.tables import ADDRESS_HISTORY, AUDIT, CHALLENGES, EVENTS, SENDINGS, TABLES, VISITOR_HISTORY
+from svc.store.tables import ADDRESS_HISTORY, AUDIT, CHALLENGES, EVENTS, REPORT_FINGERPRINTS, TABLES, VISITOR_HISTORY
 from svc.store.transactions import erasure, retention
 from tests.spec.automation import Automation
 from tests.support.live import live_service, report
@@ -154,13 +154,13 @@ def test_what_is_kept_by_age_is_kept_as_long_as_is_promised():
         "webhook_attempts": month,
         VISITOR_HISTORY.name: day - 1,
         ADDRESS_HISTORY.name: day - 1,
-        SENDINGS.name: day // 30 - 1,
+        REPORT_FINGERPRINTS.name: day // 30 - 1,
         CHALLENGES.name: NOW_MS // 300_000 - 1,
     }
 
 
 def test_every_table_that_is_swept_has_a_pass():
-    duties = {duty.name for duty in retention.passes(1, NOW_MS, 365)} | {"blocks"}
+    duties = {duty.name for duty in retention.full_scans(1, NOW_MS, 365)} | {"blocks"}
     assert {table.name for table in TABLES if isinstance(table.keep, Swept)} == duties
 
 

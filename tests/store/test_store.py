@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 import trio
 
-from svc.store.migrations import MIGRATIONS, NewerStore
+from svc.store.migrations import MIGRATIONS, NewerStoreError
 from svc.store.snapshot import Transaction
-from svc.store.store import Store, StoreFull
+from svc.store.store import Store, StoreFullError
 from svc.store.tables import BALANCES, META, STATISTICS
 from tests.support.worlds import HeldThreads
 
@@ -85,7 +85,7 @@ async def test_a_full_map_refuses_the_whole_batch_and_heals_when_there_is_room(t
         while written < 100:
             await store.write([partial(put, number=written, balance=1), partial(big, number=written)])
             written += 1
-    except StoreFull as error:
+    except StoreFullError as error:
         assert "map_gib" in str(error)  # noqa: PT017  how often it fitted before is part of the test
     assert 0 < written < 100
     assert store.statistics().full
@@ -111,7 +111,7 @@ async def test_what_was_committed_is_there_after_reopening(tmp_path: Path):
 def test_a_store_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path: Path):
     later = (*MIGRATIONS, lambda transaction: transaction.put(BALANCES, (1,), 1))
     Store.open(tmp_path, inline, migrations=later).close()
-    with pytest.raises(NewerStore, match="newer program"):
+    with pytest.raises(NewerStoreError, match="newer program"):
         Store.open(tmp_path, inline)
     Store.open(tmp_path, inline, migrations=later).close()
 

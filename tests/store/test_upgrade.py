@@ -14,17 +14,17 @@ import msgspec
 import pytest
 
 import svc
-from svc.domain.matching import Lesson, Statistics
+from svc.domain.matching import Statistics, StatisticsUpdate
 from svc.store import upgrade as upgrading
 from svc.store.backup import snapshots
 from svc.store.backup.restore import restore
 from svc.store.codec import Opaque
-from svc.store.directory import Unusable, open_directory
+from svc.store.directory import DirectoryError, open_directory
 from svc.store.learned import PRODUCTION, load_class, load_statistics
-from svc.store.migrations import MIGRATIONS, Migration, NewerStore, OlderStore
+from svc.store.migrations import MIGRATIONS, Migration, NewerStoreError, OlderStoreError
 from svc.store.snapshot import Transaction
 from svc.store.steps import QUIET
-from svc.store.store import Store, StoreFull
+from svc.store.store import Store, StoreFullError
 from svc.store.tables import BALANCES, META, STATISTICS
 from svc.store.upgrade import FOLDER, Upgraded, upgrade
 from svc.world import World
@@ -156,7 +156,7 @@ def test_no_room_for_the_copy_is_refused_before_anything_is_changed(data: Path, 
     usage = namedtuple("usage", "free")  # noqa: PYI024  as the library answers
     monkeypatch.setattr(upgrading.shutil, "disk_usage", lambda _: usage(1000))
     before = contents(data / "store")
-    with pytest.raises(Unusable, match=r"has 0 MiB left, .* `svc serve --no-snapshot` once"):
+    with pytest.raises(DirectoryError, match=r"has 0 MiB left, .* `svc serve --no-snapshot` once"):
         upgraded(data, mark)
     assert contents(data / "store") == before
     assert list((data / FOLDER).iterdir()) == []
@@ -169,7 +169,7 @@ def test_no_room_for_the_migration_leaves_the_store_as_it_was(data: Path):
             transaction.put(STATISTICS, (number, 0, 0), b"x" * 100_000)
 
     before = contents(data / "store")
-    with pytest.raises(StoreFull):
+    with pytest.raises(StoreFullError):
         upgraded(data, grows, map_bytes=8 << 20)
     assert contents(data / "store") == before
 
@@ -179,18 +179,18 @@ def test_a_newer_store_is_refused_and_no_table_made_in_it(data: Path, monkeypatc
     file = data / "store" / "data.mdb"
     before = file.read_bytes()
     for open_it in (upgraded, lambda path: open_directory(path, WORLD.run_sync, WORLD.entropy, map_bytes=MAP_BYTES)):
-        with pytest.raises(NewerStore, match="run the newer program"):
+        with pytest.raises(NewerStoreError, match="run the newer program"):
             open_it(data)
     added = replace(BALANCES, name="later_table")
     monkeypatch.setattr("svc.store.store.TABLES", (META, added))
-    with pytest.raises(NewerStore):
+    with pytest.raises(NewerStoreError):
         open_directory(data, WORLD.run_sync, WORLD.entropy, map_bytes=MAP_BYTES)
     assert file.read_bytes() == before
 
 
 def test_commands_refuse_an_older_store_and_leave_it_as_it_is(data: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(Store.open.__kwdefaults__, "migrations", (*MIGRATIONS, mark))
-    with pytest.raises(OlderStore, match="`svc serve` on it, which keeps a copy"):
+    with pytest.raises(OlderStoreError, match="`svc serve` on it, which keeps a copy"):
         open_directory(data, WORLD.run_sync, WORLD.entropy, map_bytes=MAP_BYTES)
     monkeypatch.undo()
     open_directory(data, WORLD.run_sync, WORLD.entropy, map_bytes=MAP_BYTES).store.close()
@@ -203,7 +203,7 @@ def test_a_store_that_another_process_uses_is_not_upgraded(data: Path):
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == b"open\n"
-        with pytest.raises(Unusable, match="another process is using it"):
+        with pytest.raises(DirectoryError, match="another process is using it"):
             upgraded(data, mark)
         assert (data / "store" / "data.mdb").read_bytes() == before
         assert not (data / FOLDER).exists()
@@ -217,7 +217,7 @@ def test_statistics_of_version_1_are_kept_by_class_and_are_those_of_production(t
     learned = Statistics()
     for family in (7, 8):
         features = msgspec.structs.replace(features_of(), family=family)
-        learned.learn(Lesson(features=features, new_devices=3.0, returned=1.0))
+        learned.learn(StatisticsUpdate(features=features, new_devices=3.0, returned=1.0))
     rows = learned.rows()
     decode = msgspec.msgpack.decode
     shared = decode(rows.shared, strict=False) | {"format": 2}

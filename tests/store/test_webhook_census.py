@@ -6,8 +6,8 @@ from pathlib import Path
 
 import trio
 
-from svc.domain.webhooks.lanes import OUTAGE_FAILURES
-from svc.domain.webhooks.records import Health, LaneKey
+from svc.domain.webhooks.queues import OUTAGE_FAILURES
+from svc.domain.webhooks.records import EndpointKey, Health
 from svc.metrics import ENDPOINTS_A_STEP, take_census
 from svc.store.tables import ENDPOINT_HEALTH, ENDPOINTS
 from svc.store.webhook_census import standings
@@ -17,20 +17,20 @@ URL = "https://receiver.example/"
 
 
 def census(world: OutboxWorld, limit: int = 99) -> list:
-    found, after = [], LaneKey(0, 0)
+    found, after = [], EndpointKey(0, 0)
     while part := world.read(lambda snapshot: standings(snapshot, after, limit, world.now_ms)):  # noqa: B023
         assert len(part) <= limit
         found += part
-        after = part[-1].lane
+        after = part[-1].queue
     return found
 
 
 async def test_endpoints_of_all_organizations_are_found_however_small_the_steps(tmp_path: Path, autojump_clock):
     with outbox_world(tmp_path) as world:
         numbers = [world.organization() for _ in range(3)]
-        lanes = [world.endpoint(number, URL).lane for number in numbers for _ in range(3)]
+        queues = [world.endpoint(number, URL).queue for number in numbers for _ in range(3)]
         for limit in (1, 2, 3, 99):
-            assert [standing.lane for standing in census(world, limit)] == lanes
+            assert [standing.queue for standing in census(world, limit)] == queues
         world.enqueue(numbers[1])
         assert [standing.due_ms is not None for standing in census(world)] == [False] * 3 + [True] * 3 + [False] * 3
 
@@ -44,7 +44,7 @@ async def test_what_waits_for_later_is_not_due(tmp_path: Path, autojump_clock):
         await trio.sleep(9)
         (standing,) = census(world)
         assert (standing.status, standing.sent_to_as, standing.due_ms) == ("active", "active", due_ms)
-        (earlier,) = world.read(lambda snapshot: standings(snapshot, LaneKey(0, 0), 9, due_ms - 1))
+        (earlier,) = world.read(lambda snapshot: standings(snapshot, EndpointKey(0, 0), 9, due_ms - 1))
         assert earlier.due_ms is None
 
 
@@ -55,7 +55,7 @@ async def test_an_endpoint_that_fails_often_is_sent_to_as_failing_before_its_sta
         number = world.organization()
         registered = world.endpoint(number, URL)
         world.enqueue(number)
-        world.do(lambda txn: txn.put(ENDPOINT_HEALTH, registered.lane, Health(failures=OUTAGE_FAILURES)))
+        world.do(lambda txn: txn.put(ENDPOINT_HEALTH, registered.queue, Health(failures=OUTAGE_FAILURES)))
         (standing,) = census(world)
         assert (standing.status, standing.sent_to_as) == ("active", "failing")
         world.change(registered, paused=True)
@@ -73,7 +73,7 @@ async def test_a_census_counts_by_status_and_keeps_the_oldest_due(tmp_path: Path
         late = world.endpoint(number, URL)
         world.enqueue(number)
         world.change(late, paused=True)
-        row = world.read(lambda snapshot: snapshot.get(ENDPOINTS, *registered.lane))
+        row = world.read(lambda snapshot: snapshot.get(ENDPOINTS, *registered.queue))
         for place in range(ENDPOINTS_A_STEP):
             world.do(lambda txn, at=place: txn.put(ENDPOINTS, (number + 1, at + 1), row))
         found = await take_census(world.store, world.now_ms)

@@ -7,12 +7,12 @@ from pathlib import Path
 from uuid import UUID
 
 from svc.domain.ids import DAY_MS, first_id
-from svc.domain.webhooks.records import HISTORY_MS, Delivery, DeliveryKey, LaneKey
+from svc.domain.webhooks.records import HISTORY_MS, Delivery, DeliveryKey, EndpointKey
 from svc.domain.webhooks.schedule import Result
 from svc.store.transactions.webhook_endpoints import queue_redelivery
 from svc.store.transactions.webhook_recovery import recover_deliveries
-from svc.store.transactions.webhooks import Made, forget_webhook_event, log_attempt
-from svc.store.webhook_views import Claim, Nothing, Registered, endpoint_anywhere, failed_in, next_delivery
+from svc.store.transactions.webhooks import AttemptRecord, log_attempt, purge_webhook_event
+from svc.store.webhook_views import ClaimedDelivery, NoWork, Registered, endpoint_anywhere, failed_in, next_delivery
 from tests.support.outbox import OutboxWorld, outbox_world
 from tests.support.worlds import EPOCH_MS
 
@@ -20,13 +20,13 @@ URL = "https://receiver.example/"
 EVER = range(EPOCH_MS - DAY_MS, EPOCH_MS + DAY_MS)
 
 
-def attempt(world: OutboxWorld, lane: LaneKey, code: int, at_ms: int = EPOCH_MS) -> DeliveryKey:
-    """The lane's next delivery, tried now and answered so: a 410 fails it at once."""
-    claim = world.read(partial(next_delivery, lane=lane, now_ms=max(at_ms, EPOCH_MS), in_flight=()))
-    assert isinstance(claim, Claim)
+def attempt(world: OutboxWorld, queue: EndpointKey, code: int, at_ms: int = EPOCH_MS) -> DeliveryKey:
+    """The queue's next delivery, tried now and answered so: a 410 fails it at once."""
+    claim = world.read(partial(next_delivery, queue=queue, now_ms=max(at_ms, EPOCH_MS), in_flight=()))
+    assert isinstance(claim, ClaimedDelivery)
     error = None if code == 200 else "http_status"
     result = Result(claim.delivery.attempts + 1, claim.delivery.due_ms, at_ms, 12, code, error)
-    made = Made(world.world.request_id(at_ms), lane, claim.key, claim.endpoint, claim.event, result)
+    made = AttemptRecord(world.world.request_id(at_ms), queue, claim.key, claim.endpoint, claim.event, result)
     world.do(partial(log_attempt, made=made))
     return claim.key
 
@@ -35,8 +35,8 @@ def fail(world: OutboxWorld, endpoint: Registered, count: int = 1, at_ms: int = 
     """So many events of which the delivery to this endpoint, the only one, ends `failed` at this time."""
     keys: list[DeliveryKey] = []
     for _ in range(count):
-        world.enqueue(endpoint.lane.organization)
-        keys.append(attempt(world, endpoint.lane, 410, at_ms))
+        world.enqueue(endpoint.queue.organization)
+        keys.append(attempt(world, endpoint.queue, 410, at_ms))
     return [key.event_id for key in keys]
 
 
@@ -46,9 +46,9 @@ def recover(
     """As the command line does it."""
     recovered, start = 0, first_id(window.start)
     while start is not None:
-        query = partial(failed_in, lane=endpoint.lane, window=window, start=start, limit=limit)
+        query = partial(failed_in, queue=endpoint.queue, window=window, start=start, limit=limit)
         failed = world.read(query)
-        job = partial(recover_deliveries, lane=endpoint.lane, event_ids=failed.event_ids, now_ms=now_ms)
+        job = partial(recover_deliveries, queue=endpoint.queue, event_ids=failed.event_ids, now_ms=now_ms)
         recovered += world.do(job)
         start = failed.resume
     return recovered
@@ -60,16 +60,16 @@ def test_what_ended_failed_begins_anew_with_the_same_bytes_and_all_its_attempts(
         endpoint = world.endpoint(number, URL)
         world.enqueue(number)
         for place in range(9):
-            attempt(world, endpoint.lane, 500, EPOCH_MS + place * 3_600_000 * 4)
-        assert world.states(endpoint.lane) == ["failed"]
+            attempt(world, endpoint.queue, 500, EPOCH_MS + place * 3_600_000 * 4)
+        assert world.states(endpoint.queue) == ["failed"]
         bodies, later = world.bodies(number), EPOCH_MS + 2 * DAY_MS
         assert recover(world, endpoint, range(EPOCH_MS, later), now_ms=later) == 1
-        ((key, delivery),) = world.deliveries(endpoint.lane)
+        ((key, delivery),) = world.deliveries(endpoint.queue)
         assert (key.kind, delivery) == ("auto", Delivery("pending", 0, later, later))
-        claim = world.read(partial(next_delivery, lane=endpoint.lane, now_ms=later, in_flight=()))
-        assert isinstance(claim, Claim)
+        claim = world.read(partial(next_delivery, queue=endpoint.queue, now_ms=later, in_flight=()))
+        assert isinstance(claim, ClaimedDelivery)
         assert {str(UUID(bytes=claim.key.event_id)): claim.event.body} == bodies == world.bodies(number)
-        attempt(world, endpoint.lane, 200, later)
+        attempt(world, endpoint.queue, 200, later)
         logged = [(one.attempt, one.status) for one in world.attempts(number)]
         assert logged == [(n, "retrying") for n in range(1, 9)] + [(9, "failed"), (1, "delivered")]
 
@@ -79,10 +79,10 @@ def test_recovering_twice_queues_nothing_twice(tmp_path: Path):
         endpoint = world.endpoint(world.organization(), URL)
         fail(world, endpoint, 3)
         assert [recover(world, endpoint), recover(world, endpoint)] == [3, 0]
-        assert world.states(endpoint.lane) == ["pending"] * 3
-        attempt(world, endpoint.lane, 200)
+        assert world.states(endpoint.queue) == ["pending"] * 3
+        attempt(world, endpoint.queue, 200)
         assert recover(world, endpoint) == 0
-        attempt(world, endpoint.lane, 410)
+        attempt(world, endpoint.queue, 410)
         assert recover(world, endpoint) == 1, "one that failed once more can be recovered once more"
 
 
@@ -91,10 +91,10 @@ def test_a_step_reads_a_piece_of_the_log_and_the_pieces_are_the_whole(tmp_path: 
         endpoint = world.endpoint(world.organization(), URL)
         event_ids = fail(world, endpoint, 7)
         start = first_id(EVER.start)
-        first = world.read(partial(failed_in, lane=endpoint.lane, window=EVER, start=start, limit=3))
+        first = world.read(partial(failed_in, queue=endpoint.queue, window=EVER, start=start, limit=3))
         assert first.event_ids == event_ids[:3]
         assert first.resume is not None
-        exact = world.read(partial(failed_in, lane=endpoint.lane, window=EVER, start=start, limit=7))
+        exact = world.read(partial(failed_in, queue=endpoint.queue, window=EVER, start=start, limit=7))
         assert exact == (event_ids, None)
         assert recover(world, endpoint, limit=3) == 7
 
@@ -105,10 +105,10 @@ def test_what_is_on_its_way_or_has_arrived_is_left_alone(tmp_path: Path):
         endpoint = world.endpoint(number, URL)
         for code in (200, 500):
             world.enqueue(number)
-            attempt(world, endpoint.lane, code)
-        before = world.deliveries(endpoint.lane)
+            attempt(world, endpoint.queue, code)
+        before = world.deliveries(endpoint.queue)
         assert recover(world, endpoint) == 0
-        assert world.deliveries(endpoint.lane) == before
+        assert world.deliveries(endpoint.queue) == before
 
 
 def test_an_event_that_a_redelivery_brought_has_arrived_and_one_that_it_did_not_has_not(tmp_path: Path):
@@ -119,7 +119,7 @@ def test_an_event_that_a_redelivery_brought_has_arrived_and_one_that_it_did_not_
             (event_id,) = fail(world, endpoint)
             job = partial(queue_redelivery, number=number, endpoint_id=endpoint.endpoint.id, now_ms=EPOCH_MS)
             world.do(partial(job, event_id=UUID(bytes=event_id)))
-            assert attempt(world, endpoint.lane, code).kind == "redelivery"
+            assert attempt(world, endpoint.queue, code).kind == "redelivery"
             assert recover(world, endpoint) == recovered
 
 
@@ -128,12 +128,12 @@ def test_a_redelivery_that_failed_of_an_event_that_had_arrived_is_not_begun_anew
         number = world.organization()
         endpoint = world.endpoint(number, URL)
         world.enqueue(number)
-        event_id = attempt(world, endpoint.lane, 200).event_id
+        event_id = attempt(world, endpoint.queue, 200).event_id
         job = partial(queue_redelivery, number=number, endpoint_id=endpoint.endpoint.id, now_ms=EPOCH_MS)
         world.do(partial(job, event_id=UUID(bytes=event_id)))
-        attempt(world, endpoint.lane, 500)
+        attempt(world, endpoint.queue, 500)
         assert recover(world, endpoint) == 0
-        assert world.states(endpoint.lane) == ["delivered", "failed"]
+        assert world.states(endpoint.queue) == ["delivered", "failed"]
 
 
 def test_only_what_failed_in_the_window_is_recovered(tmp_path: Path):
@@ -142,7 +142,7 @@ def test_only_what_failed_in_the_window_is_recovered(tmp_path: Path):
         event_ids = [fail(world, endpoint, at_ms=EPOCH_MS + minute * 60_000)[0] for minute in range(4)]
         window = range(EPOCH_MS + 60_000, EPOCH_MS + 180_000)
         assert recover(world, endpoint, window) == 2
-        states = {key.event_id: delivery.state for key, delivery in world.deliveries(endpoint.lane)}
+        states = {key.event_id: delivery.state for key, delivery in world.deliveries(endpoint.queue)}
         assert [states[event_id] for event_id in event_ids] == ["failed", "pending", "pending", "failed"]
 
 
@@ -161,13 +161,13 @@ def test_other_endpoints_and_organizations_are_left_alone(tmp_path: Path):
         elsewhere = world.endpoint(world.organization(), URL)
         world.enqueue(number)
         for one in (endpoint, other):
-            attempt(world, one.lane, 410)
+            attempt(world, one.queue, 410)
         fail(world, elsewhere)
         assert recover(world, endpoint) == 1
-        assert world.states(other.lane) == world.states(elsewhere.lane) == ["failed"]
+        assert world.states(other.queue) == world.states(elsewhere.queue) == ["failed"]
         found = world.read(partial(endpoint_anywhere, endpoint_id=elsewhere.endpoint.id))
         assert found is not None
-        assert found.lane == elsewhere.lane
+        assert found.queue == elsewhere.queue
 
 
 def test_what_was_erased_or_is_older_than_30_days_is_not_recovered(tmp_path: Path):
@@ -175,7 +175,7 @@ def test_what_was_erased_or_is_older_than_30_days_is_not_recovered(tmp_path: Pat
         number = world.organization()
         endpoint = world.endpoint(number, URL)
         erased, _ = fail(world, endpoint, 2)
-        world.do(partial(forget_webhook_event, organization=number, event_id=erased))
+        world.do(partial(purge_webhook_event, organization=number, event_id=erased))
         assert recover(world, endpoint, now_ms=EPOCH_MS + HISTORY_MS + 1) == 0
         assert recover(world, endpoint, now_ms=EPOCH_MS + HISTORY_MS) == 1
 
@@ -185,11 +185,11 @@ def test_of_a_paused_endpoint_they_wait_and_of_a_removed_one_nothing_is_recovere
         endpoint = world.endpoint(world.organization(), URL)
         event_ids = fail(world, endpoint, 2)
         world.change(endpoint, paused=True)
-        job = partial(recover_deliveries, lane=endpoint.lane, now_ms=EPOCH_MS)
+        job = partial(recover_deliveries, queue=endpoint.queue, now_ms=EPOCH_MS)
         assert world.do(partial(job, event_ids=event_ids[:1])) == 1
-        query = partial(next_delivery, lane=endpoint.lane, now_ms=EPOCH_MS, in_flight=())
-        assert world.read(query) == Nothing(None)
+        query = partial(next_delivery, queue=endpoint.queue, now_ms=EPOCH_MS, in_flight=())
+        assert world.read(query) == NoWork(None)
         world.change(endpoint, paused=False)
-        assert isinstance(world.read(query), Claim)
+        assert isinstance(world.read(query), ClaimedDelivery)
         world.remove(endpoint)
         assert world.do(partial(job, event_ids=event_ids[1:])) == 0

@@ -1,4 +1,4 @@
-"""What is handed out of a lane, to whom, and what a removal or an erasure leaves alone (decisions 8.4-8.8)."""
+"""What is handed out of a queue, to whom, and what a removal or an erasure leaves alone (decisions 8.4-8.8)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from uuid import UUID
 import pytest
 
 from svc.domain.refusals import Refusal
-from svc.domain.webhooks.records import DeliveryKey, Health, LaneKey
+from svc.domain.webhooks.records import DeliveryKey, EndpointKey, Health
 from svc.domain.webhooks.schedule import Result
 from svc.store.tables import ATTEMPT_COUNTS, ENDPOINT_HEALTH, MANUAL
 from svc.store.transactions.webhook_endpoints import Issued, Queued, queue_redelivery, queue_test, rotate_secret
-from svc.store.transactions.webhooks import Made, forget_webhook_event, log_attempt
+from svc.store.transactions.webhooks import AttemptRecord, log_attempt, purge_webhook_event
 from svc.store.webhook_views import (
-    Claim,
-    Nothing,
+    ClaimedDelivery,
+    NoWork,
     Registered,
     attempts_in_a_day,
     has_removed,
@@ -34,24 +34,26 @@ HOUR_MS = 3_600_000
 FIVE_FAILURES = Health(failures=5, failing_since_ms=EPOCH_MS, last_attempt_at_ms=EPOCH_MS)
 
 
-def claimed(world: OutboxWorld, lane: LaneKey, now_ms: int = EPOCH_MS, *in_flight: DeliveryKey, crowded: bool = False):
-    query = partial(next_delivery, lane=lane, now_ms=now_ms, in_flight=in_flight, crowded=crowded)
+def claimed(
+    world: OutboxWorld, queue: EndpointKey, now_ms: int = EPOCH_MS, *in_flight: DeliveryKey, backlogged: bool = False
+):
+    query = partial(next_delivery, queue=queue, now_ms=now_ms, in_flight=in_flight, backlogged=backlogged)
     return world.read(query)
 
 
-def tried(world: OutboxWorld, claim: Claim, code: int, at_ms: int = EPOCH_MS) -> None:
+def tried(world: OutboxWorld, claim: ClaimedDelivery, code: int, at_ms: int = EPOCH_MS) -> None:
     error = None if code == 200 else "http_status"
     result = Result(claim.delivery.attempts + 1, claim.delivery.due_ms, at_ms, 12, code, error)
-    made = Made(world.world.request_id(at_ms), claim.lane, claim.key, claim.endpoint, claim.event, result)
+    made = AttemptRecord(world.world.request_id(at_ms), claim.queue, claim.key, claim.endpoint, claim.event, result)
     world.do(partial(log_attempt, made=made))
 
 
-def set_health(world: OutboxWorld, lane: LaneKey, state: Health) -> None:
-    world.do(lambda transaction: transaction.put(ENDPOINT_HEALTH, lane, state))
+def set_health(world: OutboxWorld, queue: EndpointKey, state: Health) -> None:
+    world.do(lambda transaction: transaction.put(ENDPOINT_HEALTH, queue, state))
 
 
 def queued_test(world: OutboxWorld, endpoint: Registered) -> Queued:
-    job = partial(queue_test, number=endpoint.lane.organization, endpoint_id=endpoint.endpoint.id)
+    job = partial(queue_test, number=endpoint.queue.organization, endpoint_id=endpoint.endpoint.id)
     queued = world.do(partial(job, event_id=world.world.request_id(EPOCH_MS), now_ms=EPOCH_MS))
     assert isinstance(queued, Queued)
     return queued
@@ -63,85 +65,85 @@ def queued_test(world: OutboxWorld, endpoint: Registered) -> Queued:
 def test_the_first_due_is_handed_out_and_what_is_in_flight_is_passed_over(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
-        lane = world.endpoint(number, URL).lane
-        assert claimed(world, lane) == Nothing(None)
+        queue = world.endpoint(number, URL).queue
+        assert claimed(world, queue) == NoWork(None)
         for _ in range(2):
             world.enqueue(number)
-        assert claimed(world, lane, EPOCH_MS - 1) == Nothing(EPOCH_MS)
-        first = claimed(world, lane, EPOCH_MS)
-        assert isinstance(first, Claim)
-        second = claimed(world, lane, EPOCH_MS, first.key)
-        assert isinstance(second, Claim)
+        assert claimed(world, queue, EPOCH_MS - 1) == NoWork(EPOCH_MS)
+        first = claimed(world, queue, EPOCH_MS)
+        assert isinstance(first, ClaimedDelivery)
+        second = claimed(world, queue, EPOCH_MS, first.key)
+        assert isinstance(second, ClaimedDelivery)
         assert second.key != first.key
-        assert (first.failing, first.crowded) == (False, False)
-        assert claimed(world, lane, EPOCH_MS, first.key, second.key) == Nothing(None)
+        assert (first.failing, first.backlogged) == (False, False)
+        assert claimed(world, queue, EPOCH_MS, first.key, second.key) == NoWork(None)
 
 
-@pytest.mark.parametrize(("waiting", "crowded"), [(100, False), (101, True)])
-def test_more_than_a_hundred_due_are_a_crowd_where_the_endpoint_fails(tmp_path: Path, waiting: int, crowded: bool):
+@pytest.mark.parametrize(("waiting", "backlogged"), [(100, False), (101, True)])
+def test_more_than_a_hundred_due_are_a_crowd_where_the_endpoint_fails(tmp_path: Path, waiting: int, backlogged: bool):
     """Decisions 8.8."""
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint = world.endpoint(number, URL)
         for _ in range(waiting):
             world.enqueue(number)
-        healthy = claimed(world, endpoint.lane)
-        assert isinstance(healthy, Claim)
-        assert not healthy.crowded, "no crowd waits for an endpoint that answers"
-        known = claimed(world, endpoint.lane, crowded=True)
-        assert isinstance(known, Claim)
-        assert not known.crowded
-        set_health(world, endpoint.lane, FIVE_FAILURES)
-        failing = claimed(world, endpoint.lane)
-        assert isinstance(failing, Claim)
-        assert (failing.failing, failing.crowded) == (True, crowded)
-        known = claimed(world, endpoint.lane, crowded=True)
-        assert isinstance(known, Claim)
-        assert known.crowded, "it is not counted again"
+        healthy = claimed(world, endpoint.queue)
+        assert isinstance(healthy, ClaimedDelivery)
+        assert not healthy.backlogged, "no crowd waits for an endpoint that answers"
+        known = claimed(world, endpoint.queue, backlogged=True)
+        assert isinstance(known, ClaimedDelivery)
+        assert not known.backlogged
+        set_health(world, endpoint.queue, FIVE_FAILURES)
+        failing = claimed(world, endpoint.queue)
+        assert isinstance(failing, ClaimedDelivery)
+        assert (failing.failing, failing.backlogged) == (True, backlogged)
+        known = claimed(world, endpoint.queue, backlogged=True)
+        assert isinstance(known, ClaimedDelivery)
+        assert known.backlogged, "it is not counted again"
         queued_test(world, endpoint)
-        asked_for = claimed(world, endpoint.lane, crowded=True)
-        assert isinstance(asked_for, Claim)
-        assert (asked_for.key.kind, asked_for.failing, asked_for.crowded) == ("test", True, False)
+        asked_for = claimed(world, endpoint.queue, backlogged=True)
+        assert isinstance(asked_for, ClaimedDelivery)
+        assert (asked_for.key.kind, asked_for.failing, asked_for.backlogged) == ("test", True, False)
 
 
 def test_what_is_due_later_is_no_crowd(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
-        lane = world.endpoint(number, URL).lane
+        queue = world.endpoint(number, URL).queue
         for _ in range(101):
             world.enqueue(number)
-        claim = claimed(world, lane)
-        assert isinstance(claim, Claim)
+        claim = claimed(world, queue)
+        assert isinstance(claim, ClaimedDelivery)
         tried(world, claim, 500)
-        set_health(world, lane, FIVE_FAILURES)
-        rest = claimed(world, lane)
-        assert isinstance(rest, Claim)
-        assert not rest.crowded, "a hundred are due, and one in five seconds"
-        later = claimed(world, lane, EPOCH_MS + 10_000)
-        assert isinstance(later, Claim)
-        assert later.crowded
+        set_health(world, queue, FIVE_FAILURES)
+        rest = claimed(world, queue)
+        assert isinstance(rest, ClaimedDelivery)
+        assert not rest.backlogged, "a hundred are due, and one in five seconds"
+        later = claimed(world, queue, EPOCH_MS + 10_000)
+        assert isinstance(later, ClaimedDelivery)
+        assert later.backlogged
 
 
 def test_lanes_with_work_come_some_at_a_time_with_the_time_of_their_first(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         numbers = [world.organization() for _ in range(2)]
-        lanes = [world.endpoint(number, URL).lane for number in numbers for _ in range(2)]
-        idle = world.endpoint(numbers[0], URL, environment="test").lane
+        queues = [world.endpoint(number, URL).queue for number in numbers for _ in range(2)]
+        idle = world.endpoint(numbers[0], URL, environment="test").queue
         for number in numbers:
             world.enqueue(number)
             world.enqueue(number)
 
-        def page(after: LaneKey, limit: int) -> list[tuple[LaneKey, int]]:
+        def page(after: EndpointKey, limit: int) -> list[tuple[EndpointKey, int]]:
             return world.read(partial(lanes_with_work, after=after, limit=limit))
 
-        everything = [(lane, EPOCH_MS) for lane in lanes]
-        assert idle not in lanes
-        assert page(LaneKey(0, 0), 99) == everything
+        everything = [(queue, EPOCH_MS) for queue in queues]
+        assert idle not in queues
+        assert page(EndpointKey(0, 0), 99) == everything
         for limit in (1, 2, 3):
-            assert page(LaneKey(0, 0), limit) == everything[:limit]
-            assert page(lanes[0], limit) == everything[1 : 1 + limit]
-        assert page(lanes[-1], 99) == []
-        assert page(LaneKey(0, 0), 0) == []
+            assert page(EndpointKey(0, 0), limit) == everything[:limit]
+            assert page(queues[0], limit) == everything[1 : 1 + limit]
+        assert page(queues[-1], 99) == []
+        assert page(EndpointKey(0, 0), 0) == []
 
 
 def test_an_endpoint_answers_while_it_is_there_not_paused_and_not_failing(tmp_path: Path):
@@ -149,14 +151,14 @@ def test_an_endpoint_answers_while_it_is_there_not_paused_and_not_failing(tmp_pa
         endpoint = world.endpoint(world.organization(), URL)
 
         def answers() -> bool:
-            return world.read(partial(is_answering, lane=endpoint.lane))
+            return world.read(partial(is_answering, queue=endpoint.queue))
 
         assert answers()
-        set_health(world, endpoint.lane, Health(failures=4))
+        set_health(world, endpoint.queue, Health(failures=4))
         assert answers()
-        set_health(world, endpoint.lane, Health(failures=5))
+        set_health(world, endpoint.queue, Health(failures=5))
         assert not answers()
-        set_health(world, endpoint.lane, Health())
+        set_health(world, endpoint.queue, Health())
         world.change(endpoint, paused=True)
         assert not answers()
         world.change(endpoint, paused=False)
@@ -176,12 +178,12 @@ def test_another_description_or_the_same_url_is_no_new_start(tmp_path: Path):
         number = world.organization()
         endpoint = world.endpoint(number, URL)
         world.enqueue(number)
-        claim = claimed(world, endpoint.lane)
-        assert isinstance(claim, Claim)
+        claim = claimed(world, endpoint.queue)
+        assert isinstance(claim, ClaimedDelivery)
         tried(world, claim, 410)
 
         def state() -> Health:
-            return world.read(partial(health, lane=endpoint.lane))
+            return world.read(partial(health, queue=endpoint.queue))
 
         failing = Health(failures=1, failing_since_ms=EPOCH_MS, last_attempt_at_ms=EPOCH_MS)
         assert state() == failing
@@ -196,21 +198,21 @@ def test_erasing_the_event_of_an_ended_redelivery_leaves_a_test_that_is_queued(t
         number = world.organization()
         endpoint = world.endpoint(number, URL)
         world.enqueue(number)
-        ((key, _),) = world.deliveries(endpoint.lane)
-        first = claimed(world, endpoint.lane)
-        assert isinstance(first, Claim)
+        ((key, _),) = world.deliveries(endpoint.queue)
+        first = claimed(world, endpoint.queue)
+        assert isinstance(first, ClaimedDelivery)
         tried(world, first, 200)
         job = partial(queue_redelivery, number=number, endpoint_id=endpoint.endpoint.id)
         world.do(partial(job, event_id=UUID(bytes=key.event_id), now_ms=EPOCH_MS))
-        again = claimed(world, endpoint.lane)
-        assert isinstance(again, Claim)
+        again = claimed(world, endpoint.queue)
+        assert isinstance(again, ClaimedDelivery)
         tried(world, again, 200)
         queued = queued_test(world, endpoint)
-        world.do(partial(forget_webhook_event, organization=number, event_id=key.event_id))
+        world.do(partial(purge_webhook_event, organization=number, event_id=key.event_id))
         waiting = DeliveryKey(queued.event_id.bytes, "test")
-        assert world.read(partial(manual_delivery, lane=endpoint.lane)) == waiting
-        assert [left for left, _ in world.deliveries(endpoint.lane)] == [waiting]
-        world.do(partial(forget_webhook_event, organization=number, event_id=waiting.event_id))
+        assert world.read(partial(manual_delivery, queue=endpoint.queue)) == waiting
+        assert [left for left, _ in world.deliveries(endpoint.queue)] == [waiting]
+        world.do(partial(purge_webhook_event, organization=number, event_id=waiting.event_id))
         assert world.read(lambda snapshot: snapshot.count(MANUAL)) == 0
 
 
@@ -219,8 +221,8 @@ def test_a_removed_endpoint_is_counted_no_more(tmp_path: Path):
         number = world.organization()
         endpoint = world.endpoint(number, URL)
         world.enqueue(number)
-        claim = claimed(world, endpoint.lane)
-        assert isinstance(claim, Claim)
+        claim = claimed(world, endpoint.queue)
+        assert isinstance(claim, ClaimedDelivery)
         world.remove(endpoint)
         tried(world, claim, 200)
         assert len(world.attempts(number)) == 1
@@ -230,21 +232,21 @@ def test_a_removed_endpoint_is_counted_no_more(tmp_path: Path):
 def test_counts_reach_back_a_day_to_the_minute(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
-        lane = world.endpoint(number, URL).lane
+        queue = world.endpoint(number, URL).queue
         for code in (200, 410):
             world.enqueue(number)
-            claim = claimed(world, lane)
-            assert isinstance(claim, Claim)
+            claim = claimed(world, queue)
+            assert isinstance(claim, ClaimedDelivery)
             tried(world, claim, code)
         for later_ms, seen in ((0, (1, 1)), (24 * HOUR_MS + 59_999, (1, 1)), (24 * HOUR_MS + 60_000, (0, 0))):
-            counted = world.read(partial(attempts_in_a_day, lane=lane, now_ms=EPOCH_MS + later_ms))
+            counted = world.read(partial(attempts_in_a_day, queue=queue, now_ms=EPOCH_MS + later_ms))
             assert (counted.delivered, counted.failed) == seen
-        world.change(Registered(lane, claim.endpoint), paused=False)
+        world.change(Registered(queue, claim.endpoint), paused=False)
         world.enqueue(number)
-        again = claimed(world, lane)
-        assert isinstance(again, Claim)
+        again = claimed(world, queue)
+        assert isinstance(again, ClaimedDelivery)
         tried(world, again, 200, EPOCH_MS + 24 * HOUR_MS)
-        counted = world.read(partial(attempts_in_a_day, lane=lane, now_ms=EPOCH_MS + 24 * HOUR_MS))
+        counted = world.read(partial(attempts_in_a_day, queue=queue, now_ms=EPOCH_MS + 24 * HOUR_MS))
         assert (counted.delivered, counted.failed) == (2, 1), "what is still shown is not forgotten"
 
 
@@ -266,20 +268,20 @@ def test_an_automatic_delivery_that_ends_leaves_a_test_in_line(tmp_path: Path):
         endpoint = world.endpoint(number, URL)
         world.enqueue(number)
         queued = queued_test(world, endpoint)
-        asked = claimed(world, endpoint.lane)
-        assert isinstance(asked, Claim)
+        asked = claimed(world, endpoint.queue)
+        assert isinstance(asked, ClaimedDelivery)
         assert (asked.key.kind, asked.key.event_id) == ("test", queued.event_id.bytes)
-        automatic = claimed(world, endpoint.lane, EPOCH_MS, asked.key)
-        assert isinstance(automatic, Claim)
+        automatic = claimed(world, endpoint.queue, EPOCH_MS, asked.key)
+        assert isinstance(automatic, ClaimedDelivery)
         assert automatic.key.kind == "auto"
         tried(world, automatic, 200)
         again = partial(queue_test, number=number, endpoint_id=endpoint.endpoint.id, now_ms=EPOCH_MS)
         assert isinstance(world.do(partial(again, event_id=world.world.request_id(EPOCH_MS))), Refusal)
-        still = claimed(world, endpoint.lane)
-        assert isinstance(still, Claim)
+        still = claimed(world, endpoint.queue)
+        assert isinstance(still, ClaimedDelivery)
         assert still.key == asked.key
         tried(world, still, 200)
-        assert claimed(world, endpoint.lane) == Nothing(None)
+        assert claimed(world, endpoint.queue) == NoWork(None)
 
 
 @pytest.mark.parametrize(("code", "status"), [(200, "delivered"), (500, "failed")])
@@ -288,11 +290,11 @@ def test_an_attempt_whose_event_was_erased_meanwhile_is_logged_as_what_it_came_t
 ):
     with outbox_world(tmp_path) as world:
         number = world.organization()
-        lane = world.endpoint(number, URL).lane
+        queue = world.endpoint(number, URL).queue
         world.enqueue(number)
-        claim = claimed(world, lane)
-        assert isinstance(claim, Claim)
-        world.do(partial(forget_webhook_event, organization=number, event_id=claim.key.event_id))
+        claim = claimed(world, queue)
+        assert isinstance(claim, ClaimedDelivery)
+        world.do(partial(purge_webhook_event, organization=number, event_id=claim.key.event_id))
         tried(world, claim, code)
         assert [(one.status, one.response_code) for one in world.attempts(number)] == [(status, code)]
-        assert world.deliveries(lane) == []
+        assert world.deliveries(queue) == []

@@ -18,8 +18,8 @@ from svc.domain.webhooks.records import (
     AttemptCount,
     Delivery,
     DeliveryKey,
+    EndpointKey,
     Health,
-    LaneKey,
 )
 from svc.domain.webhooks.refused import RefusedRequest
 from svc.domain.webhooks.schedule import Result
@@ -49,9 +49,9 @@ from svc.store.transactions.webhook_endpoints import (
     rotate_secret,
 )
 from svc.store.transactions.webhooks import (
-    Logged,
-    Made,
-    Told,
+    AttemptOutcome,
+    AttemptRecord,
+    Notified,
     enqueue,
     erase_identification,
     log_attempt,
@@ -60,8 +60,8 @@ from svc.store.transactions.webhooks import (
     tell_refusals,
 )
 from svc.store.webhook_views import (
-    Claim,
-    Nothing,
+    ClaimedDelivery,
+    NoWork,
     Registered,
     attempts_in_a_day,
     attempts_page,
@@ -76,24 +76,31 @@ URL = "https://receiver.example/"
 
 
 def attempt(
-    world: OutboxWorld, lane: LaneKey, *, code: int | None = 500, at_ms: int = EPOCH_MS, key: DeliveryKey | None = None
-) -> Logged:
-    """The lane's next delivery, tried now with this answer."""
-    claim = world.read(partial(next_delivery, lane=lane, now_ms=at_ms, in_flight=()))
-    assert isinstance(claim, Claim)
+    world: OutboxWorld,
+    queue: EndpointKey,
+    *,
+    code: int | None = 500,
+    at_ms: int = EPOCH_MS,
+    key: DeliveryKey | None = None,
+) -> AttemptOutcome:
+    """The queue's next delivery, tried now with this answer."""
+    claim = world.read(partial(next_delivery, queue=queue, now_ms=at_ms, in_flight=()))
+    assert isinstance(claim, ClaimedDelivery)
     assert key in (None, claim.key)
-    return ended(world, lane, claim, code=code, at_ms=at_ms)
+    return ended(world, queue, claim, code=code, at_ms=at_ms)
 
 
-def ended(world: OutboxWorld, lane: LaneKey, claim: Claim, *, code: int | None, at_ms: int = EPOCH_MS) -> Logged:
+def ended(
+    world: OutboxWorld, queue: EndpointKey, claim: ClaimedDelivery, *, code: int | None, at_ms: int = EPOCH_MS
+) -> AttemptOutcome:
     error = None if code == 200 else "http_status"
     result = Result(claim.delivery.attempts + 1, claim.delivery.due_ms, at_ms, 12, code, error)
-    made = Made(world.world.request_id(at_ms), lane, claim.key, claim.endpoint, claim.event, result)
+    made = AttemptRecord(world.world.request_id(at_ms), queue, claim.key, claim.endpoint, claim.event, result)
     return world.do(partial(log_attempt, made=made))
 
 
 def status(world: OutboxWorld, registered: Registered) -> str:
-    found = world.read(partial(find_endpoint, number=registered.lane.organization, endpoint_id=registered.endpoint.id))
+    found = world.read(partial(find_endpoint, number=registered.queue.organization, endpoint_id=registered.endpoint.id))
     assert found is not None
     return found.endpoint.status
 
@@ -113,7 +120,7 @@ def test_an_organization_has_ten_endpoints_at_most(tmp_path: Path):
         world.remove(first.registered)
         again = world.issue(number, URL)
         assert isinstance(again, Issued)
-        assert again.registered.lane == LaneKey(number, 11), "numbers are never given twice"
+        assert again.registered.queue == EndpointKey(number, 11), "numbers are never given twice"
 
 
 def test_a_secret_is_shown_once_and_kept_nowhere(tmp_path: Path):
@@ -222,9 +229,9 @@ def test_an_event_goes_to_those_who_subscribe_in_its_environment_and_are_not_pau
             world.endpoint(number, URL, events=("webhook.test",)),
         )
         paused = world.change(world.endpoint(number, URL), paused=True)
-        assert world.enqueue(number, "live") == (live.lane,)
-        assert world.enqueue(number, "test") == (test.lane,)
-        assert [len(world.deliveries(one.lane)) for one in (live, test, other, paused)] == [1, 1, 0, 0]
+        assert world.enqueue(number, "live") == (live.queue,)
+        assert world.enqueue(number, "test") == (test.queue,)
+        assert [len(world.deliveries(one.queue)) for one in (live, test, other, paused)] == [1, 1, 0, 0]
         (said,) = [json.loads(body) for body in world.bodies(number).values() if b'"live"' in body]
         assert (said["type"], said["environment"], said["data"]) == (EVENT, "live", {"fact": 1})
 
@@ -248,7 +255,7 @@ def test_the_same_fact_twice_in_a_millisecond_is_two_events(tmp_path: Path):
 def test_a_fact_that_is_undone_leaves_no_event(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
-        lane = world.endpoint(number, URL).lane
+        queue = world.endpoint(number, URL).queue
 
         def fails(transaction: Transaction) -> None:
             enqueue(transaction, number, EVENT, "live", {}, EPOCH_MS)
@@ -256,7 +263,7 @@ def test_a_fact_that_is_undone_leaves_no_event(tmp_path: Path):
 
         with pytest.raises(RuntimeError):
             world.do(fails)
-        assert world.deliveries(lane) == []
+        assert world.deliveries(queue) == []
 
 
 # Attempts
@@ -265,16 +272,16 @@ def test_a_fact_that_is_undone_leaves_no_event(tmp_path: Path):
 def test_a_failed_attempt_is_scheduled_again_and_a_delivered_one_is_not(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
-        lane = world.endpoint(number, URL).lane
+        queue = world.endpoint(number, URL).queue
         world.enqueue(number)
-        logged = attempt(world, lane)
+        logged = attempt(world, queue)
         assert logged.status == "retrying"
         assert logged.due_ms is not None
         assert world.violations() == []
-        waiting = world.read(partial(next_delivery, lane=lane, now_ms=logged.due_ms - 1, in_flight=()))
-        assert waiting == Nothing(logged.due_ms)
-        assert attempt(world, lane, code=200, at_ms=logged.due_ms) == Logged("delivered", None, failing=False)
-        assert world.states(lane) == ["delivered"]
+        waiting = world.read(partial(next_delivery, queue=queue, now_ms=logged.due_ms - 1, in_flight=()))
+        assert waiting == NoWork(logged.due_ms)
+        assert attempt(world, queue, code=200, at_ms=logged.due_ms) == AttemptOutcome("delivered", None, failing=False)
+        assert world.states(queue) == ["delivered"]
         assert world.read(lambda snapshot: snapshot.count(DUE)) == 0
         assert [(one.status, one.attempt) for one in world.attempts(number)] == [("retrying", 1), ("delivered", 2)]
 
@@ -286,13 +293,13 @@ def test_the_ninth_failure_ends_a_delivery_and_the_next_2xx_heals_the_endpoint(t
         world.enqueue(number)
         at_ms, logged = EPOCH_MS, []
         for _ in range(9):
-            logged.append(attempt(world, endpoint.lane, at_ms=at_ms))
+            logged.append(attempt(world, endpoint.queue, at_ms=at_ms))
             at_ms = logged[-1].due_ms or at_ms
         assert [one.status for one in logged] == ["retrying"] * 8 + ["failed"]
         assert status(world, endpoint) == "failing"
-        assert world.states(endpoint.lane) == ["failed"]
+        assert world.states(endpoint.queue) == ["failed"]
         world.enqueue(number)
-        attempt(world, endpoint.lane, code=200, at_ms=at_ms)
+        attempt(world, endpoint.queue, code=200, at_ms=at_ms)
         assert status(world, endpoint) == "active"
 
 
@@ -302,11 +309,11 @@ def test_a_410_ends_the_delivery_and_a_changed_url_or_a_resume_heals(tmp_path: P
         endpoint = world.endpoint(number, URL)
         for change in ({"url": "https://new.example/"}, {"paused": False}):
             world.enqueue(number)
-            assert attempt(world, endpoint.lane, code=410).status == "failed"
+            assert attempt(world, endpoint.queue, code=410).status == "failed"
             assert status(world, endpoint) == "failing"
             world.change(endpoint, **change)
             assert status(world, endpoint) == "active"
-            health = world.read(lambda snapshot: snapshot.get(ENDPOINT_HEALTH, *endpoint.lane))
+            health = world.read(lambda snapshot: snapshot.get(ENDPOINT_HEALTH, *endpoint.queue))
             assert health == Health(last_attempt_at_ms=EPOCH_MS), "when it was last tried is still known"
 
 
@@ -315,31 +322,31 @@ def test_an_attempt_at_the_old_url_says_nothing_of_the_new_one(tmp_path: Path):
         number = world.organization()
         endpoint = world.endpoint(number, URL)
         world.enqueue(number)
-        in_flight = world.read(partial(next_delivery, lane=endpoint.lane, now_ms=EPOCH_MS, in_flight=()))
-        assert isinstance(in_flight, Claim)
+        in_flight = world.read(partial(next_delivery, queue=endpoint.queue, now_ms=EPOCH_MS, in_flight=()))
+        assert isinstance(in_flight, ClaimedDelivery)
         world.change(endpoint, url="https://new.example/")
-        assert ended(world, endpoint.lane, in_flight, code=410).status == "failed", "that delivery is over"
+        assert ended(world, endpoint.queue, in_flight, code=410).status == "failed", "that delivery is over"
         assert status(world, endpoint) == "active"
-        assert world.read(lambda snapshot: snapshot.get(ENDPOINT_HEALTH, *endpoint.lane)) == Health()
+        assert world.read(lambda snapshot: snapshot.get(ENDPOINT_HEALTH, *endpoint.queue)) == Health()
 
 
 def test_counters_are_the_sum_of_a_day_and_older_minutes_are_forgotten(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
-        lane = world.endpoint(number, URL).lane
+        queue = world.endpoint(number, URL).queue
         for minute in range(4):
             world.enqueue(number)
-            attempt(world, lane, code=200 if minute % 2 else 410, at_ms=EPOCH_MS + minute * 60_000)
+            attempt(world, queue, code=200 if minute % 2 else 410, at_ms=EPOCH_MS + minute * 60_000)
         now_ms = EPOCH_MS + 180_000
 
         def counted(at_ms: int) -> AttemptCount:
-            return world.read(partial(attempts_in_a_day, lane=lane, now_ms=at_ms))
+            return world.read(partial(attempts_in_a_day, queue=queue, now_ms=at_ms))
 
         assert counted(now_ms) == AttemptCount(2, 2)
         assert counted(EPOCH_MS + DAY_MS + 60_000) == AttemptCount(2, 1)
         assert counted(now_ms + 2 * DAY_MS) == AttemptCount(0, 0)
         world.enqueue(number)
-        attempt(world, lane, code=200, at_ms=now_ms + 2 * DAY_MS)
+        attempt(world, queue, code=200, at_ms=now_ms + 2 * DAY_MS)
         assert world.read(lambda snapshot: snapshot.count(ATTEMPT_COUNTS)) == 3, "two old rows for one new"
 
 
@@ -348,10 +355,10 @@ def test_attempts_are_listed_newest_first_by_environment(tmp_path: Path):
         number, other = world.organization(), world.organization()
         for owner in (number, other):
             for environment in ("live", "test"):
-                lane = world.endpoint(owner, URL, environment=environment).lane
+                queue = world.endpoint(owner, URL, environment=environment).queue
                 for second in range(3):
                     world.enqueue(owner, environment)
-                    attempt(world, lane, code=200, at_ms=EPOCH_MS + second * 1000)
+                    attempt(world, queue, code=200, at_ms=EPOCH_MS + second * 1000)
 
         def page(environment: Any, before: bytes = b"\xff" * 16, limit: int = 9) -> list[tuple[bytes, Attempt]]:
             asked = {"since": bytes(16), "before": before, "limit": limit}
@@ -370,14 +377,14 @@ def test_attempts_are_listed_newest_first_by_environment(tmp_path: Path):
 
 def queued_test(world: OutboxWorld, endpoint: Registered, at_ms: int = EPOCH_MS) -> Queued | Refusal:
     event_id = world.world.request_id(at_ms)
-    job = partial(queue_test, number=endpoint.lane.organization, endpoint_id=endpoint.endpoint.id)
+    job = partial(queue_test, number=endpoint.queue.organization, endpoint_id=endpoint.endpoint.id)
     return world.do(partial(job, event_id=event_id, now_ms=at_ms))
 
 
 def queued_redelivery(
     world: OutboxWorld, endpoint: Registered, event_id: UUID, at_ms: int = EPOCH_MS
 ) -> Queued | Refusal:
-    job = partial(queue_redelivery, number=endpoint.lane.organization, endpoint_id=endpoint.endpoint.id)
+    job = partial(queue_redelivery, number=endpoint.queue.organization, endpoint_id=endpoint.endpoint.id)
     return world.do(partial(job, event_id=event_id, now_ms=at_ms))
 
 
@@ -390,7 +397,7 @@ def test_one_test_at_a_time_before_all_that_is_due_and_it_is_not_retried(tmp_pat
         assert isinstance(queued, Queued)
         assert queued_test(world, endpoint) == Refusal("webhook_busy")
         key = DeliveryKey(queued.event_id.bytes, "test")
-        assert attempt(world, endpoint.lane, key=key).status == "failed"
+        assert attempt(world, endpoint.queue, key=key).status == "failed"
         said = json.loads(world.bodies(number)[str(queued.event_id)])
         assert (said["type"], said["data"]["endpoint_id"]) == ("webhook.test", endpoint.endpoint.id)
         assert isinstance(queued_test(world, endpoint), Queued), "busy no more"
@@ -405,11 +412,11 @@ def test_a_paused_endpoint_takes_no_test_and_one_that_waits_is_handed_out_to_be_
         assert isinstance(queued, Queued)
         world.change(endpoint, paused=True)
         assert queued_test(world, endpoint) == Refusal("webhook_paused")
-        claim = world.read(partial(next_delivery, lane=endpoint.lane, now_ms=EPOCH_MS, in_flight=()))
-        assert isinstance(claim, Claim)
+        claim = world.read(partial(next_delivery, queue=endpoint.queue, now_ms=EPOCH_MS, in_flight=()))
+        assert isinstance(claim, ClaimedDelivery)
         assert claim.key == DeliveryKey(queued.event_id.bytes, "test")
-        rest = world.read(partial(next_delivery, lane=endpoint.lane, now_ms=EPOCH_MS, in_flight=(claim.key,)))
-        assert rest == Nothing(None), "what was queued before waits for the resume"
+        rest = world.read(partial(next_delivery, queue=endpoint.queue, now_ms=EPOCH_MS, in_flight=(claim.key,)))
+        assert rest == NoWork(None), "what was queued before waits for the resume"
 
 
 def test_a_redelivery_is_of_an_event_that_this_endpoint_received_in_the_last_30_days(tmp_path: Path):
@@ -417,18 +424,18 @@ def test_a_redelivery_is_of_an_event_that_this_endpoint_received_in_the_last_30_
         number = world.organization()
         one, other = world.endpoint(number, URL), world.endpoint(number, URL, environment="test")
         world.enqueue(number)
-        ((key, _),) = world.deliveries(one.lane)
+        ((key, _),) = world.deliveries(one.queue)
         event_id = UUID(bytes=key.event_id)
-        attempt(world, one.lane, code=200)
+        attempt(world, one.queue, code=200)
         not_found = Refusal("not_found")
         assert queued_redelivery(world, other, event_id) == not_found
         assert queued_redelivery(world, one, world.world.request_id(EPOCH_MS)) == not_found
         assert queued_redelivery(world, one, event_id, EPOCH_MS + 30 * DAY_MS + 1) == not_found
         for _ in range(2):
-            assert queued_redelivery(world, one, event_id) == Queued(one.lane, event_id)
+            assert queued_redelivery(world, one, event_id) == Queued(one.queue, event_id)
             assert queued_redelivery(world, one, event_id) == Refusal("webhook_busy")
             again = DeliveryKey(key.event_id, "redelivery")
-            assert attempt(world, one.lane, code=200, key=again).status == "delivered"
+            assert attempt(world, one.queue, code=200, key=again).status == "delivered"
             assert world.violations() == []
         assert len(world.bodies(number)) == 1, "the same event, the same bytes"
 
@@ -442,21 +449,21 @@ def test_a_removed_endpoint_is_swept_away_in_steps_and_its_log_stays(tmp_path: P
         endpoint, stays = world.endpoint(number, URL), world.endpoint(number, URL)
         for _ in range(25):
             world.enqueue(number)
-        attempt(world, endpoint.lane)
+        attempt(world, endpoint.queue)
         queued_test(world, endpoint)
         world.remove(endpoint)
-        assert world.read(partial(next_delivery, lane=endpoint.lane, now_ms=EPOCH_MS, in_flight=())) == Nothing(None)
+        assert world.read(partial(next_delivery, queue=endpoint.queue, now_ms=EPOCH_MS, in_flight=())) == NoWork(None)
         steps = 0
         while world.do(partial(sweep_removed, limit=10)):
             steps += 1
             assert world.violations() == []
         assert steps == 3
         left = {
-            table.name: world.read(lambda snapshot, table=table: len(list(snapshot.scan(table, *endpoint.lane))))
+            table.name: world.read(lambda snapshot, table=table: len(list(snapshot.scan(table, *endpoint.queue))))
             for table in (DELIVERIES, DUE, MANUAL, ATTEMPT_COUNTS, REMOVED_ENDPOINTS, ENDPOINTS, ENDPOINT_HEALTH)
         }
         assert set(left.values()) == {0}
-        assert len(world.deliveries(stays.lane)) == 25
+        assert len(world.deliveries(stays.queue)) == 25
         assert len(world.attempts(number)) == 1
 
 
@@ -465,12 +472,14 @@ def test_an_attempt_that_ends_after_its_endpoint_was_removed_is_only_logged(tmp_
         number = world.organization()
         endpoint = world.endpoint(number, URL)
         world.enqueue(number)
-        claim = world.read(partial(next_delivery, lane=endpoint.lane, now_ms=EPOCH_MS, in_flight=()))
-        assert isinstance(claim, Claim)
+        claim = world.read(partial(next_delivery, queue=endpoint.queue, now_ms=EPOCH_MS, in_flight=()))
+        assert isinstance(claim, ClaimedDelivery)
         result = Result(1, EPOCH_MS, EPOCH_MS, 12, None, "removed")
-        made = Made(world.world.request_id(EPOCH_MS), claim.lane, claim.key, claim.endpoint, claim.event, result)
+        made = AttemptRecord(
+            world.world.request_id(EPOCH_MS), claim.queue, claim.key, claim.endpoint, claim.event, result
+        )
         world.remove(endpoint)
-        assert world.do(partial(log_attempt, made=made)) == Logged("failed", None, failing=False)
+        assert world.do(partial(log_attempt, made=made)) == AttemptOutcome("failed", None, failing=False)
         while world.do(partial(sweep_removed, limit=10)):
             pass
         (logged,) = world.attempts(number)
@@ -480,7 +489,7 @@ def test_an_attempt_that_ends_after_its_endpoint_was_removed_is_only_logged(tmp_
 def test_erasing_an_identification_takes_its_events_and_their_deliveries(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
-        lane = world.endpoint(number, URL).lane
+        queue = world.endpoint(number, URL).queue
         request_id = world.world.request_id(EPOCH_MS)
         world.enqueue(number)
         event_id = identification_event_id("identification.completed", request_id)
@@ -488,13 +497,13 @@ def test_erasing_an_identification_takes_its_events_and_their_deliveries(tmp_pat
         def fact(transaction: Transaction) -> None:
             (_, sealed) = next(transaction.scan(WEBHOOK_EVENTS, number))
             transaction.put(WEBHOOK_EVENTS, (number, event_id.bytes), sealed)
-            transaction.put(DELIVERIES, (*lane, event_id.bytes, 0), Delivery("pending", 0, EPOCH_MS, EPOCH_MS))
-            transaction.put(DUE, (*lane, EPOCH_MS, event_id.bytes, 0), b"")
+            transaction.put(DELIVERIES, (*queue, event_id.bytes, 0), Delivery("pending", 0, EPOCH_MS, EPOCH_MS))
+            transaction.put(DUE, (*queue, EPOCH_MS, event_id.bytes, 0), b"")
 
         world.do(fact)
-        assert len(world.deliveries(lane)) == 2
+        assert len(world.deliveries(queue)) == 2
         world.do(partial(erase_identification, organization=number, request_id=request_id))
-        assert len(world.deliveries(lane)) == 1
+        assert len(world.deliveries(queue)) == 1
         assert str(event_id) not in world.bodies(number)
 
 
@@ -504,9 +513,9 @@ def test_erasing_an_identification_takes_its_events_and_their_deliveries(tmp_pat
 def test_refusals_are_told_at_once_and_then_gathered(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
-        lane = world.endpoint(number, URL, events=("identification.refused",)).lane
+        queue = world.endpoint(number, URL, events=("identification.refused",)).queue
 
-        def refuse(second: int) -> Told:
+        def refuse(second: int) -> Notified:
             request = RefusedRequest(
                 organization=number,
                 key_id="key_x",
@@ -521,14 +530,14 @@ def test_refusals_are_told_at_once_and_then_gathered(tmp_path: Path):
             return world.do(partial(note_refusal, request=request))
 
         over_ms = EPOCH_MS + 60_000
-        assert [refuse(second) for second in range(4)] == [Told((lane,), over_ms), *[Told((), over_ms)] * 3]
+        assert [refuse(second) for second in range(4)] == [Notified((queue,), over_ms), *[Notified((), over_ms)] * 3]
         tell = partial(tell_refusals, organization=number, name="key_x/no_credit")
-        assert world.do(partial(tell, now_ms=over_ms)) == Told((lane,), over_ms + 60_000)
+        assert world.do(partial(tell, now_ms=over_ms)) == Notified((queue,), over_ms + 60_000)
         counts = sorted(json.loads(body)["data"]["count"] for body in world.bodies(number).values())
         assert counts == [1, 3]
-        assert world.do(partial(tell, now_ms=over_ms + 60_000)) == Told((), None)
+        assert world.do(partial(tell, now_ms=over_ms + 60_000)) == Notified((), None)
         assert world.read(lambda snapshot: snapshot.count(REFUSALS)) == 0
-        assert world.do(partial(tell, now_ms=over_ms + 60_000)) == Told((), None)
+        assert world.do(partial(tell, now_ms=over_ms + 60_000)) == Notified((), None)
 
 
 # What `svc check` says
@@ -537,27 +546,32 @@ def test_refusals_are_told_at_once_and_then_gathered(tmp_path: Path):
 @pytest.mark.parametrize(
     ("breakage", "sentence"),
     [
-        (lambda txn, lane, raw: txn.put(DUE, (*lane, 5, raw, 0), b""), "is scheduled and not open"),
+        (lambda txn, queue, raw: txn.put(DUE, (*queue, 5, raw, 0), b""), "is scheduled and not open"),
         (
-            lambda txn, lane, raw: txn.put(DELIVERIES, (*lane, raw, 0), Delivery("retrying", 1, 5, 7)),
+            lambda txn, queue, raw: txn.put(DELIVERIES, (*queue, raw, 0), Delivery("retrying", 1, 5, 7)),
             "is open and not scheduled",
         ),
-        (lambda txn, lane, raw: txn.put(DELIVERIES, (*lane, raw, 0), Delivery("failed", 10, 5, 5)), "had 10 attempts"),
-        (lambda txn, lane, raw: txn.put(MANUAL, lane, DeliveryKey(b"x" * 16, "test")), "is busy with nothing"),
-        (lambda txn, lane, _: txn.put(ATTEMPT_COUNTS, (*lane, 5), AttemptCount(1, 0)), "counts (1, 0) in minute 5"),
-        (lambda txn, lane, raw: txn.delete(WEBHOOK_EVENTS, lane.organization, raw), "has no event to send"),
-        (lambda txn, lane, _: txn.delete(ENDPOINTS, *lane), "leads to no endpoint"),
-        (lambda txn, lane, _: txn.put(REMOVED_ENDPOINTS, lane, b""), "is there and removed"),
+        (
+            lambda txn, queue, raw: txn.put(DELIVERIES, (*queue, raw, 0), Delivery("failed", 10, 5, 5)),
+            "had 10 attempts",
+        ),
+        (lambda txn, queue, raw: txn.put(MANUAL, queue, DeliveryKey(b"x" * 16, "test")), "is busy with nothing"),
+        (lambda txn, queue, _: txn.put(ATTEMPT_COUNTS, (*queue, 5), AttemptCount(1, 0)), "counts (1, 0) in minute 5"),
+        (lambda txn, queue, raw: txn.delete(WEBHOOK_EVENTS, queue.organization, raw), "has no event to send"),
+        (lambda txn, queue, _: txn.delete(ENDPOINTS, *queue), "leads to no endpoint"),
+        (lambda txn, queue, _: txn.put(REMOVED_ENDPOINTS, queue, b""), "is there and removed"),
     ],
 )
-def test_what_is_broken_is_told(tmp_path: Path, breakage: Callable[[Transaction, LaneKey, bytes], Any], sentence: str):
+def test_what_is_broken_is_told(
+    tmp_path: Path, breakage: Callable[[Transaction, EndpointKey, bytes], Any], sentence: str
+):
     world = OutboxWorld(tmp_path, 1)
     number = world.organization()
-    lane = world.endpoint(number, URL).lane
+    queue = world.endpoint(number, URL).queue
     world.enqueue(number)
-    ((key, _),) = world.deliveries(lane)
+    ((key, _),) = world.deliveries(queue)
     assert world.violations() == []
-    world.do(lambda txn: breakage(txn, lane, key.event_id))
+    world.do(lambda txn: breakage(txn, queue, key.event_id))
     broken = world.violations()
     world.store.close()
     assert any(sentence in violation for violation in broken), broken
@@ -580,9 +594,9 @@ def test_the_bytes_of_the_outbox_are_pinned(value: Any, body: str):
 def test_an_attempt_reads_as_it_was_written(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
-        lane = world.endpoint(number, URL).lane
+        queue = world.endpoint(number, URL).queue
         world.enqueue(number)
-        attempt(world, lane, code=503)
+        attempt(world, queue, code=503)
         ((_, stored),) = world.read(lambda snapshot: list(snapshot.scan(ATTEMPTS, number)))
         assert ATTEMPTS.value.decode(ATTEMPTS.value.encode(stored)) == stored
         assert (stored.error, stored.response_code, stored.duration_ms) == ("http_status", 503, 12)

@@ -13,7 +13,7 @@ from svc.store import operations
 from svc.store.backup import snapshots
 from svc.store.backup.follower import DEFAULT_LIMIT_BYTES, Follower, Resumed, begin, resume
 from svc.store.backup.restore import Restored, restore
-from svc.store.backup.snapshots import Snapshot
+from svc.store.backup.snapshots import BackupSnapshot
 from svc.store.directory import open_directory
 from svc.store.snapshot import Transaction
 from svc.store.steps import QUIET
@@ -73,13 +73,13 @@ class BackedUp:
             (outcome,) = store.write_now([job])
             assert not isinstance(outcome, Exception), outcome
 
-    def follow(self, *, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Snapshot:
+    def follow(self, *, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> BackupSnapshot:
         """Begin a timeline, and take the snapshot that it needs."""
         with self.opened() as store:
             begin(store, self.folder, self.world.entropy(16), self.clock.now_ms, limit_bytes)
         return self.snapshot()
 
-    def snapshot(self, *, pepper: Path | None = None) -> Snapshot:
+    def snapshot(self, *, pepper: Path | None = None) -> BackupSnapshot:
         """One is taken a second after whatever was before."""
         self.clock.advance(seconds=1)
         return snapshots.take(

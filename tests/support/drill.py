@@ -22,7 +22,7 @@ from svc.domain.listing import read_timestamp
 from svc.domain.webhooks.signature import secrets_key
 from svc.store import operations
 from svc.store.backup import segments
-from svc.store.backup.segments import Record
+from svc.store.backup.segments import SegmentRecord
 from svc.store.directory import open_directory
 from svc.store.reading import read_only
 from svc.store.tables import EVENTS
@@ -144,7 +144,7 @@ class Drill:
             position = operations.position(snapshot)
         assert position is not None
         *_, last = segments.listed(self.folder, position.timeline)
-        found = [record for record in segments.records(last, last=True) if isinstance(record, Record)]
+        found = [record for record in segments.records(last, last=True) if isinstance(record, SegmentRecord)]
         return bool(found) and found[-1].sequence == position.sequence
 
 

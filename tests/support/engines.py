@@ -34,8 +34,8 @@ class Wrapped:
     def read(self) -> Any:
         return self.reader(self.inner.read())
 
-    def write(self, group: Callable[[Any], T], /, *, into_reserve: bool = False) -> T:
-        return self.inner.write(lambda writer: group(self.writer(writer)), into_reserve=into_reserve)
+    def write(self, group: Callable[[Any], T], /, *, may_use_reserve: bool = False) -> T:
+        return self.inner.write(lambda writer: group(self.writer(writer)), may_use_reserve=may_use_reserve)
 
 
 class Watched(Wrapped):
@@ -70,7 +70,7 @@ class _WatchedWriter:
             yield _WatchedWriter(inner, self._note)
 
 
-class Broken(Wrapped):
+class NetworkFileError(Wrapped):
     """An engine that has lost the tables in `missing`, as no engine has: whatever reads them fails."""
 
     def __init__(self, inner: Engine) -> None:

@@ -21,11 +21,11 @@ import trio
 import trustme
 from trio.testing import wait_all_tasks_blocked
 
-from svc.cli.webhooks import judge
+from svc.cli.webhooks import verify_delivery
 from svc.domain.ids import made_at_ms
 from svc.domain.timestamps import timestamp
 from svc.domain.webhooks.envelope import identification_event_id
-from svc.domain.webhooks.lanes import ENDPOINT_SLOTS, ORGANIZATION_SLOTS
+from svc.domain.webhooks.queues import ENDPOINT_SLOTS, ORGANIZATION_SLOTS
 from svc.domain.webhooks.records import Attempt
 from svc.domain.webhooks.signature import secrets_key
 from svc.store.directory import Opened, open_directory
@@ -96,7 +96,7 @@ class Fickle:
     def _hear(self, request: Request, *, first: bool) -> Answer:
         place, event_id = int(request.target.strip("/")), request.headers["x-svc-event-id"]
         at, signature = request.headers["x-svc-timestamp"], request.headers["x-svc-signature"]
-        verdict = judge([self.secrets[place]], signature, at, request.body, self._world.now_ms() // 1000)
+        verdict = verify_delivery([self.secrets[place]], signature, at, request.body, self._world.now_ms() // 1000)
         if verdict != "valid":
             self.faults.append(f"{event_id} to endpoint {place}: {verdict}")
         if json.loads(request.body)["id"] != event_id:
@@ -172,7 +172,7 @@ class Killed:
             job = partial(create_endpoint, number=1, new=new, secrets_key=secrets_key(found.pepper), now_ms=0)
             (issued,) = found.store.write_now([job])
             assert isinstance(issued, Issued)
-            assert issued.registered.lane.endpoint == place
+            assert issued.registered.queue.endpoint == place
             self.fickle.secrets[place] = issued.secret
         found.store.close()
 

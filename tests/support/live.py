@@ -15,7 +15,7 @@ import trio
 from svc.cli.keys import issue_key
 from svc.cli.organizations import create_organization
 from svc.config import Config
-from svc.domain.credentials import Key
+from svc.domain.credentials import ApiKey
 from svc.domain.records import Event, Organization
 from svc.domain.webhooks.transport_types import Transport
 from svc.http.edge import addresses
@@ -57,7 +57,7 @@ class Live:
             self.found, self.world, "shop", credit=round(credit_usd * 1_000_000), rate_limit=rate_limit
         )
 
-    def issue(self, kind: str = "public", environment: str | None = "development", **fields: Any) -> tuple[Key, str]:
+    def issue(self, kind: str = "public", environment: str | None = "development", **fields: Any) -> tuple[ApiKey, str]:
         """A new key of the organization; a public one is for the web, from `ORIGIN`, unless told otherwise."""
         given: dict[str, Any] = {"organization": self.organization.number, "name": "test", "region": "us", **fields}
         if kind == "public":
@@ -66,7 +66,7 @@ class Live:
             environment, given = None, {"role": "admin"} | given
         return issue_key(self.found, self.world, kind=kind, environment=environment, **given)
 
-    def revoke(self, key: Key) -> None:
+    def revoke(self, key: ApiKey) -> None:
         self.found.store.write_now([partial(keys.revoke_key, key_id=key.id, now_ms=self.clock.now_ms)])
 
     def set_billing_status(self, status: str) -> None:

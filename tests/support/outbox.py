@@ -14,7 +14,7 @@ import trio
 
 from svc.actors.outbox import Outbox
 from svc.domain.refusals import Refusal
-from svc.domain.webhooks.records import Delivery, DeliveryKey, DeliveryState, LaneKey, WebhookEnvironment
+from svc.domain.webhooks.records import Delivery, DeliveryKey, DeliveryState, EndpointKey, WebhookEnvironment
 from svc.domain.webhooks.signature import secrets_key
 from svc.domain.webhooks.transport_types import Attempted
 from svc.store.directory import open_directory
@@ -147,20 +147,20 @@ class OutboxWorld:
         )
 
     def change(self, registered: Registered, **fields: Any) -> Registered:
-        number, change = registered.lane.organization, EndpointChange(**fields)
+        number, change = registered.queue.organization, EndpointChange(**fields)
         job = partial(change_endpoint, number=number, endpoint_id=registered.endpoint.id, change=change)
         changed = self.do(job)
         assert isinstance(changed, Registered)
         return changed
 
     def remove(self, registered: Registered) -> None:
-        lane = self.do(
-            partial(remove_endpoint, number=registered.lane.organization, endpoint_id=registered.endpoint.id)
+        queue = self.do(
+            partial(remove_endpoint, number=registered.queue.organization, endpoint_id=registered.endpoint.id)
         )
-        assert isinstance(lane, LaneKey)
-        self.outbox.removed(lane)
+        assert isinstance(queue, EndpointKey)
+        self.outbox.removed(queue)
 
-    def enqueue(self, number: int, environment: WebhookEnvironment = "live") -> tuple[LaneKey, ...]:
+    def enqueue(self, number: int, environment: WebhookEnvironment = "live") -> tuple[EndpointKey, ...]:
         """One event, each another."""
         self._facts += 1
         data = {"fact": self._facts}
@@ -171,13 +171,13 @@ class OutboxWorld:
         for _ in range(count):
             self.outbox.nudge(self.enqueue(number))
 
-    def deliveries(self, lane: LaneKey) -> list[tuple[DeliveryKey, Delivery]]:
+    def deliveries(self, queue: EndpointKey) -> list[tuple[DeliveryKey, Delivery]]:
         kinds = ("auto", "test", "redelivery")
-        rows = self.read(lambda snapshot: list(snapshot.scan(DELIVERIES, *lane)))
+        rows = self.read(lambda snapshot: list(snapshot.scan(DELIVERIES, *queue)))
         return [(DeliveryKey(event_id, kinds[place]), delivery) for (_, _, event_id, place), delivery in rows]
 
-    def states(self, lane: LaneKey) -> list[DeliveryState]:
-        return [delivery.state for _, delivery in self.deliveries(lane)]
+    def states(self, queue: EndpointKey) -> list[DeliveryState]:
+        return [delivery.state for _, delivery in self.deliveries(queue)]
 
     def attempts(self, number: int) -> list[Any]:
         return self.read(lambda snapshot: [attempt for _, attempt in snapshot.scan(ATTEMPTS, number)])

@@ -18,7 +18,7 @@ import trio
 import trustme
 
 from svc.domain.refusals import Issue
-from svc.domain.webhooks.addresses import Reach
+from svc.domain.webhooks.addresses import TargetPolicy
 from svc.webhook_transport.connections import tls_context
 from svc.webhook_transport.registration import check_target
 from svc.webhook_transport.transport import WebhookTransport
@@ -108,7 +108,7 @@ async def sending(
 ) -> AsyncGenerator[WebhookTransport]:
     """A transport over the real network, unless told otherwise, that may send to loopback."""
     sender = WebhookTransport(
-        names, Reach(tuple(networks)), authority.trusting, lambda: NOW_MS, backend=backend, deadline_s=deadline_s
+        names, TargetPolicy(tuple(networks)), authority.trusting, lambda: NOW_MS, backend=backend, deadline_s=deadline_s
     )
     try:
         yield sender
@@ -122,8 +122,8 @@ async def issue_of(
     networks: Iterable[IPv4Network | IPv6Network] = (),
     **reach: Any,
 ) -> Issue | None:
-    """Why the URL cannot be a target, if it cannot; `reach` as of `Reach`."""
-    refusal = await check_target(url, names, Reach(tuple(networks), **reach))
+    """Why the URL cannot be a target, if it cannot; `reach` as of `TargetPolicy`."""
+    refusal = await check_target(url, names, TargetPolicy(tuple(networks), **reach))
     return None if refusal is None else refusal.details[0].issue
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from svc.domain.webhooks.addresses import Reach
+from svc.domain.webhooks.addresses import TargetPolicy
 from svc.webhook_transport.connections import tls_context
 from svc.webhook_transport.resolver import SystemResolver
 from svc.webhook_transport.transport import WebhookTransport
@@ -60,7 +60,7 @@ async def test_deliveries_are_shown_and_judged_and_answered(tmp_path: Path):
     with listening(tmp_path, "--secret", SECRET) as (url, process):
         networks = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
         trusting = tls_context(tmp_path / "certificate.pem")
-        sender = WebhookTransport(SystemResolver(), Reach(networks), trusting, lambda: 0)
+        sender = WebhookTransport(SystemResolver(), TargetPolicy(networks), trusting, lambda: 0)
         sent = [
             headers(at),
             headers(at),

@@ -17,7 +17,7 @@ import trio
 from trio.testing import MockClock
 
 from svc.actors.outbox import Outbox
-from svc.domain.webhooks.addresses import Reach
+from svc.domain.webhooks.addresses import TargetPolicy
 from svc.domain.webhooks.records import MAX_ENDPOINTS
 from svc.webhook_transport.transport import WebhookTransport
 from tests.support.outbox import OutboxWorld, outbox_world
@@ -96,7 +96,7 @@ async def subscribe(world: OutboxWorld, names: Names) -> int:
 async def test_a_name_that_turns_hostile_at_any_moment_leads_to_no_dial(tmp_path: Path, autojump_clock: MockClock):
     assert len(CASES) >= 500
     names, dials = Names(), Dials()
-    transport = WebhookTransport(names, Reach(), ssl.create_default_context(), lambda: 0, backend=dials)
+    transport = WebhookTransport(names, TargetPolicy(), ssl.create_default_context(), lambda: 0, backend=dials)
     with outbox_world(tmp_path) as world:
         organizations = await subscribe(world, names)
         outbox = Outbox(world.store, world.world, transport, world.secrets_key)

@@ -11,7 +11,7 @@ import pytest
 import trio
 import trio.testing
 
-from svc.domain.webhooks.lanes import ENDPOINT_SLOTS
+from svc.domain.webhooks.queues import ENDPOINT_SLOTS
 from svc.domain.webhooks.transport_types import Attempted
 from svc.webhook_transport import connections
 from svc.webhook_transport.connections import MAX_BODY_BYTES

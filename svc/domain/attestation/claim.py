@@ -67,12 +67,12 @@ def _android_key(chain: Any, challenge: bytes | None, trust: Trust, at_ms: int) 
     certificates = _certificates(chain)
     verified = "chain_malformed" if certificates is None else verify_chain(certificates, trust, at_ms)
     if isinstance(verified, KeyDescription):
-        yield from judge(verified, challenge, trust)
+        yield from verify_claims(verified, challenge, trust)
     else:
         yield verified
 
 
-def judge(description: KeyDescription, challenge: bytes | None, trust: Trust) -> Iterator[str]:
+def verify_claims(description: KeyDescription, challenge: bytes | None, trust: Trust) -> Iterator[str]:
     """What is wrong with a key description that is known to be genuine. Without a challenge that is not asked."""
     if challenge is not None and description.challenge != challenge:
         yield "challenge_mismatch"

@@ -30,19 +30,19 @@ def detect(
     them, as may signals that weigh 0.
     """
     findings = Findings()
-    programs.find(facts, agent, network, platform, findings)
+    programs.detect_programs(facts, agent, network, platform, findings)
     claimed = read_claimed(facts.user_agent or report.claims.user_agent)
-    network_signals.find(report, facts, agent, network, claimed, findings)
-    privacy.find(report, findings)
+    network_signals.detect_network_signals(report, facts, agent, network, claimed, findings)
+    privacy.detect_privacy(report, findings)
     if report.botd:
-        botd.find(report.botd, findings)
+        botd.detect_botd(report.botd, findings)
     if platform == "web":
-        graphics.find(report.claims, claimed, findings)
-        tampering.find(report, facts, claimed, findings)
-        automation.find(report, facts, claimed, findings)
+        graphics.detect_graphics(report.claims, claimed, findings)
+        tampering.detect_tampering(report, facts, claimed, findings)
+        automation.detect_automation(report, facts, claimed, findings)
         tampering.conclude(findings)
     else:
         automation.find_flag(report, findings)
         tampering.compare_sdk(report, platform, claimed, findings)
-        device.find(report, at_ms, findings)
+        device.detect_device(report, at_ms, findings)
     return findings.observations(platform)

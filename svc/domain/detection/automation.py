@@ -46,7 +46,7 @@ MARKS = {
 """Driver mark -> evidence. An honest `navigator.webdriver` cannot be written to: there, somebody replaced it."""
 
 
-def find(report: Report, facts: RequestFacts, claimed: Claimed, findings: Findings) -> None:
+def detect_automation(report: Report, facts: RequestFacts, claimed: Claimed, findings: Findings) -> None:
     """Look for drivers and for missing windows."""
     find_flag(report, findings)
     _find_marks(report.claims, findings)

@@ -33,7 +33,7 @@ def rerun(components: Components) -> dict[str, str]:
     return fired
 
 
-def find(components: Components, findings: Findings) -> None:
+def detect_botd(components: Components, findings: Findings) -> None:
     """Turn the detectors that fire into findings."""
     for name, kind in rerun(components).items():
         rule = _RULES[name]

@@ -15,7 +15,7 @@ from svc.domain.model import Attribute, Claims, Report
 _GRAPHICS = ("gpu_vendor", "gpu_renderer")
 
 
-def find(report: Report, claimed: Claimed, findings: Findings) -> None:
+def detect_contexts(report: Report, claimed: Claimed, findings: Findings) -> None:
     """Compare each context's answers with the page's. A question that only one of them answered shows nothing."""
     for name, answers in (report.claims.contexts or {}).items():
         if answers.get("webdriver") is True:

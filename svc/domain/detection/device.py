@@ -29,7 +29,7 @@ RECENT_MS = 7 * 24 * 3600 * 1000
 """How long a factory reset is recent (signals.md 2)."""
 
 
-def find(report: Report, at_ms: int | None, findings: Findings) -> None:
+def detect_device(report: Report, at_ms: int | None, findings: Findings) -> None:
     """Turn flags into findings; the catalogue knows which of them exist on which platform."""
     for name in report.device_flags:
         known = SIGNALS.get(name)

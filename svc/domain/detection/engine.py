@@ -44,7 +44,9 @@ FEWEST_WRONG_MATHS = 3
 """Answers that must differ: one that a compiler rounds otherwise shows nothing."""
 
 
-def find(claims: Claims, sent: ClientHints, components: dict[str, Any], claimed: Claimed, findings: Findings) -> None:
+def detect_engine(
+    claims: Claims, sent: ClientHints, components: dict[str, Any], claimed: Claimed, findings: Findings
+) -> None:
     """Compare what the engine answered with the engine that is claimed. `sent`: the hints of the request's headers."""
     engine = claimed.engine
     if engine is None:

@@ -29,7 +29,7 @@ _FOREIGN: dict[System, tuple[str, ...]] = {
 _NOT_IN_A_PHONE = ("nvidia", "geforce", "radeon", "intel", "swiftshader")
 
 
-def find(claims: Claims, claimed: Claimed, findings: Findings) -> None:
+def detect_graphics(claims: Claims, claimed: Claimed, findings: Findings) -> None:
     """Compare the renderer with the claimed system."""
     if not claims.gpu_renderer:
         return

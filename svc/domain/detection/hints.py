@@ -21,7 +21,7 @@ _GREASE_CHARACTERS = (" ", "(", ":", "-", ".", "/", ")", ";", "=", "?", "_")
 _THREE_NUMBERS = re.compile(r"\d+\.\d+\.\d+\Z")
 
 
-def find(hints: ClientHints, claimed: Claimed, findings: Findings) -> None:
+def detect_hints(hints: ClientHints, claimed: Claimed, findings: Findings) -> None:
     """Compare the hints of one source with the user agent."""
     system = system_of_hint(hints.platform)
     if system is not None and claimed.system is not None and system != claimed.system:

@@ -13,7 +13,7 @@ from svc.domain.model import Agent, Attribute, Network, Report, RequestFacts
 from svc.domain.timezones import zone_fits_country
 
 
-def find(
+def detect_network_signals(
     report: Report, facts: RequestFacts, agent: Agent, network: Network, claimed: Claimed, findings: Findings
 ) -> None:
     """Turn network facts into findings."""

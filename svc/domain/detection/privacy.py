@@ -9,7 +9,7 @@ from svc.domain.detection.findings import Findings
 from svc.domain.model import Report
 
 
-def find(report: Report, findings: Findings) -> None:
+def detect_privacy(report: Report, findings: Findings) -> None:
     if report.incognito:
         findings.add("incognito", "private_mode")
     for attribute in sorted(report.masked):

@@ -12,7 +12,9 @@ from svc.domain.detection.findings import Findings
 from svc.domain.model import Agent, Network, Observation, Platform, RequestFacts, VisitorKind
 
 
-def find(facts: RequestFacts, agent: Agent, network: Network, platform: Platform, findings: Findings) -> None:
+def detect_programs(
+    facts: RequestFacts, agent: Agent, network: Network, platform: Platform, findings: Findings
+) -> None:
     """Look at crawlers and programs by name."""
     spoofed = agent.crawler is not None and _is_spoofed(agent, network)
     if spoofed:

@@ -12,7 +12,7 @@ from svc.domain.detection.findings import TOO_MANY_PLACES, Findings
 from svc.domain.model import Attribute, Claims, Platform, Report, RequestFacts
 
 
-def find(report: Report, facts: RequestFacts, claimed: Claimed, findings: Findings) -> None:
+def detect_tampering(report: Report, facts: RequestFacts, claimed: Claimed, findings: Findings) -> None:
     """Compare the parts of the report with the claimed browser and with each other."""
     # Firefox that resists fingerprinting, and Tor Browser, deliberately show one system in the header and another in
     # the page; what they mask is told apart from lies by `privacy_settings`.
@@ -21,10 +21,10 @@ def find(report: Report, facts: RequestFacts, claimed: Claimed, findings: Findin
         _compare_systems(report, claimed, findings)
         _compare_phone(report.claims, facts, claimed, findings)
         _compare_headers(report.claims, facts, findings)
-        contexts.find(report, claimed, findings)
-    engine.find(report.claims, facts.hints, report.botd or {}, claimed, findings)
-    hints.find(report.claims.hints, claimed, findings)
-    hints.find(facts.hints, claimed, findings)
+        contexts.detect_contexts(report, claimed, findings)
+    engine.detect_engine(report.claims, facts.hints, report.botd or {}, claimed, findings)
+    hints.detect_hints(report.claims.hints, claimed, findings)
+    hints.detect_hints(facts.hints, claimed, findings)
     _look_for_override(report.claims, claimed, findings)
     _look_at_natives(report, claimed, findings)
     _look_at_canvas(report, claimed, findings)

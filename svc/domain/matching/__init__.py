@@ -9,8 +9,8 @@ words).
 from svc.domain.matching.blocks import EMPTY_BLOCK, Block, BlockKey
 from svc.domain.matching.changes import changes
 from svc.domain.matching.features import Features, extract
-from svc.domain.matching.recognition import Index, Recognition, recognise
-from svc.domain.matching.statistics import Lesson, Statistics
+from svc.domain.matching.recognition import Index, Recognition, match_visitor
+from svc.domain.matching.statistics import Statistics, StatisticsUpdate
 from svc.domain.matching.visitor import Visitor
 
 __all__ = [
@@ -19,11 +19,11 @@ __all__ = [
     "BlockKey",
     "Features",
     "Index",
-    "Lesson",
     "Recognition",
     "Statistics",
+    "StatisticsUpdate",
     "Visitor",
     "changes",
     "extract",
-    "recognise",
+    "match_visitor",
 ]

@@ -34,9 +34,9 @@ KINDS: Final = 4 * SURROUNDINGS
 BANDS: Final = len(parameters.BAND_EDGES) + 1
 
 
-def kind_of(surroundings: int, *, exact: bool, token: bool) -> int:
+def kind_of(network_context: int, *, exact: bool, token: bool) -> int:
     """The kind of a judgement; `token`: the visit brought one, which is not known."""
-    return surroundings + SURROUNDINGS * (exact + 2 * token)
+    return network_context + SURROUNDINGS * (exact + 2 * token)
 
 
 def logit(probability: float) -> float:
@@ -60,7 +60,7 @@ def band_of(probability: float) -> int:
     return sum(probability >= edge for edge in parameters.BAND_EDGES)
 
 
-class Trial(msgspec.Struct, frozen=True, gc=False):
+class CalibrationSample(msgspec.Struct, frozen=True, gc=False):
     """One judgement whose truth is known."""
 
     kind: int
@@ -79,7 +79,7 @@ class Calibration(msgspec.Struct, gc=False):
     wrong: list[float] = msgspec.field(default_factory=lambda: [0.0] * (KINDS * BANDS))
     expected_wrong: list[float] = msgspec.field(default_factory=lambda: [0.0] * (KINDS * BANDS))
 
-    def learn(self, trials: Sequence[Trial]) -> None:
+    def learn(self, trials: Sequence[CalibrationSample]) -> None:
         self.taken += 1
         for trial in trials:
             place = trial.kind * BANDS + band_of(trial.probability)

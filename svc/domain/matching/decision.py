@@ -46,7 +46,7 @@ _HARD_BITS: Final = (
 """For desktops and for mobiles."""
 
 
-class Judgement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class LinkDecision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Whose report it most probably is."""
 
     number: int | None = None
@@ -74,7 +74,7 @@ class _Candidate(msgspec.Struct, gc=False):
     recency: float
     exact: bool
     agreement: int
-    surroundings: int
+    network_context: int
     pooled: float
 
 
@@ -147,9 +147,9 @@ def _log_same_over_other(features: Features, visitor: Visitor, now_s: int, stati
     return likelihood - chance.log_share(agreement, same_version=not releases)
 
 
-def by_token(number: int, changed: int, *, exact: bool) -> Judgement:
+def by_token(number: int, changed: int, *, exact: bool) -> LinkDecision:
     """The judgement that a known token makes (decisions 3.5)."""
-    return Judgement(
+    return LinkDecision(
         number=number,
         linked=True,
         confidence=100 if exact else max(90, 99 - changed),
@@ -159,10 +159,10 @@ def by_token(number: int, changed: int, *, exact: bool) -> Judgement:
     )
 
 
-def by_doubted_token(number: int) -> Judgement:
+def by_doubted_token(number: int) -> LinkDecision:
     """The judgement where a token is believed although something that devices hardly ever change contradicts it."""
     probability = parameters.DOUBTED_PROBABILITY
-    return Judgement(
+    return LinkDecision(
         number=number,
         linked=True,
         confidence=parameters.DOUBTED_CONFIDENCE,
@@ -172,7 +172,7 @@ def by_doubted_token(number: int) -> Judgement:
     )
 
 
-def proven_by_network(judgement: Judgement) -> bool:
+def proven_by_network(judgement: LinkDecision) -> bool:
     """Whether the visitor's own network makes the link as good as proven: wrong once in ten thousand visits."""
     near = judgement.kind % SURROUNDINGS == NEAR
     return judgement.linked and near and judgement.probability >= parameters.PROVEN_PROBABILITY
@@ -223,7 +223,7 @@ class _Judge:
         features = self.features
         gap_s = max(self.now_s - visitor.last_seen_s, 0)
         gap_days = gap_s / DAY_S
-        log_network, log_twin_network, clones, surroundings = self._network(visitor, gap_days)
+        log_network, log_twin_network, clones, network_context = self._network(visitor, gap_days)
         releases = releases_between(features, visitor)
         same_version = exact or not releases
         if exact:
@@ -240,7 +240,7 @@ class _Judge:
                 likelihood += other_version(features, visitor)
         if not agreement & _CANVAS_BIT and features.forgetful and not features.token and visitor.tokens:
             likelihood += parameters.LOG_PRIVATE_CANVAS
-        if surroundings in (NEAR, CROWDED, WIDE) and not agreement & _TIMEZONE_BIT:
+        if network_context in (NEAR, CROWDED, WIDE) and not agreement & _TIMEZONE_BIT:
             likelihood += parameters.LOG_MOVED_AT_HOME
         log_twins = self.chance.log_twins(agreement, same_version=same_version, exact=exact)
         low, high = parameters.GAP_BOUNDS
@@ -248,7 +248,7 @@ class _Judge:
         likelihood += log_network + math.log(recency) + self._missing_token(visitor, gap_days)
         log_twins = math.log(math.exp(min(log_twins + log_twin_network, 30.0)) + clones)
         odds = math.exp(min(self.log_prior + likelihood - log_twins, 60.0))
-        return _Candidate(number, visitor, odds, log_twins, recency, exact, agreement, surroundings, odds)
+        return _Candidate(number, visitor, odds, log_twins, recency, exact, agreement, network_context, odds)
 
     def _network(self, visitor: Visitor, gap_days: float) -> tuple[float, float, float, int]:
         """(log likelihood of the address for this visitor, that for a chance twin, expected clones, surroundings)."""
@@ -260,8 +260,8 @@ class _Judge:
         for place, (known_near, known_wide) in enumerate(visitor.networks):
             if known_near == near:
                 log_same = math.log(self.same_network[place > 0])
-                surroundings = CROWDED if self.others_here > parameters.CROWDED_DEVICES else NEAR
-                return log_same, self.log_twin_same_network, self.clones * parameters.CLONES_NEAR, surroundings
+                network_context = CROWDED if self.others_here > parameters.CROWDED_DEVICES else NEAR
+                return log_same, self.log_twin_same_network, self.clones * parameters.CLONES_NEAR, network_context
             same_wide = same_wide or known_wide == wide
         if same_wide:
             return 0.0, parameters.LOG_TWIN_SAME_WIDE_NETWORK, far_clones, WIDE
@@ -287,14 +287,14 @@ class _Judge:
         return 0.0
 
 
-def judge(
+def decide(
     features: Features,
     now_ms: int,
     counts: Mapping[int, float],
     candidates: Sequence[tuple[int, Visitor]],
     exact_numbers: Sequence[int],
     statistics: Statistics,
-) -> Judgement:
+) -> LinkDecision:
     """Whose report this is, by the device and its surroundings alone.
 
     `counts`: devices by kind of block; `candidates`: the visitors that were read; `exact_numbers`: those that sent
@@ -304,7 +304,7 @@ def judge(
     distinct = the_judge.chance.distinct()
     ranked = rank(features, candidates)
     if not ranked:
-        return Judgement(distinct=distinct)
+        return LinkDecision(distinct=distinct)
     exact_report = features.exact
     weighed = [
         the_judge.weigh(number, visitor, exact=number in exact_numbers or exact_report in visitor.exact_hashes)
@@ -322,7 +322,7 @@ def judge(
     _pool_split_records(weighed)
     best = max(weighed, key=lambda candidate: (candidate.pooled, candidate.visitor.last_seen_s, -candidate.number))
     raw = min(best.pooled / total, 1.0)
-    kind = kind_of(best.surroundings, exact=best.exact, token=bool(features.token))
+    kind = kind_of(best.network_context, exact=best.exact, token=bool(features.token))
     probability = statistics.calibrated(kind, raw, rate)
     # What the calibration takes from the best is shared by the others as before.
     doubt = (1.0 - probability) / max(1.0 - raw, 1e-9)
@@ -333,11 +333,11 @@ def judge(
         outcome = "exact" if best.exact else "match"
         sole = best.exact and counts.get(blocks.EXACT, 0.0) < parameters.SOLE_DEVICE
         sole = sole and probability >= parameters.SOLE_PROBABILITY
-        confidence = 100 if sole else min(99, max(85, int(100 * stated(kind, probability))))
+        confidence = 100 if sole else min(99, max(85, int(100 * reported_probability(kind, probability))))
     else:
         outcome = "ambiguous" if probability_new < 1.0 - parameters.LINK_PROBABILITY else "doubtful"
         confidence = 0
-    return Judgement(
+    return LinkDecision(
         number=best.number,
         linked=linked,
         confidence=confidence,
@@ -351,7 +351,7 @@ def judge(
     )
 
 
-def stated(kind: int, probability: float) -> float:
+def reported_probability(kind: int, probability: float) -> float:
     """The probability as it is told: what holds in every population, where the visitor is not where it was.
 
     The curves are right on average, and a population full of factory copies is worse than the average. Whoever trusts a

@@ -19,18 +19,18 @@ import msgspec
 
 from svc.domain.matching import blocks, parameters
 from svc.domain.matching.blocks import EMPTY_BLOCK, Block, BlockKey, block_keys, token_key
-from svc.domain.matching.calibration import Trial
+from svc.domain.matching.calibration import CalibrationSample
 from svc.domain.matching.decision import (
     DAY_S,
-    Judgement,
+    LinkDecision,
     Outcome,
     by_doubted_token,
     by_token,
-    judge,
+    decide,
     proven_by_network,
     token_standing,
 )
-from svc.domain.matching.statistics import NOTHING, Lesson, Statistics
+from svc.domain.matching.statistics import NOTHING, Statistics, StatisticsUpdate
 from svc.domain.matching.visitor import CAME_BACK, Visitor, first_record
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Recognition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Blocks that gain this visitor's number, and how many devices it counts for (`Block.with_posting`)."""
     dropped: tuple[BlockKey, ...] = ()
     """Blocks that lose this visitor's number (`Block.without`)."""
-    lesson: Lesson = NOTHING
+    lesson: StatisticsUpdate = NOTHING
     """For `Statistics.learn`, once the transaction is committed and never before."""
 
 
@@ -80,11 +80,11 @@ UNIDENTIFIABLE: Final = Recognition()
 class _Found(NamedTuple):
     """A judgement, and the records among which it was made."""
 
-    judgement: Judgement
+    judgement: LinkDecision
     candidates: list[tuple[int, Visitor]]
 
 
-def recognise(index: Index, statistics: Statistics, features: Features, now_ms: int) -> Recognition:
+def match_visitor(index: Index, statistics: Statistics, features: Features, now_ms: int) -> Recognition:
     """Whose report this is. Reads the index within the bounds above; changes nothing."""
     if not features.identifiable:
         return UNIDENTIFIABLE
@@ -137,7 +137,7 @@ def _sent_before(index: Index, features: Features, number: int, visitor: Visitor
 
 def _token_trials(
     index: Index, statistics: Statistics, features: Features, now_ms: int, owner: int
-) -> tuple[tuple[Trial, ...], tuple[int, ...]]:
+) -> tuple[tuple[CalibrationSample, ...], tuple[int, ...]]:
     """How this visit would have been judged had its browser lost its token, and who sent the same report before."""
     features = msgspec.structs.replace(features, token_is_new=True)
     read = _blocks(index, features)
@@ -148,7 +148,7 @@ def _token_trials(
 
 def _network_trials(
     index: Index, statistics: Statistics, features: Features, now_ms: int, owner: int, read: dict[int, Block]
-) -> tuple[Trial, ...]:
+) -> tuple[CalibrationSample, ...]:
     """How this visit would have been judged had it come from a network where nobody was seen, or from an unknown one.
 
     Most new devices do, and few returns.
@@ -170,20 +170,20 @@ def _trials(
     owner: int,
     read: dict[int, Block],
     weights: tuple[float, float],
-) -> tuple[Trial, ...]:
+) -> tuple[CalibrationSample, ...]:
     """Judged as a return, and as a new device: without the owner and the records that were split from it in doubt."""
     candidates = _candidates(index, read, parameters.RECORDS_READ - 1)
     exact_numbers = read.get(blocks.EXACT, EMPTY_BLOCK).numbers
-    as_return = judge(features, now_ms, _counts(read), candidates, exact_numbers, statistics)
+    as_return = decide(features, now_ms, _counts(read), candidates, exact_numbers, statistics)
     parents = {number: visitor.parent for number, visitor in candidates}
     own = {number for number, parent in parents.items() if parent == owner} | {owner, parents.get(owner, 0)}
     others = [pair for pair in candidates if pair[0] not in own]
     counts = {kind: block.count - (owner in block.numbers) for kind, block in read.items()}
-    as_new = judge(features, now_ms, counts, others, [n for n in exact_numbers if n not in own], statistics)
+    as_new = decide(features, now_ms, counts, others, [n for n in exact_numbers if n not in own], statistics)
     rate = statistics.return_rate(features)
     tried = ((as_return, as_return.number in own, weights[0]), (as_new, False, weights[1]))
     return tuple(
-        Trial(judgement.kind, judgement.raw, rate, right, weight)
+        CalibrationSample(judgement.kind, judgement.raw, rate, right, weight)
         for judgement, right, weight in tried
         if judgement.raw >= parameters.TRIAL_PROBABILITY
     )
@@ -196,7 +196,7 @@ def _judged(
     judgement = found.judgement
     if judgement.linked:
         number, visitor = next(pair for pair in found.candidates if pair[0] == judgement.number)
-        trials: tuple[Trial, ...] = ()
+        trials: tuple[CalibrationSample, ...] = ()
         if proven_by_network(judgement) and statistics.wants_trial(features, now_ms):
             trials = _network_trials(index, statistics, features, now_ms, number, _blocks(index, features))
         return _linked(
@@ -217,7 +217,7 @@ def _judged(
         outcome=judgement.outcome,
         visitor=first_record(features, now_ms, parent=parent, parent_probability=parent_probability),
         postings=tuple((key, judgement.probability_new) for key in block_keys(features)),
-        lesson=Lesson(
+        lesson=StatisticsUpdate(
             features=features,
             new_devices=_new_devices(statistics, features, judgement),
             returned=1.0 - judgement.probability_new if judgement.distinct else None,
@@ -241,7 +241,7 @@ def _sole_sender(index: Index, statistics: Statistics, features: Features, now_m
         return None
     candidates = [(number, visitor)]
     counts = {blocks.EXACT: exact.count, blocks.NETWORK: here.count}
-    judgement = judge(features, now_ms, counts, candidates, exact.numbers, statistics)
+    judgement = decide(features, now_ms, counts, candidates, exact.numbers, statistics)
     return _Found(judgement, candidates) if proven_by_network(judgement) else None
 
 
@@ -251,7 +251,7 @@ def _likeliest(index: Index, statistics: Statistics, features: Features, now_ms:
     # The token's record, when there was one, is among the records that may be read.
     candidates = _candidates(index, read, parameters.RECORDS_READ - 1)
     exact_numbers = read.get(blocks.EXACT, EMPTY_BLOCK).numbers
-    return _Found(judge(features, now_ms, _counts(read), candidates, exact_numbers, statistics), candidates)
+    return _Found(decide(features, now_ms, _counts(read), candidates, exact_numbers, statistics), candidates)
 
 
 def _blocks(index: Index, features: Features) -> dict[int, Block]:
@@ -281,7 +281,7 @@ def _candidates(index: Index, read: dict[int, Block], most: int) -> list[tuple[i
     return [(number, visitor) for number, visitor in found if visitor is not None]
 
 
-def _new_devices(statistics: Statistics, features: Features, judgement: Judgement) -> float:
+def _new_devices(statistics: Statistics, features: Features, judgement: LinkDecision) -> float:
     """How many devices this visit adds to the frequency tables, by expectation.
 
     Blurred reports, and reports close to a known one, count by the return rate and not by their own judgement: else
@@ -296,16 +296,16 @@ def _new_devices(statistics: Statistics, features: Features, judgement: Judgemen
 def _linked(
     features: Features,
     now_ms: int,
-    judgement: Judgement,
+    judgement: LinkDecision,
     visitor: Visitor,
     *,
     new_devices: float = 0.0,
     token_conflict: bool = False,
-    trials: tuple[Trial, ...] = (),
+    trials: tuple[CalibrationSample, ...] = (),
 ) -> Recognition:
     proven = judgement.outcome == "token"
     gap_s = max(now_ms // 1000 - visitor.last_seen_s, 0)
-    lesson = Lesson(
+    lesson = StatisticsUpdate(
         features=features,
         new_devices=new_devices,
         returned=None if proven or not judgement.distinct else 1.0 - judgement.probability_new,
@@ -348,7 +348,7 @@ def _linked(
     )
 
 
-def _is_proven(features: Features, visitor: Visitor, judgement: Judgement) -> bool:
+def _is_proven(features: Features, visitor: Visitor, judgement: LinkDecision) -> bool:
     """Whether more than a likeness says that it is this visitor: a token that is not on probation, or the visitor's own
     network down to the address of a proven visit. A copied report from the neighbourhood does not.
     """

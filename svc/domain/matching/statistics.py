@@ -1,8 +1,9 @@
 """What an organization's visits taught: how common values are, how often devices change, how often people return.
 
 What may live here: the bounded tables of one scope of an organization, what they answer, and how they learn from a
-`Lesson`. Production is one scope, all other environments together are another. The visitor index holds them in memory;
-a lesson is applied after the visit is on the disk, never before. Losing the tables costs precision, not truth.
+`StatisticsUpdate`. Production is one scope, all other environments together are another. The visitor index holds them
+in memory; a lesson is applied after the visit is on the disk, never before. Losing the tables costs precision, not
+truth.
 
 They are stored as one row for each class of devices, and one for what all classes share. A class can be loaded and
 unloaded by itself; before any question about a class is asked, it has to be loaded.
@@ -18,7 +19,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from svc.domain.matching.calibration import Calibration, Trial
+from svc.domain.matching.calibration import Calibration, CalibrationSample
 from svc.domain.matching.features import Features
 from svc.domain.matching.parameters import (
     ATTRIBUTE_COUNT,
@@ -70,7 +71,7 @@ ROW_OF_DAY: Final = tuple(
 )
 
 
-class Lesson(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class StatisticsUpdate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What one visit teaches. Data only, so that an undone transaction can drop it."""
 
     features: Features | None = None
@@ -85,11 +86,11 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Whole days since that visitor's last visit."""
     proven: bool = False
     """The link was proven by a token rather than judged."""
-    trials: tuple[Trial, ...] = ()
+    trials: tuple[CalibrationSample, ...] = ()
     """How it would have been judged without its token."""
 
 
-NOTHING: Final = Lesson()
+NOTHING: Final = StatisticsUpdate()
 
 
 class _Class(msgspec.Struct, gc=False):
@@ -293,7 +294,7 @@ class Statistics:
         share = young if self._shared.calibration.taken < YOUNG_TRIALS else old
         return (features.exact + now_ms // 1000) % share == 0
 
-    def learn(self, lesson: Lesson) -> int | None:
+    def learn(self, lesson: StatisticsUpdate) -> int | None:
         """Apply a lesson; the class that was given up for that of the lesson, if any."""
         features = lesson.features
         if features is None:

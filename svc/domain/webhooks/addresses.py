@@ -50,7 +50,7 @@ def _is_nobodys(_: Address) -> bool:
     return False
 
 
-class Reach(NamedTuple):
+class TargetPolicy(NamedTuple):
     """What webhooks may be sent to beside public addresses and the usual ports, and what never (decisions 8.7)."""
 
     networks: Networks = ()
@@ -103,12 +103,12 @@ def read_target(url: str) -> Target | None:
     return Target(host, int(port.removeprefix(":") or 443), authority, path)
 
 
-def may_use(port: int, reach: Reach) -> bool:
+def may_use(port: int, reach: TargetPolicy) -> bool:
     """Whether a webhook may be sent to this port."""
     return port == ALWAYS_PORT or port >= FIRST_FREE_PORT or port in reach.ports
 
 
-def judged(answers: Iterable[str], reach: Reach) -> tuple[Address, ...] | None:
+def judged(answers: Iterable[str], reach: TargetPolicy) -> tuple[Address, ...] | None:
     """The addresses to dial, in the order of the answers; `None` when any single one must not be dialled.
 
     One bad answer spoils the name: a name that also leads inside is either a mistake or an attack.
@@ -122,7 +122,7 @@ def judged(answers: Iterable[str], reach: Reach) -> tuple[Address, ...] | None:
     return tuple(addresses)
 
 
-def may_dial(address: Address, reach: Reach) -> bool:
+def may_dial(address: Address, reach: TargetPolicy) -> bool:
     """Whether the address is public and another machine's, or in a network that the operator opened and no metadata."""
     if is_public(address) and not reach.is_own(address):
         return True

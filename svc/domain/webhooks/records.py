@@ -51,15 +51,15 @@ def webhook_environment(environment: Environment) -> WebhookEnvironment:
     return "live" if environment == "production" else "test"
 
 
-class LaneKey(NamedTuple):
-    """An endpoint by its numbers in the store: deliveries to it queue in one lane."""
+class EndpointKey(NamedTuple):
+    """An endpoint by its numbers in the store: deliveries to it queue in one queue."""
 
     organization: int
     endpoint: int
 
 
 class DeliveryKey(NamedTuple):
-    """One delivery of a lane. A test or a redelivery is a delivery of its own beside the automatic one."""
+    """One delivery of a queue. A test or a redelivery is a delivery of its own beside the automatic one."""
 
     event_id: bytes
     """UUIDv7, 16 bytes."""

@@ -16,7 +16,7 @@ from svc.domain.timestamps import timestamp
 from svc.domain.webhooks.payloads import RefusedIdentification
 
 INTERVAL_MS = 60_000
-TOLD = frozenset({401, 402, 413, 422, 429})
+NOTIFIABLE = frozenset({401, 402, 413, 422, 429})
 """Statuses of refusals that are told of, where the key was recognised."""
 
 
@@ -86,7 +86,7 @@ def note(before: Refusals | None, request: RefusedRequest) -> Noted:
     return _told(kept, request.key_id, request.code, request.occurred_at_ms)
 
 
-def tell(before: Refusals, key_id: str, code: str, now_ms: int) -> Noted:
+def notify(before: Refusals, key_id: str, code: str, now_ms: int) -> Noted:
     """At the end of the minute: what has gathered, else forget."""
     if now_ms < before.due_ms:
         return Noted(None, before)

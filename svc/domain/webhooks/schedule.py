@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from typing import NamedTuple
 
-from svc.domain.webhooks.records import AttemptError, AttemptStatus, DeliveryKey, LaneKey
+from svc.domain.webhooks.records import AttemptError, AttemptStatus, DeliveryKey, EndpointKey
 
 STEPS_MS = tuple(1000 * seconds for seconds in (5, 30, 120, 600, 1800, 3600, 7200, 11700))
 """From one scheduled time to the next."""
@@ -39,23 +39,23 @@ class Verdict(NamedTuple):
     """When the next attempt is due; `None` when none will follow."""
 
 
-def judge(result: Result, lane: LaneKey, delivery: DeliveryKey) -> Verdict:
+def classify_result(result: Result, queue: EndpointKey, delivery: DeliveryKey) -> Verdict:
     """Delivered, tried again, or failed for good. Tests and redeliveries are one attempt each (decisions 8.5)."""
     if result.error is None:
         return Verdict("delivered", None)
     last = delivery.kind != "auto" or result.attempt >= MAX_ATTEMPTS
     if last or result.response_code == GONE or result.error == "removed":
         return Verdict("failed", None)
-    return Verdict("retrying", _next_ms(result, lane, delivery))
+    return Verdict("retrying", _next_ms(result, queue, delivery))
 
 
-def _next_ms(result: Result, lane: LaneKey, delivery: DeliveryKey) -> int:
+def _next_ms(result: Result, queue: EndpointKey, delivery: DeliveryKey) -> int:
     """Counted from the scheduled time, so that slow failures do not stretch the whole.
 
     A delivery that had to wait for longer than the step, behind a pause or an outage, counts from when it was tried:
     its attempts would otherwise all be due at once.
     """
-    step = jittered(STEPS_MS[result.attempt - 1], lane, delivery, result.attempt)
+    step = jittered(STEPS_MS[result.attempt - 1], queue, delivery, result.attempt)
     late = result.started_ms - result.scheduled_ms > step
     due_ms = (result.started_ms if late else result.scheduled_ms) + step
     if result.retry_after_s is None or result.response_code not in _HEEDED:
@@ -64,13 +64,13 @@ def _next_ms(result: Result, lane: LaneKey, delivery: DeliveryKey) -> int:
     return max(due_ms, ended_ms + min(result.retry_after_s * 1000, 2 * step))
 
 
-def jittered(step_ms: int, lane: LaneKey, delivery: DeliveryKey, attempt: int) -> int:
+def jittered(step_ms: int, queue: EndpointKey, delivery: DeliveryKey, attempt: int) -> int:
     """The step within 10 % to either side.
 
     The mean of two even draws, which keeps the sum of the steps closer to seven hours than one draw would: both long
     steps at the same end of their range, which happens once in a few hundred deliveries, then hardly ever happens.
     """
-    seed = b"%d %d %d " % (lane.organization, lane.endpoint, attempt) + delivery.event_id
+    seed = b"%d %d %d " % (queue.organization, queue.endpoint, attempt) + delivery.event_id
     draws = hashlib.blake2b(seed, digest_size=8).digest()
     even = (int.from_bytes(draws[:4]) + int.from_bytes(draws[4:])) / 2**32 - 1
     return round(step_ms * (1 + JITTER * even))

@@ -16,7 +16,7 @@ import msgspec
 import trio
 from msgspec import UNSET, UnsetType
 
-from svc.domain.credentials import Key, KeyKind, digest, new_key
+from svc.domain.credentials import ApiKey, KeyKind, digest, new_key
 from svc.domain.model import PLATFORMS, Platform
 from svc.domain.origins import normalise_pattern
 from svc.domain.refusals import Detail, Refusal, invalid
@@ -168,7 +168,7 @@ class _Page(NamedTuple):
 
 
 async def _page(
-    services: Services, call: Call, which: List, kinds: Sequence[KeyKind], row: Callable[[Key], msgspec.Struct]
+    services: Services, call: Call, which: List, kinds: Sequence[KeyKind], row: Callable[[ApiKey], msgspec.Struct]
 ) -> _Page | Refusal:
     """All keys of these kinds, or the page that the query asks for (decisions 2.5).
 
@@ -188,7 +188,7 @@ async def _page(
     is_whole = query.limit is UNSET and after is None
     limit = None if is_whole else PAGE if query.limit is UNSET else query.limit
     rows: list[Any] = []
-    last: Key | None = None
+    last: ApiKey | None = None
     while True:
         with services.store.read() as snapshot:
             read = list(islice(views.scan_keys(snapshot, number, after), KEYS_AT_ONCE))
@@ -212,7 +212,7 @@ async def _issue(
     kind: KeyKind,
     platforms: tuple[Platform, ...] = (),
     allowed_origins: tuple[str, ...] = (),
-) -> tuple[Key, str] | Refusal:
+) -> tuple[ApiKey, str] | Refusal:
     """A new key on disk, and its secret, of which nothing but the keyed hash is stored (interface 5, rule 4)."""
     expires_at_ms = read_expiry(body.expires_at, call.at_ms)
     if isinstance(expires_at_ms, Refusal):
@@ -236,10 +236,10 @@ async def _issue(
     return stored if isinstance(stored, Refusal) else (stored, secret)
 
 
-async def _revoke(services: Services, call: Call, kinds: Sequence[KeyKind], key_id: str) -> Key | Refusal:
+async def _revoke(services: Services, call: Call, kinds: Sequence[KeyKind], key_id: str) -> ApiKey | Refusal:
     number = caller_of(call).organization.number
     job = partial(keys.revoke_key_of, number=number, kinds=kinds, key_id=key_id, now_ms=call.at_ms)
-    return await change(services, call, job, into_reserve=True)
+    return await change(services, call, job, may_use_reserve=True)
 
 
 _LISTED = (

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from svc.domain.credentials import Key, Role
+from svc.domain.credentials import ApiKey, Role
 from svc.domain.fields import (
     A_KEY_ID,
     A_TIME,
@@ -234,7 +234,7 @@ class SignalsBody(msgspec.Struct, frozen=True):
     max_weight: MaxWeight
 
 
-def proxy_key_row(key: Key) -> ProxyKeyBody:
+def proxy_key_row(key: ApiKey) -> ProxyKeyBody:
     """A stored proxy key as a row of the interface."""
     assert key.environment is not None
     return ProxyKeyBody(
@@ -252,7 +252,7 @@ def proxy_key_row(key: Key) -> ProxyKeyBody:
     )
 
 
-def sdk_key_row(key: Key) -> SdkKeyBody:
+def sdk_key_row(key: ApiKey) -> SdkKeyBody:
     """A stored SDK key as a row of the interface."""
     assert key.environment is not None
     assert key.kind in ("public", "secret")

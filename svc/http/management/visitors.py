@@ -8,7 +8,7 @@ from svc.domain.refusals import Refusal
 from svc.http.change import caller_of, change
 from svc.http.endpoint import Call, Outcome, Services
 from svc.http.route import ADMIN, ORGANIZATION, Route
-from svc.store.transactions.erasure import erase_visitor, go_on_erasing
+from svc.store.transactions.erasure import continue_erasure, erase_visitor
 
 
 async def erase(services: Services, call: Call) -> Outcome:
@@ -18,10 +18,10 @@ async def erase(services: Services, call: Call) -> Outcome:
     """
     number, visitor_id = caller_of(call).organization.number, call.path["visitor_id"]
     begin = partial(erase_visitor, number=number, visitor_id=visitor_id, now_ms=call.at_ms)
-    ended = await change(services, call, begin, into_reserve=True)
+    ended = await change(services, call, begin, may_use_reserve=True)
     while ended is False:
-        go_on = partial(go_on_erasing, number=number, raw_id=visitor_id.encode())
-        ended = await change(services, call, go_on, into_reserve=True)
+        go_on = partial(continue_erasure, number=number, raw_id=visitor_id.encode())
+        ended = await change(services, call, go_on, may_use_reserve=True)
     return Outcome(ended) if isinstance(ended, Refusal) else Outcome(None, status=204)
 
 

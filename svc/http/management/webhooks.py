@@ -94,14 +94,14 @@ async def update_webhook(services: Services, call: Call) -> Outcome:
     changed = await _change(services, call, job)
     if isinstance(changed, Refusal):
         return Outcome(changed)
-    services.webhooks.outbox.nudge((changed.lane,))  # what waited for a resume, or for a URL that answers
+    services.webhooks.outbox.nudge((changed.queue,))  # what waited for a resume, or for a URL that answers
     return Outcome(_row(services, call, changed))
 
 
 async def delete_webhook(services: Services, call: Call) -> Outcome:
     """`DELETE .../webhooks/{webhook_id}`: deliveries stop at once, those in flight are cut off."""
     job = partial(endpoints.remove_endpoint, endpoint_id=call.path["webhook_id"])
-    removed = await _change(services, call, job, into_reserve=True)
+    removed = await _change(services, call, job, may_use_reserve=True)
     if isinstance(removed, Refusal):
         return Outcome(removed)
     services.webhooks.outbox.removed(removed)
@@ -165,18 +165,18 @@ async def _faulty_url(services: Services, url: str) -> Refusal | None:
 
 
 async def _change(
-    services: Services, call: Call, job: Callable[..., T | Refusal], *, into_reserve: bool = False
+    services: Services, call: Call, job: Callable[..., T | Refusal], *, may_use_reserve: bool = False
 ) -> T | Refusal:
     """The job with the number of the caller's organization."""
     number = caller_of(call).organization.number
-    return await change(services, call, partial(job, number=number), into_reserve=into_reserve)
+    return await change(services, call, partial(job, number=number), may_use_reserve=may_use_reserve)
 
 
 async def _queue(services: Services, call: Call, job: Callable[..., Queued | Refusal]) -> Outcome:
     queued = await _change(services, call, partial(job, endpoint_id=call.path["webhook_id"], now_ms=call.at_ms))
     if isinstance(queued, Refusal):
         return Outcome(queued)
-    services.webhooks.outbox.nudge((queued.lane,))
+    services.webhooks.outbox.nudge((queued.queue,))
     return Outcome(QueuedDeliveryBody(str(queued.event_id)), status=202)
 
 
@@ -187,8 +187,8 @@ def _issued(services: Services, call: Call, issued: Issued, status: int) -> Outc
 
 def _row(services: Services, call: Call, registered: Registered) -> WebhookBody:
     with services.store.read() as snapshot:
-        day = attempts_in_a_day(snapshot, registered.lane, call.at_ms)
-        last_ms = health(snapshot, registered.lane).last_attempt_at_ms
+        day = attempts_in_a_day(snapshot, registered.queue, call.at_ms)
+        last_ms = health(snapshot, registered.queue).last_attempt_at_ms
     return webhook_row(registered, day, last_ms, call.at_ms)
 
 

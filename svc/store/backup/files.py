@@ -12,7 +12,7 @@ from pathlib import Path
 
 from blake3 import blake3
 
-from svc.store.directory import Unusable
+from svc.store.directory import DirectoryError
 
 BLOCK_BYTES = 4 << 20
 
@@ -22,17 +22,19 @@ def make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
-        raise Unusable(f"cannot make the folder {path}: {error.strerror}") from error
+        raise DirectoryError(f"cannot make the folder {path}: {error.strerror}") from error
 
 
 def require_space(needed: int, folder: Path, copy: str, next_step: str) -> None:
-    """Raises `Unusable` where the disk of a folder has fewer bytes left than a copy of a store may take.
+    """Raises `DirectoryError` where the disk of a folder has fewer bytes left than a copy of a store may take.
 
     A copy has at most the pages of the file: how many of them are free, nobody says before it is made.
     """
     free = shutil.disk_usage(folder).free
     if free < needed:
-        raise Unusable(f"{folder} has {free >> 20} MiB left, and {copy} may take {-(-needed >> 20)} MiB: {next_step}")
+        raise DirectoryError(
+            f"{folder} has {free >> 20} MiB left, and {copy} may take {-(-needed >> 20)} MiB: {next_step}"
+        )
 
 
 def copy(source: Path, target: Path | None, note: Callable[[int], None]) -> str:
@@ -87,7 +89,7 @@ class Lock:
 
 @contextmanager
 def locked(path: Path) -> Generator[Lock]:
-    """Open a lock file, made with mode 0600 where it is missing. Raises `Unusable`.
+    """Open a lock file, made with mode 0600 where it is missing. Raises `DirectoryError`.
 
     A symbolic link is refused: in a folder that others can write to, it would create or truncate a file elsewhere.
     """
@@ -95,8 +97,8 @@ def locked(path: Path) -> Generator[Lock]:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise Unusable(f"{path} is a symbolic link, and a lock file must not be one: remove it") from error
-        raise Unusable(f"cannot write {path}: {error.strerror}") from error
+            raise DirectoryError(f"{path} is a symbolic link, and a lock file must not be one: remove it") from error
+        raise DirectoryError(f"cannot write {path}: {error.strerror}") from error
     try:
         yield Lock(descriptor)
     finally:
@@ -105,8 +107,8 @@ def locked(path: Path) -> Generator[Lock]:
 
 @contextmanager
 def exclusive(path: Path, otherwise: str) -> Generator[None]:
-    """Hold a lock file. Raises `Unusable`, saying `otherwise`, while another process does."""
+    """Hold a lock file. Raises `DirectoryError`, saying `otherwise`, while another process does."""
     with locked(path) as lock:
         if not lock.acquire():
-            raise Unusable(otherwise)
+            raise DirectoryError(otherwise)
         yield

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from svc.domain.operations import Following
 from svc.store import operations
 from svc.store.backup import segments, snapshots
-from svc.store.codec import Corrupted
+from svc.store.codec import CorruptionError
 from svc.store.snapshot import Snapshot
 from svc.store.store import Store
 
@@ -36,7 +36,7 @@ class Resumed(NamedTuple):
 
 
 class NotResumed(NamedTuple):
-    """Following has to begin anew."""
+    """Following has to begin again."""
 
     because: str
 
@@ -55,7 +55,7 @@ def resume(store: Store, folder: Path) -> Resumed | NotResumed:
         )
     try:
         writer, raw = segments.resume(folder, following.timeline)
-    except Corrupted as error:
+    except CorruptionError as error:
         return NotResumed(str(error))
     with store.read() as snapshot:
         fits = _continues(snapshot, writer.copied, raw)
@@ -90,7 +90,7 @@ class Follower:
         self._uncut_batches = self._uncut_bytes = self._looks = 0
 
     def step(self) -> bool:
-        """Copy what is new. `False` = this timeline has ended, and following must begin anew."""
+        """Copy what is new. `False` = this timeline has ended, and following must begin again."""
         more = True
         while more:
             with self._store.read() as snapshot:

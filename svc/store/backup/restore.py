@@ -17,13 +17,13 @@ from svc.domain.operations import Batch
 from svc.domain.timestamps import timestamp
 from svc.store import durable_files, operations
 from svc.store.backup import files, segments, snapshots
-from svc.store.backup.snapshots import Snapshot
-from svc.store.codec import Corrupted
-from svc.store.directory import Unusable, pepper_mark
+from svc.store.backup.snapshots import BackupSnapshot
+from svc.store.codec import CorruptionError
+from svc.store.directory import DirectoryError, pepper_mark
 from svc.store.engine import Writer
 from svc.store.invariants import violations
 from svc.store.lmdb.engine import LmdbEngine
-from svc.store.migrations import MIGRATIONS, NewerStore
+from svc.store.migrations import MIGRATIONS, NewerStoreError
 from svc.store.reading import read_only
 from svc.store.steps import Steps
 from svc.store.store import Store
@@ -37,7 +37,7 @@ BYTES_A_COMMIT = 8 << 20
 class Restored:
     """What the new data directory is."""
 
-    snapshot: Snapshot
+    snapshot: BackupSnapshot
     batches: int
     """Commits that were made again."""
     at_ms: int
@@ -48,19 +48,19 @@ class Restored:
     """`restored`, `present` where SVC_PEPPER_FILE names it, or `missing`."""
 
 
-def choose(source: Path, to_ms: int | None) -> Snapshot:
+def choose(source: Path, to_ms: int | None) -> BackupSnapshot:
     """The newest snapshot of a folder that holds nothing after `to_ms`; or `source` itself, if it is one."""
     if snapshots.is_snapshot(source):
         chosen = snapshots.read(source)
         if to_ms is not None and chosen.manifest.taken_at_ms > to_ms:
-            raise Unusable(f"{source} was taken at {timestamp(chosen.manifest.taken_at_ms)}, after that moment")
+            raise DirectoryError(f"{source} was taken at {timestamp(chosen.manifest.taken_at_ms)}, after that moment")
         return chosen
     found = snapshots.listed(source)
     if not found:
-        raise Unusable(f"{source} holds no snapshot of this service")
+        raise DirectoryError(f"{source} holds no snapshot of this service")
     fitting = [one for one in found if to_ms is None or one.manifest.taken_at_ms <= to_ms]
     if not fitting:
-        raise Unusable(f"the oldest snapshot in {source} was taken at {timestamp(found[0].manifest.taken_at_ms)}")
+        raise DirectoryError(f"the oldest snapshot in {source} was taken at {timestamp(found[0].manifest.taken_at_ms)}")
     return fitting[-1]
 
 
@@ -77,11 +77,12 @@ def restore(
     """Make `directory`, which must not be there or be empty, what the store was at `to_ms`, or at the last.
 
     A snapshot that is named itself is restored as it was taken, or with `to_ms` carried on to that moment. Raises
-    `Unusable`, `NewerStore`, `segments.Damaged` and `StoreFull`, and then has changed nothing.
+    `DirectoryError`, `NewerStoreError`, `segments.DamagedBackupError` and `StoreFullError`, and then has changed
+    nothing.
     """
     chosen = choose(source, to_ms)
     if chosen.manifest.store_version > len(MIGRATIONS):
-        raise NewerStore(
+        raise NewerStoreError(
             f"{chosen.path} has version {chosen.manifest.store_version} and this program knows {len(MIGRATIONS)}: "
             "restore it with a newer one"
         )
@@ -92,7 +93,7 @@ def restore(
         files.make_folder(partial.parent)
         partial.mkdir(mode=0o700)
     except FileExistsError:
-        raise Unusable(f"{partial} is left of a restore that did not end; remove it and begin again") from None
+        raise DirectoryError(f"{partial} is left of a restore that did not end; remove it and begin again") from None
     try:
         restored = _restore(chosen, partial, to_ms, map_bytes, steps, carried_on=carried_on)
         _verify(partial, run_sync, map_bytes, steps)
@@ -102,7 +103,7 @@ def restore(
         partial.rename(directory)
         durable_files.sync(directory.parent)
     except OSError as error:
-        raise Unusable(f"cannot write {error.filename or partial}: {error.strerror}") from error
+        raise DirectoryError(f"cannot write {error.filename or partial}: {error.strerror}") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return restored
@@ -111,22 +112,22 @@ def restore(
 def _refuse_full(directory: Path) -> None:
     try:
         if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-            raise Unusable(f"{directory} is there and not empty; name a directory that is to be made")
+            raise DirectoryError(f"{directory} is there and not empty; name a directory that is to be made")
     except OSError as error:
-        raise Unusable(f"cannot read {directory}: {error.strerror}") from error
+        raise DirectoryError(f"cannot read {directory}: {error.strerror}") from error
 
 
 def _restore(
-    chosen: Snapshot, partial: Path, to_ms: int | None, map_bytes: int, steps: Steps, *, carried_on: bool
+    chosen: BackupSnapshot, partial: Path, to_ms: int | None, map_bytes: int, steps: Steps, *, carried_on: bool
 ) -> Restored:
     free = shutil.disk_usage(partial).free
     if free < chosen.manifest.bytes:
-        raise Unusable(f"{partial.parent} has {free >> 20} MiB left and {chosen.manifest.bytes >> 20} are needed")
+        raise DirectoryError(f"{partial.parent} has {free >> 20} MiB left and {chosen.manifest.bytes >> 20} are needed")
     store = partial / "store"
     store.mkdir(mode=0o700)
     steps.stage("copying the snapshot", chosen.manifest.bytes)
     if files.copy(chosen.file, store / "data.mdb", steps.step) != chosen.manifest.blake3:
-        raise Corrupted(f"{chosen.file} is not what its manifest says; restore an older snapshot, named itself")
+        raise CorruptionError(f"{chosen.file} is not what its manifest says; restore an older snapshot, named itself")
     restored = Restored(chosen, 0, chosen.manifest.taken_at_ms, None, "missing")
     if not carried_on or chosen.manifest.timeline is None or chosen.manifest.sequence is None:
         return restored
@@ -171,17 +172,17 @@ class _Batches:
                 self.count, self.at_ms = self.count + 1, record.batch.at_ms
                 yield len(record.raw), record.batch
 
-    def _records(self, segment: segments.Segment, *, last: bool) -> Iterator[segments.Record | segments.Torn]:
+    def _records(self, segment: segments.Segment, *, last: bool) -> Iterator[segments.SegmentRecord | segments.Torn]:
         try:
             yield from segments.records(segment, last=last)
-        except segments.Damaged as error:
+        except segments.DamagedBackupError as error:
             self._give_up(str(error), error)
 
     def _give_up(self, says: str, cause: Exception | None = None) -> None:
         """Unless it was for everything up to the last good batch, by its moment, that somebody has asked."""
         if self._to_ms is None or self.at_ms < self._to_ms:
             so_far = f"--to {timestamp(self.at_ms)} restores what was committed before"
-            raise segments.Damaged(f"{says}; {so_far}") from cause
+            raise segments.DamagedBackupError(f"{says}; {so_far}") from cause
 
 
 def _apply(store: Path, batches: Iterable[tuple[int, Batch]], map_bytes: int) -> None:
@@ -192,10 +193,12 @@ def _apply(store: Path, batches: Iterable[tuple[int, Batch]], map_bytes: int) ->
         while some := _some(left):
             named = {name for batch in some for name in batch.changes}
             for name in sorted(named - known):
-                raise NewerStore(f"the log names a table {name!r}, which this program does not know: use a newer one")
+                raise NewerStoreError(
+                    f"the log names a table {name!r}, which this program does not know: use a newer one"
+                )
             engine.open_tables(named - opened, create=True)
             opened |= named
-            engine.write(partial(_apply_some, batches=some), into_reserve=True)
+            engine.write(partial(_apply_some, batches=some), may_use_reserve=True)
         engine.sync()
 
 
@@ -231,10 +234,10 @@ def _verify(partial: Path, run_sync: RunSync, map_bytes: int, steps: Steps) -> N
     with read_only(partial / "store", live=False) as opened, opened.read() as snapshot:
         broken = list(islice(violations(snapshot, steps), 3))
     if broken:
-        raise Corrupted(f"what was restored breaks an invariant: {broken[0]}")
+        raise CorruptionError(f"what was restored breaks an invariant: {broken[0]}")
 
 
-def _pepper(chosen: Snapshot, partial: Path, pepper_file: Path | None) -> str:
+def _pepper(chosen: BackupSnapshot, partial: Path, pepper_file: Path | None) -> str:
     saved = chosen.path / "pepper"
     if saved.exists():
         durable_files.write(partial / "pepper", saved.read_bytes())

@@ -22,8 +22,8 @@ from typing import BinaryIO, NamedTuple
 from svc.domain.operations import TIMELINE_BYTES, Batch, moment_of, unpack_batch
 from svc.store import durable_files
 from svc.store.backup import files
-from svc.store.codec import Corrupted
-from svc.store.directory import Unusable
+from svc.store.codec import CorruptionError
+from svc.store.directory import DirectoryError
 
 MAGIC = b"svc log 1"
 SEGMENT_BYTES = 64 << 20
@@ -44,7 +44,7 @@ class Segment(NamedTuple):
     first: int
 
 
-class Record(NamedTuple):
+class SegmentRecord(NamedTuple):
     sequence: int
     batch: Batch
     raw: bytes
@@ -60,7 +60,7 @@ class Torn(NamedTuple):
     bytes: int
 
 
-class Damaged(Corrupted):
+class DamagedBackupError(CorruptionError):
     """Bytes of a segment are not what was written."""
 
 
@@ -70,7 +70,7 @@ def listed(folder: Path, timeline: bytes | None = None) -> list[Segment]:
     try:
         names = sorted(path.name for path in folder.iterdir())
     except OSError as error:
-        raise Unusable(f"cannot read {folder}: {error.strerror}") from error
+        raise DirectoryError(f"cannot read {folder}: {error.strerror}") from error
     for name in names:
         match = _NAME.fullmatch(name)
         if match is not None and timeline in (None, bytes.fromhex(match[1])):
@@ -78,29 +78,33 @@ def listed(folder: Path, timeline: bytes | None = None) -> list[Segment]:
     return found
 
 
-def records(segment: Segment, *, last: bool) -> Iterator[Record | Torn]:
-    """The records of a segment; of the `last` one of its timeline perhaps `Torn` at the end. Raises `Damaged`."""
+def records(segment: Segment, *, last: bool) -> Iterator[SegmentRecord | Torn]:
+    """The records of a segment; of the `last` one of its timeline perhaps `Torn` at the end. Raises
+    `DamagedBackupError`.
+    """
     size = segment.path.stat().st_size
     with segment.path.open("rb") as file:
         if file.read(_HEAD.size) != _HEAD.pack(MAGIC, segment.timeline, segment.first):
             if last and size < _HEAD.size:
                 yield Torn(segment.path, 0, size)
                 return
-            raise Damaged(f"{segment.path} does not begin as its name says")
+            raise DamagedBackupError(f"{segment.path} does not begin as its name says")
         expected, end = segment.first, _HEAD.size
         while end < size:
             record = _record(file, segment, expected, end, size)
             if record is None:
                 if not last:
-                    raise Damaged(f"{segment.path} ends with half a record at byte {end}, and another segment follows")
+                    raise DamagedBackupError(
+                        f"{segment.path} ends with half a record at byte {end}, and another segment follows"
+                    )
                 yield Torn(segment.path, end, size - end)
                 return
             yield record
             expected, end = record.sequence + 1, record.end
 
 
-def _record(file: BinaryIO, segment: Segment, expected: int, at: int, size: int) -> Record | None:
-    """The next record; `None` where the file ends before the record does. Raises `Damaged`."""
+def _record(file: BinaryIO, segment: Segment, expected: int, at: int, size: int) -> SegmentRecord | None:
+    """The next record; `None` where the file ends before the record does. Raises `DamagedBackupError`."""
     head = file.read(_RECORD.size)
     if len(head) < _RECORD.size:
         return None
@@ -108,18 +112,20 @@ def _record(file: BinaryIO, segment: Segment, expected: int, at: int, size: int)
     if check != _check(segment.timeline, sequence, length):
         if not any(head) and _only_zeros(file):  # the length of the file was on disk before its content
             return None
-        raise Damaged(f"{segment.path} is damaged at byte {at}: the head of a record fails its check")
+        raise DamagedBackupError(f"{segment.path} is damaged at byte {at}: the head of a record fails its check")
     if sequence != expected:
-        raise Damaged(f"{segment.path} is damaged at byte {at}: batch {sequence} stands where {expected} belongs")
+        raise DamagedBackupError(
+            f"{segment.path} is damaged at byte {at}: batch {sequence} stands where {expected} belongs"
+        )
     raw, end = file.read(length), at + _RECORD.size + length
     if len(raw) < length:
         return None
     try:
-        return Record(sequence, unpack_batch(raw), raw, end)
+        return SegmentRecord(sequence, unpack_batch(raw), raw, end)
     except ValueError as error:
         if end == size:
             return None
-        raise Damaged(f"{segment.path} is damaged at byte {at}: {error}") from error
+        raise DamagedBackupError(f"{segment.path} is damaged at byte {at}: {error}") from error
 
 
 def _check(timeline: bytes, sequence: int, length: int) -> int:
@@ -184,7 +190,7 @@ class Writer:
 def resume(folder: Path, timeline: bytes) -> tuple[Writer, bytes | None]:
     """A writer that goes on after the last whole record, and that record's batch; a torn end is cut off.
 
-    Raises `Damaged`.
+    Raises `DamagedBackupError`.
     """
     found = listed(folder, timeline)
     if not found:

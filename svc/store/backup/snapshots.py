@@ -19,10 +19,10 @@ import msgspec
 
 from svc.store import durable_files, operations
 from svc.store.backup import files, segments
-from svc.store.codec import Corrupted
-from svc.store.directory import Unusable
+from svc.store.codec import CorruptionError
+from svc.store.directory import DirectoryError
 from svc.store.invariants import violations
-from svc.store.migrations import NewerStore
+from svc.store.migrations import NewerStoreError
 from svc.store.reading import read_only
 from svc.store.steps import Steps
 from svc.store.tables import META, TABLES
@@ -58,7 +58,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class BackupSnapshot:
     """A snapshot that has its name."""
 
     path: Path
@@ -71,10 +71,10 @@ class Snapshot:
 
 def take(
     data: Path, folder: Path, *, program: str, now_ms: Callable[[], int], pepper: Path | None, steps: Steps
-) -> Snapshot:
+) -> BackupSnapshot:
     """Copy the store of a data directory while a service may be writing to it. `pepper` is put in if it is given.
 
-    Raises `Unusable`, also where the copy breaks an invariant.
+    Raises `DirectoryError`, also where the copy breaks an invariant.
     """
     files.make_folder(folder)
     with files.exclusive(folder / ".lock", f"another backup is being made in {folder}"):
@@ -82,13 +82,13 @@ def take(
             shutil.rmtree(folder / name, ignore_errors=True)
         partial = folder / _PARTIAL
         if partial.is_symlink():
-            raise Unusable(
+            raise DirectoryError(
                 f"{partial} is a symbolic link, which no backup makes: remove it, and see who can write to {folder}"
             )
         try:
             return _take(data, folder, partial, program, now_ms, pepper, steps)
         except OSError as error:
-            raise Unusable(f"cannot write {error.filename or folder}: {error.strerror}") from error
+            raise DirectoryError(f"cannot write {error.filename or folder}: {error.strerror}") from error
         finally:
             shutil.rmtree(partial, ignore_errors=True)
 
@@ -101,7 +101,7 @@ def _take(
     now_ms: Callable[[], int],
     pepper: Path | None,
     steps: Steps,
-) -> Snapshot:
+) -> BackupSnapshot:
     partial.mkdir(mode=0o700)
     file = partial / "data.mdb"
     with read_only(data / "store", live=True) as store:
@@ -118,10 +118,10 @@ def _take(
     durable_files.sync(partial)
     place = folder / _name(taken_at_ms)
     if place.exists():
-        raise Unusable(f"{place} is there already")
+        raise DirectoryError(f"{place} is there already")
     partial.rename(place)
     durable_files.sync(folder)
-    return Snapshot(place, manifest)
+    return BackupSnapshot(place, manifest)
 
 
 def _verified(file: Path, program: str, taken_at_ms: int, digest: str, pepper: Path | None, steps: Steps) -> Manifest:
@@ -129,7 +129,7 @@ def _verified(file: Path, program: str, taken_at_ms: int, digest: str, pepper: P
         rows = {table.name: snapshot.count(table) for table in TABLES}
         broken = list(islice(violations(snapshot, steps), 3))
         if broken:
-            raise Unusable(
+            raise DirectoryError(
                 f"the copy breaks an invariant, so no snapshot was kept: {broken[0]}; `svc check` lists what is broken"
             )
         position = operations.position(snapshot)
@@ -147,25 +147,25 @@ def _verified(file: Path, program: str, taken_at_ms: int, digest: str, pepper: P
         )
 
 
-def check_file(snapshot: Snapshot, steps: Steps) -> None:
-    """Compare a snapshot's file with its manifest. Raises `Corrupted`."""
+def check_file(snapshot: BackupSnapshot, steps: Steps) -> None:
+    """Compare a snapshot's file with its manifest. Raises `CorruptionError`."""
     steps.stage("comparing the file", snapshot.manifest.bytes)
     try:
         digest = files.copy(snapshot.file, None, steps.step)
     except OSError as error:
-        raise Unusable(f"cannot read {snapshot.file}: {error.strerror}") from error
+        raise DirectoryError(f"cannot read {snapshot.file}: {error.strerror}") from error
     if digest != snapshot.manifest.blake3:
-        raise Corrupted(f"{snapshot.file} is not what its manifest says")
+        raise CorruptionError(f"{snapshot.file} is not what its manifest says")
 
 
 def refuse_other_store(folder: Path, manifest: Manifest) -> None:
     """Two stores in one folder could be restored in place of each other."""
     for other in listed(folder):
         if other.manifest.store != manifest.store:
-            raise Unusable(f"{folder} holds backups of another store; name another folder")
+            raise DirectoryError(f"{folder} holds backups of another store; name another folder")
 
 
-def listed(folder: Path) -> list[Snapshot]:
+def listed(folder: Path) -> list[BackupSnapshot]:
     """The snapshots of a folder, the oldest first."""
     found = [read(path) for path in _named(folder)]
     return sorted(found, key=lambda snapshot: snapshot.manifest.taken_at_ms)
@@ -177,27 +177,27 @@ def _named(folder: Path) -> Iterator[Path]:
             if _NAME.fullmatch(path.name) and path.is_dir():
                 yield path
     except OSError as error:
-        raise Unusable(f"cannot read {folder}: {error.strerror}") from error
+        raise DirectoryError(f"cannot read {folder}: {error.strerror}") from error
 
 
 def is_snapshot(path: Path) -> bool:
     return (path / "manifest.json").is_file()
 
 
-def read(path: Path) -> Snapshot:
-    """The snapshot in a folder of its own. Raises `Unusable`, and `NewerStore` for one of a later form."""
+def read(path: Path) -> BackupSnapshot:
+    """The snapshot in a folder of its own. Raises `DirectoryError`, and `NewerStoreError` for one of a later form."""
     file = path / "manifest.json"
     try:
         raw = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
         form = raw.get("format")
         if isinstance(form, int) and form > FORMAT:
-            raise NewerStore(f"{file} has the form {form} and this program knows {FORMAT}: use a newer one")
+            raise NewerStoreError(f"{file} has the form {form} and this program knows {FORMAT}: use a newer one")
         manifest = msgspec.convert(raw, Manifest)
     except OSError as error:
-        raise Unusable(f"cannot read {file}: {error.strerror}") from error
+        raise DirectoryError(f"cannot read {file}: {error.strerror}") from error
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
-        raise Unusable(f"{file} is not a manifest: {error}") from error
-    return Snapshot(path, manifest)
+        raise DirectoryError(f"{file} is not a manifest: {error}") from error
+    return BackupSnapshot(path, manifest)
 
 
 def prune(folder: Path, keep: int, following: bytes | None) -> list[Path]:

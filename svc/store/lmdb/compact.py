@@ -23,9 +23,9 @@ import msgspec
 
 from svc.store import durable_files
 from svc.store.backup.files import require_space
-from svc.store.codec import Corrupted
-from svc.store.directory import Unusable
-from svc.store.engine import EngineError, InUseError, Reach
+from svc.store.codec import CorruptionError
+from svc.store.directory import DirectoryError
+from svc.store.engine import CheckDepth, EngineError, InUseError
 from svc.store.lmdb.environment import open_read_only
 from svc.store.lmdb.meta_pages import check_meta_pages
 from svc.store.lmdb.pages import check_pages
@@ -47,17 +47,19 @@ class Compacted(msgspec.Struct, frozen=True):
 
 
 def compact(store: Path, steps: Steps) -> Compacted:
-    """Compact the store in a directory. Raises `Unusable` and `Corrupted`, and then the store is as it was."""
+    """Compact the store in a directory. Raises `DirectoryError` and `CorruptionError`, and then the store is as it
+    was.
+    """
     try:
         with sole_user(store):
             return _compact(store, steps)
     except InUseError:
-        raise Unusable(
+        raise DirectoryError(
             f"{store} is in use by another process, a backup or another command: let it end, or stop "
             "`svc backup --follow`, and start this again"
         ) from None
     except EngineError as error:
-        raise Unusable(str(error)) from error
+        raise DirectoryError(str(error)) from error
 
 
 def _compact(store: Path, steps: Steps) -> Compacted:
@@ -69,7 +71,7 @@ def _compact(store: Path, steps: Steps) -> Compacted:
         partial.mkdir(mode=0o700)
         before = file.stat()
         with _opened(store) as original:
-            check_pages(original, Reach.EVERYTHING, steps)
+            check_pages(original, CheckDepth.EVERYTHING, steps)
             needed = (original.info()["last_pgno"] + 1) * original.stat()["psize"]
             require_space(needed, store, "the copy beside the store", "make room, and start this again")
             original.copy(str(partial), compact=True)
@@ -81,10 +83,10 @@ def _compact(store: Path, steps: Steps) -> Compacted:
         after = copy.stat()
         durable_files.rename(copy, file)
     except (EngineError, lmdb.Error) as error:
-        raise Unusable(f"cannot compact {file}: {error}; the store is as it was") from error
+        raise DirectoryError(f"cannot compact {file}: {error}; the store is as it was") from error
     except OSError as error:
         place = error.filename or copy
-        raise Unusable(f"cannot compact {file}: {place}: {error.strerror}; the store is as it was") from error
+        raise DirectoryError(f"cannot compact {file}: {place}: {error.strerror}; the store is as it was") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return Compacted(before.st_size, after.st_size, rows)
@@ -97,12 +99,12 @@ def _opened(directory: Path) -> Generator[lmdb.Environment]:
 
 
 def _verify(original: lmdb.Environment, copy: Path, steps: Steps) -> int:
-    """Compare every row of every table; how many. Raises `Corrupted` where the copy is not the same."""
+    """Compare every row of every table; how many. Raises `CorruptionError` where the copy is not the same."""
     with _opened(copy) as copied:
-        check_pages(copied, Reach.EVERYTHING, steps)
+        check_pages(copied, CheckDepth.EVERYTHING, steps)
         names = [_names(environment) for environment in (original, copied)]
         if names[0] != names[1]:
-            raise Corrupted("the copy has other tables than the store; the store is as it was")
+            raise CorruptionError("the copy has other tables than the store; the store is as it was")
         tables = [[environment.open_db(name, create=False) for name in names[0]] for environment in (original, copied)]
         rows = 0
         with original.begin() as old, copied.begin() as new:
@@ -110,7 +112,7 @@ def _verify(original: lmdb.Environment, copy: Path, steps: Steps) -> int:
             for name, of_old, of_new in zip(names[0], *tables, strict=True):
                 for row, other in zip_longest(old.cursor(db=of_old), new.cursor(db=of_new)):
                     if row != other:
-                        raise Corrupted(f"the copy has other rows of {name.decode()}; the store is as it was")
+                        raise CorruptionError(f"the copy has other rows of {name.decode()}; the store is as it was")
                     rows += 1
                     if rows % _ROWS_A_STEP == 0:
                         steps.step(_ROWS_A_STEP)

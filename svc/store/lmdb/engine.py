@@ -13,12 +13,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import lmdb
 
-from svc.store.codec import Corrupted
-from svc.store.engine import CheckRow, EngineError, MissingTableError, Reach, Space, StoreFull, Writer
+from svc.store.codec import CorruptionError
+from svc.store.engine import CheckDepth, CheckRow, EngineError, MissingTableError, Space, StoreFullError, Writer
 from svc.store.lmdb.environment import DEFAULT_MAP_BYTES, FILE, FULL, open_read_only, open_writable, write_failure
+from svc.store.lmdb.free_space import FreeSpace, pages_in_use
 from svc.store.lmdb.meta_pages import check_meta_pages
 from svc.store.lmdb.pages import check_pages
-from svc.store.lmdb.room import Room, pages_in_use
 from svc.store.lmdb.transaction import LmdbReader, LmdbWriter
 from svc.store.steps import QUIET, Steps
 
@@ -60,7 +60,7 @@ class LmdbEngine:
         """For this package and its tests; nothing else may use it."""
         self._check_row = check_row
         self._tables: dict[str, Any] = {}
-        self._room = Room(environment, self._tables.values())
+        self._free_space = FreeSpace(environment, self._tables.values())
 
     @classmethod
     def open(
@@ -75,13 +75,13 @@ class LmdbEngine:
         """Open or create the environment in a directory, made with mode 0700 where there is none.
 
         Stale reader slots are freed and the last commit is checked. `durable=False` leaves out the fsync of each
-        commit: for stores that are thrown away. Raises `EngineError` and `codec.Corrupted`.
+        commit: for stores that are thrown away. Raises `EngineError` and `codec.CorruptionError`.
         """
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         engine = cls(open_writable(directory, map_bytes=map_bytes, durable=durable), check_row)
         try:
             engine.clear_stale_readers()
-            engine.check(Reach.COMMIT)
+            engine.check(CheckDepth.COMMIT)
         except BaseException:
             engine.close()
             raise
@@ -100,7 +100,7 @@ class LmdbEngine:
             names = {bytes(name) for name in handle.cursor().iternext(values=False)}
         listed = self.environment.stat()["entries"]
         if len(names) != listed:
-            raise Corrupted(f"the list of tables has {listed} and shows {len(names)}")
+            raise CorruptionError(f"the list of tables has {listed} and shows {len(names)}")
         return {name.decode(errors="surrogateescape") for name in names}
 
     def open_tables(self, names: Iterable[str], /, *, create: bool = False) -> None:
@@ -123,13 +123,13 @@ class LmdbEngine:
         except lmdb.Error as error:
             raise EngineError(str(error)) from error
 
-    def write(self, group: Callable[[Writer], T], /, *, into_reserve: bool = False) -> T:
+    def write(self, group: Callable[[Writer], T], /, *, may_use_reserve: bool = False) -> T:
         """py-lmdb ties a write transaction to its thread, so begin to commit happen inside this one call."""
         try:
             with self.environment.begin(write=True) as handle:
                 result = group(LmdbWriter(self.environment, handle, self._tables, self._check_row))
-                if not into_reserve and not self._room.is_left(handle):
-                    raise StoreFull(FULL)
+                if not may_use_reserve and not self._free_space.has_headroom(handle):
+                    raise StoreFullError(FULL)
                 return result
         except lmdb.Error as error:
             raise write_failure(self.environment, error) from error
@@ -151,11 +151,11 @@ class LmdbEngine:
         disk = os.statvfs(self.environment.path())
         return min(self.environment.info()["map_size"], disk.f_blocks * disk.f_frsize)
 
-    def is_scarce(self) -> bool:
+    def is_low(self) -> bool:
         with self.environment.begin() as handle:
-            return self._room.is_scarce(handle)
+            return self._free_space.is_low(handle)
 
-    def check(self, reach: Reach, steps: Steps = QUIET) -> None:
+    def check(self, reach: CheckDepth, steps: Steps = QUIET) -> None:
         """See `pages.py`."""
         check_pages(self.environment, reach, steps)
 
@@ -172,7 +172,7 @@ class LmdbEngine:
         return path / FILE if path.is_dir() else path
 
     def check_file(self) -> None:
-        """That the file is whole as far as it can be told before LMDB reads on. Raises `Corrupted`."""
+        """That the file is whole as far as it can be told before LMDB reads on. Raises `CorruptionError`."""
         check_meta_pages(self.file)
 
     def file_size(self) -> FileSize:

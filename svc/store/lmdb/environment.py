@@ -7,9 +7,9 @@ from pathlib import Path
 
 import lmdb
 
-from svc.store.engine import EngineError, StoreFull
+from svc.store.engine import EngineError, StoreFullError
+from svc.store.lmdb.free_space import NO_ROOM, may_grow
 from svc.store.lmdb.meta_pages import check_meta_pages
-from svc.store.lmdb.room import NO_ROOM, may_grow
 
 FILE = "data.mdb"
 DEFAULT_MAP_BYTES = 64 << 30
@@ -21,7 +21,7 @@ FULL = "the store has reached map_gib, or its disk is full; raise the setting, o
 def open_writable(directory: Path, *, map_bytes: int, durable: bool) -> lmdb.Environment:
     """The environment in a directory, created with mode 0600 where there is none.
 
-    `durable=False` leaves out the fsync of each commit. Raises `EngineError` and `codec.Corrupted`.
+    `durable=False` leaves out the fsync of each commit. Raises `EngineError` and `codec.CorruptionError`.
     """
     if (directory / FILE).exists():
         check_meta_pages(directory / FILE)
@@ -57,13 +57,13 @@ def open_read_only(path: Path, *, live: bool, locked: bool | None = None) -> lmd
         raise EngineError(str(error)) from error
 
 
-def write_failure(environment: lmdb.Environment, error: lmdb.Error) -> EngineError | StoreFull:
+def write_failure(environment: lmdb.Environment, error: lmdb.Error) -> EngineError | StoreFullError:
     """What to raise for an error of a write. LMDB calls it an input/output error where a part of what it wrote found
     room, and a part did not.
     """
     if isinstance(error, lmdb.MapFullError):
-        return StoreFull(FULL)
+        return StoreFullError(FULL)
     code = getattr(error, "code", None)
     if code in NO_ROOM or (code == errno.EIO and not may_grow(environment)):
-        return StoreFull("the disk of the data directory is full")
+        return StoreFullError("the disk of the data directory is full")
     return EngineError(str(error))

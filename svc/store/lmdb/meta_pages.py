@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from svc.store.codec import Corrupted
+from svc.store.codec import CorruptionError
 from svc.world import pause
 
 _MAGIC = 0xBEEFC0DE
@@ -33,7 +33,7 @@ class _Meta(NamedTuple):
 
 
 def check_meta_pages(file: Path, pause: Callable[[float], None] = pause) -> None:
-    """Raises `Corrupted` where the file is not one that LMDB can have left behind; the store may be in use.
+    """Raises `CorruptionError` where the file is not one that LMDB can have left behind; the store may be in use.
 
     `pause` waits so many seconds: a commit that is being written looks like damage, and is none a moment later.
     """
@@ -43,7 +43,7 @@ def check_meta_pages(file: Path, pause: Callable[[float], None] = pause) -> None
         pause(wait_s)
     problem = _problem(file)
     if problem is not None:
-        raise Corrupted(f"{file}: {problem}")
+        raise CorruptionError(f"{file}: {problem}")
 
 
 def _problem(file: Path) -> str | None:

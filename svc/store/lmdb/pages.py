@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import lmdb
 
-from svc.store.codec import Corrupted
-from svc.store.engine import Reach
+from svc.store.codec import CorruptionError
+from svc.store.engine import CheckDepth
 from svc.store.lmdb.meta_pages import PAUSES_S
 from svc.store.steps import QUIET, Steps
 from svc.world import pause
@@ -70,10 +70,10 @@ class _Node(NamedTuple):
 
 
 def check_pages(
-    environment: lmdb.Environment, reach: Reach, steps: Steps = QUIET, pause: Callable[[float], None] = pause
+    environment: lmdb.Environment, reach: CheckDepth, steps: Steps = QUIET, pause: Callable[[float], None] = pause
 ) -> None:
-    """Raises `Corrupted` where the last commit is not the last one, where a page is used twice, or used and free, or
-    is not what leads to it says. Other processes may write to the store meanwhile. `pause` waits so many seconds for
+    """Raises `CorruptionError` where the last commit is not the last one, where a page is used twice, or used and free,
+    or is not what leads to it says. Other processes may write to the store meanwhile. `pause` waits so many seconds for
     a commit of theirs to end.
     """
     with _last_commit(environment, pause) as found:
@@ -83,8 +83,8 @@ def check_pages(
         # reader could take: what is half old and half new at this moment is whole in the next one. Damage stays.
         try:
             with _last_commit(environment, pause) as found:
-                _Walk(found.file, found.page_bytes, found.other_meta, Reach.COMMIT, steps).run()
-        except Corrupted:
+                _Walk(found.file, found.page_bytes, found.other_meta, CheckDepth.COMMIT, steps).run()
+        except CorruptionError:
             if wait_s is None or not environment.flags()["lock"]:
                 raise
             pause(wait_s)
@@ -121,7 +121,7 @@ def _last_commit(environment: lmdb.Environment, pause: Callable[[float], None]) 
                     yield _LastCommit(file.fileno(), page_bytes, metas[1], metas[0])
                     return
             pause(PAUSES_S[attempt % len(PAUSES_S)])
-    raise Corrupted(f"{path} has no page that says where its last commit is")
+    raise CorruptionError(f"{path} has no page that says where its last commit is")
 
 
 def _commit_of(meta: bytes) -> int:
@@ -131,7 +131,7 @@ def _commit_of(meta: bytes) -> int:
 class _Walk:
     """Through the state of one commit, whose pages nobody writes to meanwhile."""
 
-    def __init__(self, file: int, page_bytes: int, meta: bytes, reach: Reach, steps: Steps) -> None:
+    def __init__(self, file: int, page_bytes: int, meta: bytes, reach: CheckDepth, steps: Steps) -> None:
         self._file = file
         self._page_bytes = page_bytes
         self._meta = meta
@@ -139,7 +139,7 @@ class _Walk:
         self._reach = reach
         last, self._commit = struct.unpack_from("=QQ", meta, _META_COMMIT - 8)
         if os.fstat(file).st_size < (last + 1) * page_bytes:
-            raise Corrupted(f"the store is cut short: it names {last + 1} pages of {page_bytes} bytes")
+            raise CorruptionError(f"the store is cut short: it names {last + 1} pages of {page_bytes} bytes")
         self._taken = bytearray(last + 1)
         self._taken[:2] = b"\x01\x01"
 
@@ -147,10 +147,10 @@ class _Walk:
         free, main = (_META_DATABASES + number * _DATABASE.size for number in range(2))
         try:
             self._free_pages(_Table(*_DATABASE.unpack_from(self._meta, free)))
-            if self._reach > Reach.COMMIT:
+            if self._reach > CheckDepth.COMMIT:
                 self._tables(_Table(*_DATABASE.unpack_from(self._meta, main)))
         except struct.error as error:
-            raise Corrupted(f"a page of the store cannot be read: {error}") from error
+            raise CorruptionError(f"a page of the store cannot be read: {error}") from error
 
     def _free_pages(self, table: _Table) -> None:
         """Each commit but the first frees pages, at least those that it replaced, and lists them under its number.
@@ -161,12 +161,12 @@ class _Walk:
             (commit,) = _NUMBER.unpack(node.key)
             (count,) = _NUMBER.unpack_from(node.value)
             if commit > self._commit or len(node.value) < _NUMBER.size * (count + 1):
-                raise Corrupted("the list of free pages is damaged")
+                raise CorruptionError("the list of free pages is damaged")
             newest = max(newest, commit)
             for page in struct.unpack_from(f"={count}Q", node.value, _NUMBER.size):
                 self._take(page, 1, _FREE_PAGES)
         if table.rows and newest != self._commit:
-            raise Corrupted(f"a commit is said to be number {self._commit}, and is number {newest}")
+            raise CorruptionError(f"a commit is said to be number {self._commit}, and is number {newest}")
 
     def _tables(self, main: _Table) -> None:
         left = len(self._taken)
@@ -174,11 +174,11 @@ class _Walk:
         for node in self._rows("the list of tables", main):
             name = node.key.decode(errors="replace")
             if not node.is_table:
-                raise Corrupted(f"the list of tables has {name}, which is none")
+                raise CorruptionError(f"the list of tables has {name}, which is none")
             table = _Table(*_DATABASE.unpack(node.value))
             if not table.leaf_pages <= table.rows <= table.leaf_pages * self._page_bytes:
-                raise Corrupted(f"{name} says that it has {table.rows} rows in {table.leaf_pages} pages")
-            is_read = self._reach is Reach.EVERYTHING or table.depth == 1
+                raise CorruptionError(f"{name} says that it has {table.rows} rows in {table.leaf_pages} pages")
+            is_read = self._reach is CheckDepth.EVERYTHING or table.depth == 1
             leaves = self._leaves(name, table, read=is_read)
             if is_read:
                 counts = [self._large_values(number, name) for number in leaves]
@@ -194,7 +194,7 @@ class _Walk:
     def _leaves(self, name: str, table: _Table, *, read: bool) -> Iterator[int]:
         """Take the pages of a table, but for those of large values; the numbers of those with rows, if `read`."""
         if table.flags != (_NUMBERED if name == _FREE_PAGES else 0):
-            raise Corrupted(f"{name} is a kind of table that no program made")
+            raise CorruptionError(f"{name} is a kind of table that no program made")
         left = [(table.root, 1)] if table.root != _NO_PAGE else []
         branches, leaves = 0, int(table.depth == 1)
         for number, _ in left:
@@ -246,7 +246,7 @@ class _Walk:
         content = self._page(number, pages)
         itself, _, flags, said = _OVERFLOW_HEADER.unpack_from(content)
         if (itself, flags & _KINDS, said) != (number, _OVERFLOW, pages):
-            raise Corrupted(f"page {number} of {name} is not what leads to it says")
+            raise CorruptionError(f"page {number} of {name} is not what leads to it says")
         return content[_HEADER.size : _HEADER.size + size]
 
     def _pages_of(self, value: bytes) -> int:
@@ -268,19 +268,19 @@ class _Walk:
 
     def _take(self, number: int, count: int, name: str) -> None:
         if number < 2 or number + count > len(self._taken):
-            raise Corrupted(f"{name} leads to page {number}, and there are {len(self._taken)}")
+            raise CorruptionError(f"{name} leads to page {number}, and there are {len(self._taken)}")
         if any(self._taken[number : number + count]):
-            raise Corrupted(f"page {number}, which {name} leads to, is used twice, or is free")
+            raise CorruptionError(f"page {number}, which {name} leads to, is used twice, or is free")
         self._taken[number : number + count] = b"\x01" * count
 
     def _places(self, page: bytes, number: int, kind: int, name: str) -> tuple[int, ...]:
         """Where the nodes of a page begin."""
         itself, _, flags, lower, upper = _HEADER.unpack_from(page)
         if (itself, flags & _KINDS) != (number, kind) or not _HEADER.size < lower <= upper <= self._page_bytes:
-            raise Corrupted(f"page {number} of {name} is not what leads to it says")
+            raise CorruptionError(f"page {number} of {name} is not what leads to it says")
         places = struct.unpack_from(f"={(lower - _HEADER.size) // 2}H", page, _HEADER.size)
         if min(places) < upper or max(places) > self._page_bytes - _NODE.size:
-            raise Corrupted(f"page {number} of {name} is damaged")
+            raise CorruptionError(f"page {number} of {name} is damaged")
         return places
 
     def _page(self, number: int, count: int) -> bytes:
@@ -289,4 +289,4 @@ class _Walk:
 
 def _compare(name: str, what: str, found: int, said: int) -> None:
     if found != said:
-        raise Corrupted(f"{name} has {found} {what}, and says {said}")
+        raise CorruptionError(f"{name} has {found} {what}, and says {said}")

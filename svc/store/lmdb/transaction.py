@@ -13,7 +13,7 @@ from typing import Any
 
 import lmdb
 
-from svc.store.codec import Corrupted
+from svc.store.codec import CorruptionError
 from svc.store.engine import CheckRow, EngineError, Writer
 from svc.store.lmdb.environment import write_failure
 
@@ -100,7 +100,7 @@ class LmdbReader:
 
     def _checked_before(self, table: str, cursor: Any, key: bytes, *, found: bool) -> bytes:
         """The last key before this one, b"" where there is none; the cursor, at the first key from this one on if
-        `found`, stays there. Raises `Corrupted`.
+        `found`, stays there. Raises `CorruptionError`.
         """
         if found:
             following = cursor.key()
@@ -111,7 +111,7 @@ class LmdbReader:
             if found:
                 cursor.first()
             elif count := self.count(table):
-                raise Corrupted(f"{table} counts {count} rows and shows none")
+                raise CorruptionError(f"{table} counts {count} rows and shows none")
             return b""
         before: bytes = cursor.key()
         if before >= key:
@@ -195,5 +195,5 @@ class _Child(LmdbWriter):
             raise write_failure(self._environment, failure) from failure
 
 
-def _out_of_order(table: str, key: bytes) -> Corrupted:
-    return Corrupted(f"rows of {table} are not in order: {key.hex()}")
+def _out_of_order(table: str, key: bytes) -> CorruptionError:
+    return CorruptionError(f"rows of {table} are not in order: {key.hex()}")

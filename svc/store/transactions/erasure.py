@@ -26,7 +26,7 @@ from uuid import UUID
 
 import msgspec
 
-from svc.domain.history import DAY_S, REPLAY_MEMORY_S, AddressHistory, Trace, address_id, trace
+from svc.domain.history import DAY_S, REPLAY_MEMORY_S, AddressHistory, HistoryEvidence, address_id, trace
 from svc.domain.identification import inflate
 from svc.domain.ids import is_visitor_id
 from svc.domain.matching import Visitor
@@ -35,15 +35,15 @@ from svc.domain.model import ENVIRONMENTS, Network, RequestFacts
 from svc.domain.records import Event
 from svc.domain.refusals import Refusal
 from svc.domain.report import read_report
-from svc.store.codec import Corrupted
+from svc.store.codec import CorruptionError
 from svc.store.events import INDEXES, index_keys
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.table import LEADS, ErasedBy, ErasedByKey, PolicyError
 from svc.store.tables import (
     ADDRESS_HISTORY,
     BLOCKS,
+    DELETED_VISITORS,
     DELIVERIES,
-    DEPARTED,
     DOCUMENTS,
     DUE,
     ERASED_EVENTS,
@@ -51,7 +51,7 @@ from svc.store.tables import (
     EVENTS,
     EVENTS_BY_VISITOR,
     MANUAL,
-    SENDINGS,
+    REPORT_FINGERPRINTS,
     TABLES,
     VISITOR_IDS,
     VISITORS,
@@ -63,7 +63,7 @@ from svc.store.transactions.webhooks import erase_identification
 
 BY_FUNCTION: dict[str, tuple[Table[Any], ...]] = {
     "index_keys": INDEXES,
-    "forget_report": (ADDRESS_HISTORY, SENDINGS),
+    "forget_report": (ADDRESS_HISTORY, REPORT_FINGERPRINTS),
     "leave_blocks": (BLOCKS,),
     "erase_identification": (WEBHOOK_EVENTS, DELIVERIES, DUE, MANUAL),
 }
@@ -99,11 +99,11 @@ def erase_visitor(transaction: Transaction, number: int, visitor_id: str, now_ms
         transaction.put(ERASURES, (number, raw_id), visitor_number)
         if visitor_number:
             leave_blocks(transaction, number, visitor_number)
-            forget_visitor(transaction, number, visitor_number, now_ms)
-    return go_on_erasing(transaction, number, raw_id)
+            purge_visitor(transaction, number, visitor_number, now_ms)
+    return continue_erasure(transaction, number, raw_id)
 
 
-def go_on_erasing(transaction: Transaction, number: int, raw_id: bytes) -> bool:
+def continue_erasure(transaction: Transaction, number: int, raw_id: bytes) -> bool:
     """Erase some more of a visitor; whether nothing is left, also where another has done it meanwhile."""
     visitor_number = transaction.get(ERASURES, number, raw_id)
     if visitor_number is None:
@@ -111,7 +111,7 @@ def go_on_erasing(transaction: Transaction, number: int, raw_id: bytes) -> bool:
     found = list(islice(_events(transaction, number, raw_id), EVENTS_A_STEP + 1))
     for request_id in found[:EVENTS_A_STEP]:
         forget_report(transaction, number, request_id, visitor_number)
-        forget_event(transaction, number, request_id)
+        purge_event(transaction, number, request_id)
         erase_identification(transaction, number, UUID(bytes=request_id))
     erased = (transaction.get(ERASED_EVENTS, number) or 0) + len(found[:EVENTS_A_STEP])
     transaction.put(ERASED_EVENTS, (number,), erased)
@@ -121,7 +121,7 @@ def go_on_erasing(transaction: Transaction, number: int, raw_id: bytes) -> bool:
     return True
 
 
-def unfinished(snapshot: Snapshot) -> list[tuple[int, bytes]]:
+def pending_erasures(snapshot: Snapshot) -> list[tuple[int, bytes]]:
     """(organization, visitor id) of erasures that have begun and have not ended."""
     return [key for key, _ in snapshot.scan(ERASURES)]
 
@@ -136,14 +136,14 @@ def event_rows(snapshot: Snapshot, number: int, request_id: bytes) -> Iterator[t
         yield table, key
 
 
-def forget_event(transaction: Transaction, number: int, request_id: bytes) -> None:
+def purge_event(transaction: Transaction, number: int, request_id: bytes) -> None:
     if transaction.has(EVENTS, number, request_id):
         release(transaction, number, events=1, report_bytes=report_bytes(transaction, number, request_id))
     for table, key in tuple(event_rows(transaction, number, request_id)):
         transaction.delete(table, *key)
 
 
-def forget_visitor(transaction: Transaction, number: int, visitor_number: int, now_ms: int) -> None:
+def purge_visitor(transaction: Transaction, number: int, visitor_number: int, now_ms: int) -> None:
     """Everything of a visitor but its events; its number is never given again."""
     visitor = transaction.get(VISITORS, number, visitor_number)
     if visitor is None:
@@ -154,10 +154,10 @@ def forget_visitor(transaction: Transaction, number: int, visitor_number: int, n
     for table in ERASED_BY_KEY["visitor_id"]:
         transaction.delete(table, number, visitor.visitor_id.encode())
     release(transaction, number, visitors=1)
-    transaction.put(DEPARTED, (number, visitor_number), now_ms)
+    transaction.put(DELETED_VISITORS, (number, visitor_number), now_ms)
 
 
-def leave_block(transaction: Transaction, number: int, block_key: BlockKey, block: Block) -> None:
+def remove_from_block(transaction: Transaction, number: int, block_key: BlockKey, block: Block) -> None:
     """Put a block that some visitors have left; one that stands for nobody any more is deleted."""
     if block.numbers or block.count >= 1:
         transaction.put(BLOCKS, (number, block_key), block)
@@ -174,7 +174,7 @@ def _events(snapshot: Snapshot, number: int, raw_id: bytes) -> Iterator[bytes]:
     """Request ids of a visitor, of all environments."""
     places = range(len(ENVIRONMENTS))
     keys = (
-        snapshot.keys_down(EVENTS_BY_VISITOR, (number, place, raw_id), (number, place, raw_id, _BEYOND_LEVELS))
+        snapshot.scan_keys_reverse(EVENTS_BY_VISITOR, (number, place, raw_id), (number, place, raw_id, _BEYOND_LEVELS))
         for place in places
     )
     return (request_id for *_, request_id in chain.from_iterable(keys))
@@ -199,7 +199,7 @@ def leave_blocks(transaction: Transaction, number: int, visitor_number: int) -> 
     for block_key in _blocks_of(visitor):
         block = transaction.get(BLOCKS, number, block_key)
         if block is not None and visitor_number in block.numbers:
-            leave_block(transaction, number, block_key, block.without(visitor_number))
+            remove_from_block(transaction, number, block_key, block.without(visitor_number))
 
 
 def _blocks_of(visitor: Visitor) -> set[BlockKey]:
@@ -220,9 +220,9 @@ def forget_report(transaction: Transaction, number: int, request_id: bytes, visi
     mark = mark_of(transaction, number, request_id, event)
     if mark is not None:
         key = (number, at_s // REPLAY_MEMORY_S, mark)
-        first = transaction.get(SENDINGS, *key)
+        first = transaction.get(REPORT_FINGERPRINTS, *key)
         if first is not None and first.at_s == at_s:  # otherwise it is of whoever sent the same before
-            transaction.delete(SENDINGS, *key)
+            transaction.delete(REPORT_FINGERPRINTS, *key)
     key = (number, at_s // DAY_S, address_id(event.ip_address))
     history = transaction.get(ADDRESS_HISTORY, *key)
     if history is None:
@@ -241,12 +241,16 @@ def mark_of(snapshot: Snapshot, number: int, request_id: bytes, event: Event) ->
         if document is None:
             return event.mark
         mark = _trace(event, inflate(document.signals)).mark
-    except (Corrupted, zlib.error, msgspec.DecodeError):  # a damaged report must not keep others from being erased
+    except (
+        CorruptionError,
+        zlib.error,
+        msgspec.DecodeError,
+    ):  # a damaged report must not keep others from being erased
         return event.mark
     return None if mark is None else mark.digest
 
 
-def _trace(event: Event, signals_json: bytes) -> Trace:
+def _trace(event: Event, signals_json: bytes) -> HistoryEvidence:
     report = read_report(msgspec.json.decode(signals_json), RequestFacts(ip=event.ip_address))
     return trace(report, Network(state=event.verdict.state), event.ip_address, signals_json, event.occurred_at_ms)
 

@@ -16,8 +16,8 @@ from svc.domain.history import (
     DAY_S,
     REPLAY_MEMORY_S,
     AddressHistory,
-    Sending,
-    Trace,
+    HistoryEvidence,
+    ReportFingerprint,
     VisitorHistory,
     is_crossroads,
     is_remembered,
@@ -33,7 +33,7 @@ from svc.domain.identification import Assessment
 from svc.domain.matching import Statistics
 from svc.domain.model import Observation
 from svc.store.snapshot import Transaction
-from svc.store.tables import ADDRESS_HISTORY, SENDINGS, VISITOR_HISTORY, Table
+from svc.store.tables import ADDRESS_HISTORY, REPORT_FINGERPRINTS, VISITOR_HISTORY, Table
 
 V = TypeVar("V")
 
@@ -46,7 +46,7 @@ class Remembered(NamedTuple):
     """Whether matching may learn from this visit."""
 
 
-def remember(
+def update_history(
     transaction: Transaction, assessment: Assessment, statistics: Statistics, visitor_number: int | None
 ) -> Remembered:
     """Write the identification into the histories it belongs to; the observations, with what those show.
@@ -83,7 +83,7 @@ def remember(
     return Remembered(with_crossroads(tuple(observations)) if shared else tuple(observations), teaches)
 
 
-def _visitor_before(transaction: Transaction, organization: int, number: int, seen: Trace) -> VisitorHistory:
+def _visitor_before(transaction: Transaction, organization: int, number: int, seen: HistoryEvidence) -> VisitorHistory:
     """The visitor's history of today; the first visit of a day takes over yesterday's, but for its lessons."""
     day = seen.at_s // DAY_S
     today = transaction.get(VISITOR_HISTORY, organization, day, number)
@@ -93,13 +93,15 @@ def _visitor_before(transaction: Transaction, organization: int, number: int, se
     return VisitorHistory() if yesterday is None else msgspec.structs.replace(yesterday, lessons=0)
 
 
-def _replayed(transaction: Transaction, organization: int, seen: Trace) -> Observation | None:
+def _replayed(transaction: Transaction, organization: int, seen: HistoryEvidence) -> Observation | None:
     if seen.mark is None:
         return None
     period = seen.at_s // REPLAY_MEMORY_S
-    first = _of_period(transaction, SENDINGS, organization, period, seen.mark.digest)
+    first = _of_period(transaction, REPORT_FINGERPRINTS, organization, period, seen.mark.digest)
     if first is None or not is_remembered(first, seen.at_s):
-        transaction.put(SENDINGS, (organization, period, seen.mark.digest), Sending(seen.at_s, seen.address))
+        transaction.put(
+            REPORT_FINGERPRINTS, (organization, period, seen.mark.digest), ReportFingerprint(seen.at_s, seen.address)
+        )
         return None
     return replay(first, seen)
 

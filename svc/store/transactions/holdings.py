@@ -1,6 +1,6 @@
 """What each organization holds of the store: counted in the transaction that changes it, never by a scan.
 
-What may live here: the one row that an organization has in `holdings`, and how it is counted anew where it has none.
+What may live here: the one row that an organization has in `holdings`, and how it is counted again where it has none.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def counted(snapshot: Snapshot, number: int) -> Holding:
     """By looking at every row of an organization; the day's counts are left at zero, and its keys uncounted."""
     found = Holding()
     for table in REPORTS:
-        for key in snapshot.keys_down(table, (number,), (number + 1,)):
+        for key in snapshot.scan_keys_reverse(table, (number,), (number + 1,)):
             found = found.plus(report_bytes=row_bytes(snapshot.length(table, *key)))
-    events = sum(1 for _ in snapshot.keys_down(EVENTS, (number,), (number + 1,)))
-    visitors = sum(1 for _ in snapshot.keys_down(VISITORS, (number,), (number + 1,)))
+    events = sum(1 for _ in snapshot.scan_keys_reverse(EVENTS, (number,), (number + 1,)))
+    visitors = sum(1 for _ in snapshot.scan_keys_reverse(VISITORS, (number,), (number + 1,)))
     return found.plus(events=events, visitors=visitors)

@@ -24,12 +24,12 @@ from svc.domain.matching import (
     EMPTY_BLOCK,
     Block,
     BlockKey,
-    Lesson,
     Recognition,
     Statistics,
+    StatisticsUpdate,
     Visitor,
     changes,
-    recognise,
+    match_visitor,
 )
 from svc.domain.model import Observation
 from svc.domain.quotas import Quota, Quotas, may_archive, may_identify, row_bytes, seconds_to_midnight
@@ -43,7 +43,7 @@ from svc.domain.records import (
 from svc.domain.refusals import Refusal, over_day, over_share
 from svc.domain.scoring import Weights, score
 from svc.domain.verdict import Verdict
-from svc.domain.webhooks.records import LaneKey
+from svc.domain.webhooks.records import EndpointKey
 from svc.store.events import put_event
 from svc.store.snapshot import Transaction
 from svc.store.tables import (
@@ -58,7 +58,7 @@ from svc.store.tables import (
 )
 from svc.store.transactions.accounts import enter
 from svc.store.transactions.attestation import redeem
-from svc.store.transactions.history import remember
+from svc.store.transactions.history import update_history
 from svc.store.transactions.holdings import holding, keep
 from svc.store.transactions.keys import note_use
 from svc.store.transactions.webhooks import enqueue_identification
@@ -69,9 +69,9 @@ class Recorded(NamedTuple):
     """What an identification came to, what matching may learn from it once the commit has returned, and who is told."""
 
     outcome: Identified | Duplicate | Refused
-    lesson: Lesson | None
+    lesson: StatisticsUpdate | None
     """`None` where its visitor or its address has taught enough today."""
-    lanes: tuple[LaneKey, ...] = ()
+    queues: tuple[EndpointKey, ...] = ()
     """Webhook endpoints to which something is due now."""
     quota: Quota | None = None
     """Which quota it met."""
@@ -103,9 +103,9 @@ def identify(
     archived = may_archive(held, quotas, len(assessment.archive), production=production)
 
     index = VisitorIndex(transaction, number)
-    recognition = recognise(index, statistics, assessment.features, submission.at_ms)
-    visitor = index.apply(recognition, submission.spare_visitor_id)
-    remembered = remember(transaction, assessment, statistics, visitor.number)
+    recognition = match_visitor(index, statistics, assessment.features, submission.at_ms)
+    visitor = index.apply(recognition, submission.new_visitor_id)
+    remembered = update_history(transaction, assessment, statistics, visitor.number)
     observations = remembered.observations
     if recognition.token_conflict:
         observations += (Observation("token_conflict", "medium", ("device_contradicts_token",)),)
@@ -115,7 +115,7 @@ def identify(
     result = score(observations, profile, submission.platform) if assessment.scored else None
     verdict = decide(assessment, recognition, visitor.id, result)
     event = _record_event(transaction, assessment, verdict, archived=archived)
-    lanes = enqueue_identification(transaction, submission, event, profile.threshold) if submission.notify else ()
+    queues = enqueue_identification(transaction, submission, event, profile.threshold) if submission.notify else ()
     length = _record_document(transaction, assessment, event, index, recognition, observations, profile)
     is_new = recognition.number is None and visitor.number is not None
     keep(
@@ -132,7 +132,7 @@ def identify(
     if submission.touched_key is not None:
         note_use(transaction, submission.touched_key, submission.at_ms)
     lesson = recognition.lesson if remembered.may_teach else None
-    return Recorded(Identified(verdict, balance), lesson, lanes, None if archived else "archive_day")
+    return Recorded(Identified(verdict, balance), lesson, queues, None if archived else "archive_day")
 
 
 class Applied(NamedTuple):
@@ -167,14 +167,14 @@ class VisitorIndex:
             self._visitors[number] = self._transaction.get(VISITORS, self._organization, number)
         return self._visitors[number]
 
-    def apply(self, recognition: Recognition, spare_visitor_id: str) -> Applied:
+    def apply(self, recognition: Recognition, new_visitor_id: str) -> Applied:
         """Write what the recognition came to."""
         number, visitor = recognition.number, recognition.visitor
         if number is None:
             if visitor is None:
-                return Applied(spare_visitor_id, None)
-            visitor = msgspec.structs.replace(visitor, visitor_id=spare_visitor_id)
-            number = self._new_number(spare_visitor_id)
+                return Applied(new_visitor_id, None)
+            visitor = msgspec.structs.replace(visitor, visitor_id=new_visitor_id)
+            number = self._new_number(new_visitor_id)
         for key in recognition.dropped:
             self._put_block(key, self.block(key).without(number))
         for key, weight in recognition.postings:

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from svc.domain.credentials import Key, KeyKind
+from svc.domain.credentials import ApiKey, KeyKind
 from svc.domain.key_quota import ActiveKeys, may_issue
 from svc.domain.model import PLATFORMS
 from svc.domain.quotas import Holding, Quotas, seconds_to_midnight
@@ -26,8 +26,8 @@ LAST_USED_STEP_MS = 60_000
 
 
 def issue_key(
-    transaction: Transaction, key: Key, digest: bytes, keys_per_day: int = Quotas().keys_per_day
-) -> Key | Refusal:
+    transaction: Transaction, key: ApiKey, digest: bytes, keys_per_day: int = Quotas().keys_per_day
+) -> ApiKey | Refusal:
     """As `store_key`, within the limits of an organization (decisions 2.5).
 
     Over the limit of active keys it is `409 key_limit`, over that of the day `429 rate_limited` until midnight (UTC).
@@ -44,7 +44,7 @@ def issue_key(
             return store_key(transaction, key, digest)
 
 
-def store_key(transaction: Transaction, key: Key, digest: bytes) -> Key:
+def store_key(transaction: Transaction, key: ApiKey, digest: bytes) -> ApiKey:
     """Store a new key under the digest of its secret, of an organization that is known to have few."""
     held, active = _held(transaction, key.organization, key.created_at_ms)
     active, issued = active.plus_key(key.expires_at_ms), held.keys_issued + 1
@@ -55,7 +55,7 @@ def store_key(transaction: Transaction, key: Key, digest: bytes) -> Key:
     return key
 
 
-def revoke_key(transaction: Transaction, key_id: str, now_ms: int) -> Key | Literal["unknown", "revoked_before"]:
+def revoke_key(transaction: Transaction, key_id: str, now_ms: int) -> ApiKey | Literal["unknown", "revoked_before"]:
     """Permanent, and in force from the next request on: nothing caches a key."""
     digest = transaction.get(KEY_IDS, key_id)
     key = None if digest is None else transaction.get(KEYS, digest)
@@ -79,20 +79,20 @@ def revoke_all_keys(transaction: Transaction, number: int, now_ms: int) -> int:
 
 def revoke_key_of(
     transaction: Transaction, number: int, kinds: Sequence[KeyKind], key_id: str, now_ms: int
-) -> Key | Refusal:
+) -> ApiKey | Refusal:
     """As `revoke_key`, for an organization's own automation: another's key, or one of another kind, is not there."""
     key = find_key_of(transaction, number, key_id, kinds)
     if key is None:
         return Refusal("not_found")
     revoked = revoke_key(transaction, key_id, now_ms)
-    if isinstance(revoked, Key):
+    if isinstance(revoked, ApiKey):
         return revoked
     return Refusal("proxy_key_revoked" if key.kind == "proxy" else "sdk_key_revoked")
 
 
 def replace_origins(
     transaction: Transaction, number: int, key_id: str, allowed_origins: tuple[str, ...]
-) -> Key | Refusal:
+) -> ApiKey | Refusal:
     """The whole new list of a public key, normalised already. Secret keys have none: they are refused with any."""
     key = find_sdk_key(transaction, number, key_id)
     if key is None:
@@ -106,7 +106,7 @@ def replace_origins(
     return replaced
 
 
-def forget_key(transaction: Transaction, key: Key, digest: bytes, now_ms: int) -> None:
+def purge_key(transaction: Transaction, key: ApiKey, digest: bytes, now_ms: int) -> None:
     """Delete a key with its weights, as if it had never been."""
     if key.status == "active":
         _uncount(transaction, key, now_ms)
@@ -120,11 +120,11 @@ def forget_key(transaction: Transaction, key: Key, digest: bytes, now_ms: int) -
 def note_use(transaction: Transaction, digest: bytes, now_ms: int) -> None:
     """Renew `last_used_at` of a key that is still there, unless a request that overlapped has done it just now."""
     key = transaction.get(KEYS, digest)
-    if key is not None and use_is_due(key, now_ms):
+    if key is not None and touch_is_due(key, now_ms):
         transaction.put(KEYS, (digest,), msgspec.structs.replace(key, last_used_at_ms=now_ms))
 
 
-def use_is_due(key: Key, now_ms: int) -> bool:
+def touch_is_due(key: ApiKey, now_ms: int) -> bool:
     return key.last_used_at_ms is None or now_ms - key.last_used_at_ms >= LAST_USED_STEP_MS
 
 
@@ -149,7 +149,7 @@ def _held(transaction: Transaction, number: int, now_ms: int) -> tuple[Holding, 
     return held.on(now_ms), active.at(now_ms)
 
 
-def _uncount(transaction: Transaction, key: Key, now_ms: int) -> None:
+def _uncount(transaction: Transaction, key: ApiKey, now_ms: int) -> None:
     """Leave out a key that is about to be revoked or deleted."""
     held, active = _held(transaction, key.organization, now_ms)
     active = active.minus_key(key.expires_at_ms)

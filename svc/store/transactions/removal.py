@@ -48,7 +48,7 @@ def drop_documents(transaction: Transaction, number: int, beyond: bytes) -> int:
     """
     found: set[bytes] = set()
     for table in (DOCUMENTS, DEFERRED_REPORTS):
-        keys = transaction.keys_down(table, (number,), (number, beyond))
+        keys = transaction.scan_keys_reverse(table, (number,), (number, beyond))
         found.update(request_id for _, request_id in islice(keys, DOCUMENTS_A_STEP))
     for request_id in sorted(found):
         event = transaction.get(EVENTS, number, request_id)
@@ -100,4 +100,4 @@ def unfinished_removals(snapshot: Snapshot) -> list[int]:
 
 
 def _first(snapshot: Snapshot, table: Table[Any], number: int, count: int) -> list[tuple[Any, ...]]:
-    return list(islice(snapshot.keys_down(table, (number,), (number + 1,)), count))
+    return list(islice(snapshot.scan_keys_reverse(table, (number,), (number + 1,)), count))

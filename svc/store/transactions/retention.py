@@ -24,7 +24,7 @@ from svc.store.tables import (
     ATTEMPTS,
     ATTEMPTS_BY_ENVIRONMENT,
     BLOCKS,
-    DEPARTED,
+    DELETED_VISITORS,
     EVENTS,
     IDEMPOTENCY,
     KEYS,
@@ -34,9 +34,9 @@ from svc.store.tables import (
     WEBHOOK_EVENTS,
     Table,
 )
-from svc.store.transactions.erasure import forget_event, forget_visitor, has_events, leave_block
-from svc.store.transactions.keys import forget_key
-from svc.store.transactions.webhooks import forget_webhook_event
+from svc.store.transactions.erasure import has_events, purge_event, purge_visitor, remove_from_block
+from svc.store.transactions.keys import purge_key
+from svc.store.transactions.webhooks import purge_webhook_event
 
 EVENTS_A_STEP = 32
 ROWS_A_STEP = 256
@@ -48,7 +48,7 @@ DEPARTED_A_PASS = 100_000
 """Visitors that one pass takes out of the blocks: their numbers are held in memory meanwhile."""
 
 
-class Step(NamedTuple):
+class CleanupStep(NamedTuple):
     """One bounded transaction of a duty."""
 
     deleted: int
@@ -56,11 +56,11 @@ class Step(NamedTuple):
     """The key at which the next step begins; `None` = the duty is done."""
 
 
-class Duty(NamedTuple):
+class CleanupTask(NamedTuple):
     """Something to delete, in steps."""
 
     name: str
-    step: Callable[[tuple[Any, ...], Transaction], Step]
+    step: Callable[[tuple[Any, ...], Transaction], CleanupStep]
     """Of the key to begin at and the transaction."""
     start: tuple[Any, ...]
 
@@ -77,36 +77,38 @@ def bound_of_age(table: Table[Any], now_ms: int) -> bytes | int:
     return max(now_ms // period.period_ms - 1, 0)
 
 
-def over(snapshot: Snapshot, number: int, now_ms: int) -> list[Duty]:
+def expired_by_key(snapshot: Snapshot, number: int, now_ms: int) -> list[CleanupTask]:
     """What is over by its key, one look at each table; nothing where there is nothing."""
-    duties: list[Duty] = []
+    duties: list[CleanupTask] = []
     for table in BY_AGE:
         bound = bound_of_age(table, now_ms)
         if next(_below(snapshot, table, number, bound), None) is not None:
-            duties.append(Duty(table.name, partial(_delete_below, table, bound), (number,)))
+            duties.append(CleanupTask(table.name, partial(_delete_below, table, bound), (number,)))
     return duties
 
 
-def passes(number: int, now_ms: int, visitor_days: int) -> tuple[Duty, ...]:
+def full_scans(number: int, now_ms: int, visitor_days: int) -> tuple[CleanupTask, ...]:
     """What can only be found by looking at all rows."""
     return (
-        Duty(IDEMPOTENCY.name, partial(_pass_idempotency, now_ms), (number,)),
-        Duty(VISITORS.name, partial(_pass_visitors, now_ms, visitor_days), (number,)),
-        Duty(KEYS.name, partial(_pass_keys, now_ms), (number,)),
+        CleanupTask(IDEMPOTENCY.name, partial(_pass_idempotency, now_ms), (number,)),
+        CleanupTask(VISITORS.name, partial(_pass_visitors, now_ms, visitor_days), (number,)),
+        CleanupTask(KEYS.name, partial(_pass_keys, now_ms), (number,)),
     )
 
 
-def leaving(snapshot: Snapshot, number: int) -> Duty | None:
+def stale_blocks(snapshot: Snapshot, number: int) -> CleanupTask | None:
     """The pass that takes visitors who are gone out of the blocks; `None` where none are."""
-    departed = frozenset(visitor for (_, visitor), _ in islice(snapshot.scan(DEPARTED, number), DEPARTED_A_PASS))
-    return Duty(BLOCKS.name, partial(_pass_blocks, departed), (number,)) if departed else None
+    departed = frozenset(
+        visitor for (_, visitor), _ in islice(snapshot.scan(DELETED_VISITORS, number), DEPARTED_A_PASS)
+    )
+    return CleanupTask(BLOCKS.name, partial(_pass_blocks, departed), (number,)) if departed else None
 
 
 def _below(snapshot: Snapshot, table: Table[Any], number: int, bound: Any) -> Iterator[tuple[Any, ...]]:
-    return snapshot.keys_down(table, (number,), (number, bound))
+    return snapshot.scan_keys_reverse(table, (number,), (number, bound))
 
 
-def _delete_below(table: Table[Any], bound: Any, start: tuple[Any, ...], transaction: Transaction) -> Step:
+def _delete_below(table: Table[Any], bound: Any, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
     (number,) = start
     forget, most = _FORGET.get(table.name, (None, ROWS_A_STEP))
     keys = list(islice(_below(transaction, table, number, bound), most))
@@ -115,7 +117,7 @@ def _delete_below(table: Table[Any], bound: Any, start: tuple[Any, ...], transac
             transaction.delete(table, *key)
         else:
             forget(transaction, *key)
-    return Step(len(keys), start if len(keys) == most else None)
+    return CleanupStep(len(keys), start if len(keys) == most else None)
 
 
 def _forget_attempt(transaction: Transaction, number: int, attempt_id: bytes) -> None:
@@ -129,21 +131,21 @@ def _forget_attempt(transaction: Transaction, number: int, attempt_id: bytes) ->
 
 
 _FORGET: dict[str, tuple[Callable[[Transaction, int, bytes], None], int]] = {
-    EVENTS.name: (forget_event, EVENTS_A_STEP),
-    WEBHOOK_EVENTS.name: (forget_webhook_event, EVENTS_A_STEP),
+    EVENTS.name: (purge_event, EVENTS_A_STEP),
+    WEBHOOK_EVENTS.name: (purge_webhook_event, EVENTS_A_STEP),
     ATTEMPTS.name: (_forget_attempt, ROWS_A_STEP),
 }
 """How rows to which others belong are deleted, and how many in one step."""
 
 
-def _pass_idempotency(now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> Step:
+def _pass_idempotency(now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
     def delete(key: tuple[Any, ...], row: Idempotency) -> bool:
         return now_ms - row.at_ms >= IDEMPOTENCY_MS and transaction.delete(IDEMPOTENCY, *key)
 
     return _look(transaction, IDEMPOTENCY, start, delete)
 
 
-def _pass_visitors(now_ms: int, visitor_days: int, start: tuple[Any, ...], transaction: Transaction) -> Step:
+def _pass_visitors(now_ms: int, visitor_days: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
     unseen_ms = visitor_days * DAY_MS
 
     def delete(key: tuple[Any, ...], visitor: Visitor) -> bool:
@@ -152,45 +154,45 @@ def _pass_visitors(now_ms: int, visitor_days: int, start: tuple[Any, ...], trans
         number, visitor_number = key
         if has_events(transaction, number, visitor.visitor_id.encode()):
             return False  # only visits that are sure move the last one
-        forget_visitor(transaction, number, visitor_number, now_ms)
+        purge_visitor(transaction, number, visitor_number, now_ms)
         return True
 
     return _look(transaction, VISITORS, start, delete)
 
 
-def _pass_keys(now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> Step:
+def _pass_keys(now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
     def delete(_: tuple[Any, ...], digest: bytes) -> bool:
         key = transaction.get(KEYS, digest)
         ended_at_ms = None if key is None else key.ended_at_ms
         if key is None or ended_at_ms is None or now_ms - ended_at_ms < ENDED_KEY_MS:
             return False
-        forget_key(transaction, key, digest, now_ms)
+        purge_key(transaction, key, digest, now_ms)
         return True
 
     return _look(transaction, ORGANIZATION_KEYS, start, delete)
 
 
-def _pass_blocks(departed: frozenset[int], start: tuple[Any, ...], transaction: Transaction) -> Step:
+def _pass_blocks(departed: frozenset[int], start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
     def leave(key: tuple[Any, ...], block: Block) -> bool:
         gone = departed.intersection(block.numbers)
         for visitor_number in gone:
             block = block.without(visitor_number)
         if gone:
             number, block_key = key
-            leave_block(transaction, number, block_key, block)
+            remove_from_block(transaction, number, block_key, block)
         return bool(gone)
 
     step = _look(transaction, BLOCKS, start, leave)
     if step.resume is None:
         for visitor_number in departed:
-            transaction.delete(DEPARTED, start[0], visitor_number)
+            transaction.delete(DELETED_VISITORS, start[0], visitor_number)
     return step
 
 
 def _look(
     transaction: Transaction, table: Table[Any], start: tuple[Any, ...], act: Callable[[tuple[Any, ...], Any], bool]
-) -> Step:
+) -> CleanupStep:
     """Act upon the next rows of the organization's table; `act` says whether it has deleted or changed one."""
     rows = list(islice(transaction.scan(table, start[0], start=start), LOOKS_A_STEP + 1))
     acted = sum(act(key, value) for key, value in rows[:LOOKS_A_STEP])
-    return Step(acted, rows[LOOKS_A_STEP][0] if len(rows) > LOOKS_A_STEP else None)
+    return CleanupStep(acted, rows[LOOKS_A_STEP][0] if len(rows) > LOOKS_A_STEP else None)

@@ -19,7 +19,7 @@ from svc.domain.billing import (
     LedgerEntry,
     Settlement,
     Usage,
-    tally,
+    counters,
 )
 from svc.domain.ids import DAY_MS, first_id, made_at_ms
 from svc.domain.webhooks.payloads import DailySettled
@@ -43,7 +43,7 @@ class DueDay(NamedTuple):
     """Before that line."""
 
 
-class Step(NamedTuple):
+class SettlementStep(NamedTuple):
     """Some lines of a ledger."""
 
     usage: Usage
@@ -73,7 +73,7 @@ class Statement(NamedTuple):
 
 def due_day(snapshot: Snapshot, number: int, now_ms: int) -> DueDay | None:
     """The oldest day of an organization that is to be settled now."""
-    settled = next(snapshot.keys_down(SETTLEMENTS, (number,), (number + 1,)), None)
+    settled = next(snapshot.scan_keys_reverse(SETTLEMENTS, (number,), (number + 1,)), None)
     day, balance = 0, 0
     if settled is not None:
         last = snapshot.get(SETTLEMENTS, *settled)
@@ -88,13 +88,13 @@ def due_day(snapshot: Snapshot, number: int, now_ms: int) -> DueDay | None:
     return DueDay(due, from_id, balance) if now_ms >= (due + 1) * DAY_MS + SETTLED_AFTER_MS else None
 
 
-def read_usage(snapshot: Snapshot, number: int, resume: bytes, day: int) -> Step:
+def read_usage(snapshot: Snapshot, number: int, resume: bytes, day: int) -> SettlementStep:
     """The next lines up to the end of the day."""
     beyond = first_id((day + 1) * DAY_MS)
     of_day = takewhile(lambda line: line[0] < beyond, _lines(snapshot, number, resume))
     found = list(islice(of_day, LINES_A_STEP + 1))
-    usage = tally(entry for _, entry in found[:LINES_A_STEP])
-    return Step(usage, found[LINES_A_STEP][0] if len(found) > LINES_A_STEP else None)
+    usage = counters(entry for _, entry in found[:LINES_A_STEP])
+    return SettlementStep(usage, found[LINES_A_STEP][0] if len(found) > LINES_A_STEP else None)
 
 
 def settle(transaction: Transaction, number: int, due: DueDay, usage: Usage, now_ms: int) -> bool:
@@ -154,7 +154,7 @@ def statement(snapshot: Snapshot, number: int, first_day: int, beyond_day: int) 
 
     lines = _lines(snapshot, number, first_line)
     by_day = groupby(lines, key=lambda line: made_at_ms(line[0]) // DAY_MS)
-    usages = [(day, tally(noted(of_day))) for day, of_day in by_day]
+    usages = [(day, counters(noted(of_day))) for day, of_day in by_day]
     balance = opening = (snapshot.get(BALANCES, number) or 0) - sum(usage.change_micros for _, usage in usages)
     days: list[StatementDay] = []
     for day, usage in usages:

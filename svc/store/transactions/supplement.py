@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 from uuid import UUID
 
-from svc.domain.quotas import Quotas, has_room, may_archive, row_bytes, seconds_to_midnight
+from svc.domain.quotas import Quotas, has_capacity, may_archive, row_bytes, seconds_to_midnight
 from svc.domain.records import DeferredReport
 from svc.domain.refusals import Refusal, over_day, over_share
 from svc.store.snapshot import Transaction
@@ -35,7 +35,7 @@ def supplement(
         return Refusal("invalid_supplement", reason="the event has been erased")
     at_ms, production = report.received_at_ms, event.environment == "production"
     held = holding(transaction, number).on(at_ms)
-    if not has_room(held, quotas, capacity_bytes):
+    if not has_capacity(held, quotas, capacity_bytes):
         return over_share()
     if not may_archive(held, quotas, len(report.signals), production=production):
         seconds = seconds_to_midnight(at_ms)

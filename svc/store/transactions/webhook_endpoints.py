@@ -22,9 +22,9 @@ from svc.domain.webhooks.records import (
     DeliveryKey,
     DeliveryKind,
     Endpoint,
+    EndpointKey,
     EventType,
     Health,
-    LaneKey,
     WebhookEnvironment,
 )
 from svc.domain.webhooks.signature import signing_secret
@@ -56,7 +56,7 @@ class Issued(NamedTuple):
 class Queued(NamedTuple):
     """A test or redelivery that is on its way."""
 
-    lane: LaneKey
+    queue: EndpointKey
     event_id: UUID
 
 
@@ -102,7 +102,7 @@ def create_endpoint(
     )
     transaction.put(ENDPOINT_COUNTS, (number,), place)
     transaction.put(ENDPOINTS, (number, place), endpoint)
-    return Issued(Registered(LaneKey(number, place), endpoint), secret)
+    return Issued(Registered(EndpointKey(number, place), endpoint), secret)
 
 
 def change_endpoint(
@@ -126,8 +126,8 @@ def change_endpoint(
     for trigger in triggers:
         status = ENDPOINT_TRANSITIONS[status][trigger]
     if {"url_changed", "resumed"} & set(triggers):
-        last_ms = health(transaction, found.lane).last_attempt_at_ms
-        transaction.put(ENDPOINT_HEALTH, found.lane, Health(last_attempt_at_ms=last_ms))
+        last_ms = health(transaction, found.queue).last_attempt_at_ms
+        transaction.put(ENDPOINT_HEALTH, found.queue, Health(last_attempt_at_ms=last_ms))
     changed = msgspec.structs.replace(
         endpoint,
         url=endpoint.url if change.url is None else change.url,
@@ -137,19 +137,19 @@ def change_endpoint(
         events=endpoint.events if change.events is None else _read_events(change.events),
         status=status,
     )
-    transaction.put(ENDPOINTS, found.lane, changed)
-    return Registered(found.lane, changed)
+    transaction.put(ENDPOINTS, found.queue, changed)
+    return Registered(found.queue, changed)
 
 
-def remove_endpoint(transaction: Transaction, number: int, endpoint_id: str) -> LaneKey | Refusal:
+def remove_endpoint(transaction: Transaction, number: int, endpoint_id: str) -> EndpointKey | Refusal:
     """Deliveries stop with this commit. Their rows, which may be a million, are swept away afterwards."""
     found = find_endpoint(transaction, number, endpoint_id)
     if found is None:
         return Refusal("not_found")
-    transaction.delete(ENDPOINTS, *found.lane)
-    transaction.delete(ENDPOINT_HEALTH, *found.lane)
-    transaction.put(REMOVED_ENDPOINTS, found.lane, b"")
-    return found.lane
+    transaction.delete(ENDPOINTS, *found.queue)
+    transaction.delete(ENDPOINT_HEALTH, *found.queue)
+    transaction.put(REMOVED_ENDPOINTS, found.queue, b"")
+    return found.queue
 
 
 def rotate_secret(
@@ -169,8 +169,8 @@ def rotate_secret(
         secret_last4=secret[-4:],
         previous_secret_expires_at_ms=now_ms + overlap_hours * 3_600_000 if overlap_hours else None,
     )
-    transaction.put(ENDPOINTS, found.lane, rotated)
-    return Issued(Registered(found.lane, rotated), secret)
+    transaction.put(ENDPOINTS, found.queue, rotated)
+    return Issued(Registered(found.queue, rotated), secret)
 
 
 def queue_test(
@@ -184,7 +184,7 @@ def queue_test(
     public_id = find_organization(transaction, number).id
     event = seal(event_id, "webhook.test", found.endpoint.environment, public_id, data, now_ms)
     transaction.put(WEBHOOK_EVENTS, (number, event_id.bytes), event)
-    return _queue(transaction, found.lane, event_id, "test", now_ms)
+    return _queue(transaction, found.queue, event_id, "test", now_ms)
 
 
 def queue_redelivery(
@@ -196,10 +196,10 @@ def queue_redelivery(
     if found is None or event is None or event.created_at_ms < now_ms - HISTORY_MS:
         return Refusal("not_found")
     received = (DeliveryKey(event_id.bytes, kind) for kind in get_args(DeliveryKind))
-    if not any(transaction.has(DELIVERIES, *found.lane, key.event_id, key.place) for key in received):
+    if not any(transaction.has(DELIVERIES, *found.queue, key.event_id, key.place) for key in received):
         return Refusal("not_found")
     free = _not_busy(transaction, number, endpoint_id)
-    return free if isinstance(free, Refusal) else _queue(transaction, found.lane, event_id, "redelivery", now_ms)
+    return free if isinstance(free, Refusal) else _queue(transaction, found.queue, event_id, "redelivery", now_ms)
 
 
 def faulty_events(events: Sequence[str], environment: WebhookEnvironment) -> Refusal | None:
@@ -215,14 +215,14 @@ def _not_busy(transaction: Transaction, number: int, endpoint_id: str) -> Regist
         return Refusal("not_found")
     if found.endpoint.status == "paused":
         return Refusal("webhook_paused")
-    return Refusal("webhook_busy") if transaction.has(MANUAL, *found.lane) else found
+    return Refusal("webhook_busy") if transaction.has(MANUAL, *found.queue) else found
 
 
-def _queue(transaction: Transaction, lane: LaneKey, event_id: UUID, kind: DeliveryKind, now_ms: int) -> Queued:
+def _queue(transaction: Transaction, queue: EndpointKey, event_id: UUID, kind: DeliveryKind, now_ms: int) -> Queued:
     key = DeliveryKey(event_id.bytes, kind)
-    transaction.put(MANUAL, lane, key)
-    open_delivery(transaction, lane, key, now_ms)
-    return Queued(lane, event_id)
+    transaction.put(MANUAL, queue, key)
+    open_delivery(transaction, queue, key, now_ms)
+    return Queued(queue, event_id)
 
 
 def _read_events(events: Sequence[str]) -> tuple[EventType, ...]:

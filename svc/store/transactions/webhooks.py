@@ -18,8 +18,8 @@ from svc.domain.event_row import event_row
 from svc.domain.identification import Submission
 from svc.domain.records import Event
 from svc.domain.webhooks.envelope import derived_event_id, identification_event_id, seal
-from svc.domain.webhooks.lanes import is_failing
 from svc.domain.webhooks.payloads import suspect
+from svc.domain.webhooks.queues import is_failing
 from svc.domain.webhooks.records import (
     DELIVERY_KINDS,
     WEBHOOK_ENVIRONMENTS,
@@ -29,14 +29,14 @@ from svc.domain.webhooks.records import (
     Delivery,
     DeliveryKey,
     Endpoint,
+    EndpointKey,
     EventType,
-    LaneKey,
     WebhookEnvironment,
     WebhookEvent,
     webhook_environment,
 )
-from svc.domain.webhooks.refused import Noted, RefusedRequest, note, tell
-from svc.domain.webhooks.schedule import Result, judge
+from svc.domain.webhooks.refused import Noted, RefusedRequest, note, notify
+from svc.domain.webhooks.schedule import Result, classify_result
 from svc.domain.webhooks.states import DELIVERY_TRANSITIONS, ENDPOINT_TRANSITIONS, after_attempt
 from svc.store.snapshot import Transaction
 from svc.store.tables import (
@@ -60,11 +60,11 @@ _OLD_COUNTS_PER_ATTEMPT = 2
 """Rows of minutes over a day ago that a new minute's first attempt deletes: twice as many as it writes."""
 
 
-class Made(NamedTuple):
+class AttemptRecord(NamedTuple):
     """An attempt that was made, as it goes into the log."""
 
     attempt_id: UUID
-    lane: LaneKey
+    queue: EndpointKey
     key: DeliveryKey
     endpoint: Endpoint
     """As it stood when the attempt was made."""
@@ -72,7 +72,7 @@ class Made(NamedTuple):
     result: Result
 
 
-class Logged(NamedTuple):
+class AttemptOutcome(NamedTuple):
     """What an attempt came to."""
 
     status: AttemptStatus
@@ -82,10 +82,10 @@ class Logged(NamedTuple):
     """Whether the endpoint is to be sent to as one that fails."""
 
 
-class Told(NamedTuple):
+class Notified(NamedTuple):
     """What became of refusals."""
 
-    lanes: tuple[LaneKey, ...]
+    queues: tuple[EndpointKey, ...]
     """Those in which an event of them is due."""
     due_ms: int | None
     """When to look at them again; `None` = nothing is kept of them."""
@@ -98,8 +98,8 @@ def enqueue(
     environment: WebhookEnvironment,
     data: Any,
     at_ms: int,
-) -> tuple[LaneKey, ...]:
-    """Queue an event for every endpoint that subscribes to it now; the lanes in which something is due.
+) -> tuple[EndpointKey, ...]:
+    """Queue an event for every endpoint that subscribes to it now; the queues in which something is due.
 
     To be called in the transaction of the fact itself, once for each fact. `organization` is its number, `data` a
     struct of `svc.domain.webhooks.payloads`. Without a subscriber it costs one read and writes nothing.
@@ -119,8 +119,8 @@ def enqueue(
 
 def enqueue_identification(
     transaction: Transaction, submission: Submission, event: Event, threshold: int
-) -> tuple[LaneKey, ...]:
-    """`identification.completed`, and `visitor.suspect` when the score reaches the threshold; the lanes with work.
+) -> tuple[EndpointKey, ...]:
+    """`identification.completed`, and `visitor.suspect` when the score reaches the threshold; the queues with work.
 
     One range read of at most ten endpoints, and one more read where there are any; one row for each event and two for
     each endpoint that it goes to, so 42 rows at most.
@@ -134,57 +134,57 @@ def enqueue_identification(
         facts.append(("visitor.suspect", suspect(event, request_id, threshold)))
     public_id = find_organization(transaction, number).id
     environment = webhook_environment(submission.environment)
-    lanes: set[LaneKey] = set()
+    queues: set[EndpointKey] = set()
     for event_type, data in facts:
         to = [found for found in endpoints if subscribes(found.endpoint, environment, event_type)]
         if to:
             event_id = identification_event_id(event_type, request_id)
             sealed = seal(event_id, event_type, environment, public_id, data, submission.at_ms)
-            lanes.update(_queue(transaction, number, event_id, sealed, to))
-    return tuple(sorted(lanes))
+            queues.update(_queue(transaction, number, event_id, sealed, to))
+    return tuple(sorted(queues))
 
 
-def open_delivery(transaction: Transaction, lane: LaneKey, key: DeliveryKey, now_ms: int) -> None:
+def open_delivery(transaction: Transaction, queue: EndpointKey, key: DeliveryKey, now_ms: int) -> None:
     """A delivery that is due at once; it takes the place of an ended one of the same kind."""
-    transaction.put(DELIVERIES, (*lane, key.event_id, key.place), Delivery("pending", 0, now_ms, now_ms))
-    transaction.put(DUE, (*lane, now_ms, key.event_id, key.place), b"")
+    transaction.put(DELIVERIES, (*queue, key.event_id, key.place), Delivery("pending", 0, now_ms, now_ms))
+    transaction.put(DUE, (*queue, now_ms, key.event_id, key.place), b"")
 
 
-def log_attempt(transaction: Transaction, made: Made) -> Logged:
+def log_attempt(transaction: Transaction, made: AttemptRecord) -> AttemptOutcome:
     """Everything that an attempt changes: the log, the delivery and its schedule, the endpoint's health and status.
 
     Where the delivery is gone, erased or removed while it was in flight, the attempt is logged and nothing follows.
     """
-    lane, key = made.lane, made.key
-    endpoint = transaction.get(ENDPOINTS, *lane)
-    delivery = transaction.get(DELIVERIES, *lane, key.event_id, key.place)
-    verdict = judge(made.result, lane, key)
+    queue, key = made.queue, made.key
+    endpoint = transaction.get(ENDPOINTS, *queue)
+    delivery = transaction.get(DELIVERIES, *queue, key.event_id, key.place)
+    verdict = classify_result(made.result, queue, key)
     if endpoint is None or delivery is None or not delivery.is_open:
         status = "delivered" if verdict.status == "delivered" else "failed"
         _log(transaction, made, status)
-        return Logged(status, None, failing=False)
-    transaction.delete(DUE, *lane, delivery.due_ms, key.event_id, key.place)
+        return AttemptOutcome(status, None, failing=False)
+    transaction.delete(DUE, *queue, delivery.due_ms, key.event_id, key.place)
     after = Delivery(
         state=DELIVERY_TRANSITIONS[delivery.state][verdict.status],
         attempts=made.result.attempt,
         queued_at_ms=delivery.queued_at_ms,
         due_ms=delivery.due_ms if verdict.due_ms is None else verdict.due_ms,
     )
-    transaction.put(DELIVERIES, (*lane, key.event_id, key.place), after)
+    transaction.put(DELIVERIES, (*queue, key.event_id, key.place), after)
     if verdict.due_ms is not None:
-        transaction.put(DUE, (*lane, verdict.due_ms, key.event_id, key.place), b"")
+        transaction.put(DUE, (*queue, verdict.due_ms, key.event_id, key.place), b"")
     if key.kind != "auto":
-        transaction.delete(MANUAL, *lane)
+        transaction.delete(MANUAL, *queue)
     _log(transaction, made, verdict.status)
-    before = health(transaction, lane)
+    before = health(transaction, queue)
     if made.endpoint.url != endpoint.url:  # it was changed meanwhile: this says nothing of where deliveries go now
-        return Logged(verdict.status, verdict.due_ms, is_failing(endpoint, before))
+        return AttemptOutcome(verdict.status, verdict.due_ms, is_failing(endpoint, before))
     state, trigger = after_attempt(before, made.result, verdict, key.kind)
-    transaction.put(ENDPOINT_HEALTH, lane, state)
+    transaction.put(ENDPOINT_HEALTH, queue, state)
     if trigger is not None and (status := ENDPOINT_TRANSITIONS[endpoint.status][trigger]) != endpoint.status:
         endpoint = msgspec.structs.replace(endpoint, status=status)
-        transaction.put(ENDPOINTS, lane, endpoint)
-    return Logged(verdict.status, verdict.due_ms, is_failing(endpoint, state))
+        transaction.put(ENDPOINTS, queue, endpoint)
+    return AttemptOutcome(verdict.status, verdict.due_ms, is_failing(endpoint, state))
 
 
 def sweep_removed(transaction: Transaction, limit: int) -> bool:
@@ -192,15 +192,15 @@ def sweep_removed(transaction: Transaction, limit: int) -> bool:
     first = next(transaction.scan(REMOVED_ENDPOINTS), None)
     if first is None:
         return False
-    lane = LaneKey(*first[0])
-    deliveries = list(islice(transaction.scan(DELIVERIES, *lane), limit))
+    queue = EndpointKey(*first[0])
+    deliveries = list(islice(transaction.scan(DELIVERIES, *queue), limit))
     for (*_, event_id, place), delivery in deliveries:
-        _close(transaction, lane, DeliveryKey(event_id, DELIVERY_KINDS[place]), delivery)
-    counts = list(islice(transaction.scan(ATTEMPT_COUNTS, *lane), limit - len(deliveries)))
+        _close(transaction, queue, DeliveryKey(event_id, DELIVERY_KINDS[place]), delivery)
+    counts = list(islice(transaction.scan(ATTEMPT_COUNTS, *queue), limit - len(deliveries)))
     for key, _ in counts:
         transaction.delete(ATTEMPT_COUNTS, *key)
     if len(deliveries) + len(counts) < limit:
-        transaction.delete(REMOVED_ENDPOINTS, *lane)
+        transaction.delete(REMOVED_ENDPOINTS, *queue)
     return True
 
 
@@ -210,65 +210,65 @@ def erase_identification(transaction: Transaction, organization: int, request_id
     The log of attempts keeps their ids; it holds nothing of the visitor.
     """
     for event_type in IDENTIFICATION_EVENTS:
-        forget_webhook_event(transaction, organization, identification_event_id(event_type, request_id).bytes)
+        purge_webhook_event(transaction, organization, identification_event_id(event_type, request_id).bytes)
 
 
-def forget_webhook_event(transaction: Transaction, organization: int, event_id: bytes) -> None:
+def purge_webhook_event(transaction: Transaction, organization: int, event_id: bytes) -> None:
     """Delete an event, if there is one, and every delivery of it; what is in flight is still logged when it ends."""
     if not transaction.delete(WEBHOOK_EVENTS, organization, event_id):
         return
     present = [key for key, _ in transaction.scan(ENDPOINTS, organization)]
     removed = [key for key, _ in transaction.scan(REMOVED_ENDPOINTS, organization)]
-    for lane in (LaneKey(*key) for key in present + removed):
+    for queue in (EndpointKey(*key) for key in present + removed):
         for kind in DELIVERY_KINDS:
             key = DeliveryKey(event_id, kind)
-            delivery = transaction.get(DELIVERIES, *lane, event_id, key.place)
+            delivery = transaction.get(DELIVERIES, *queue, event_id, key.place)
             if delivery is not None:
-                _close(transaction, lane, key, delivery)
+                _close(transaction, queue, key, delivery)
 
 
-def note_refusal(transaction: Transaction, request: RefusedRequest) -> Told:
+def note_refusal(transaction: Transaction, request: RefusedRequest) -> Notified:
     """Count a refused identification (or several alike); its event is enqueued, if it is to be told now."""
     row = (request.organization, request.name)
     return _keep(transaction, row, note(transaction.get(REFUSALS, *row), request), request.occurred_at_ms)
 
 
-def tell_refusals(transaction: Transaction, organization: int, name: str, now_ms: int) -> Told:
+def tell_refusals(transaction: Transaction, organization: int, name: str, now_ms: int) -> Notified:
     """At the end of a minute: tell what has gathered under this name, or forget it."""
     before = transaction.get(REFUSALS, organization, name)
     if before is None:
-        return Told((), None)
+        return Notified((), None)
     key_id, _, code = name.partition("/")
-    return _keep(transaction, (organization, name), tell(before, key_id, code, now_ms), now_ms)
+    return _keep(transaction, (organization, name), notify(before, key_id, code, now_ms), now_ms)
 
 
-def _keep(transaction: Transaction, row: tuple[int, str], noted: Noted, now_ms: int) -> Told:
+def _keep(transaction: Transaction, row: tuple[int, str], noted: Noted, now_ms: int) -> Notified:
     organization, _ = row
     if noted.kept is None:
         transaction.delete(REFUSALS, *row)
-        return Told((), None)
+        return Notified((), None)
     transaction.put(REFUSALS, row, noted.kept)
     if noted.event is None:
-        return Told((), noted.kept.due_ms)
+        return Notified((), noted.kept.due_ms)
     environment = webhook_environment(noted.event.environment)
-    lanes = enqueue(transaction, organization, "identification.refused", environment, noted.event, now_ms)
-    return Told(lanes, noted.kept.due_ms)
+    queues = enqueue(transaction, organization, "identification.refused", environment, noted.event, now_ms)
+    return Notified(queues, noted.kept.due_ms)
 
 
 def _queue(
     transaction: Transaction, number: int, event_id: UUID, event: WebhookEvent, to: Sequence[Registered]
-) -> tuple[LaneKey, ...]:
+) -> tuple[EndpointKey, ...]:
     transaction.put(WEBHOOK_EVENTS, (number, event_id.bytes), event)
-    for lane, _ in to:
-        open_delivery(transaction, lane, DeliveryKey(event_id.bytes, "auto"), event.created_at_ms)
-    return tuple(lane for lane, _ in to)
+    for queue, _ in to:
+        open_delivery(transaction, queue, DeliveryKey(event_id.bytes, "auto"), event.created_at_ms)
+    return tuple(queue for queue, _ in to)
 
 
-def _log(transaction: Transaction, made: Made, status: AttemptStatus) -> None:
+def _log(transaction: Transaction, made: AttemptRecord, status: AttemptStatus) -> None:
     """The line in the log, its index row, and the endpoint's count of the minute."""
-    lane, result = made.lane, made.result
+    queue, result = made.queue, made.result
     attempt = Attempt(
-        endpoint=lane.endpoint,
+        endpoint=queue.endpoint,
         endpoint_id=made.endpoint.id,
         endpoint_url=made.endpoint.url,
         event_id=made.key.event_id,
@@ -282,29 +282,29 @@ def _log(transaction: Transaction, made: Made, status: AttemptStatus) -> None:
         occurred_at_ms=result.started_ms,
     )
     place = WEBHOOK_ENVIRONMENTS.index(attempt.environment)
-    transaction.put(ATTEMPTS, (lane.organization, made.attempt_id.bytes), attempt)
-    transaction.put(ATTEMPTS_BY_ENVIRONMENT, (lane.organization, place, made.attempt_id.bytes), b"")
-    if not transaction.has(ENDPOINTS, *lane):
+    transaction.put(ATTEMPTS, (queue.organization, made.attempt_id.bytes), attempt)
+    transaction.put(ATTEMPTS_BY_ENVIRONMENT, (queue.organization, place, made.attempt_id.bytes), b"")
+    if not transaction.has(ENDPOINTS, *queue):
         return
     minute = result.started_ms // 60_000
-    count = transaction.get(ATTEMPT_COUNTS, *lane, minute)
+    count = transaction.get(ATTEMPT_COUNTS, *queue, minute)
     if count is None:
-        _forget_old_counts(transaction, lane, minute)
+        _forget_old_counts(transaction, queue, minute)
         count = AttemptCount()
     more = (count.delivered + 1, count.failed) if status == "delivered" else (count.delivered, count.failed + 1)
-    transaction.put(ATTEMPT_COUNTS, (*lane, minute), AttemptCount(*more))
+    transaction.put(ATTEMPT_COUNTS, (*queue, minute), AttemptCount(*more))
 
 
-def _forget_old_counts(transaction: Transaction, lane: LaneKey, minute: int) -> None:
-    counts = islice(transaction.scan(ATTEMPT_COUNTS, *lane), _OLD_COUNTS_PER_ATTEMPT)
+def _forget_old_counts(transaction: Transaction, queue: EndpointKey, minute: int) -> None:
+    counts = islice(transaction.scan(ATTEMPT_COUNTS, *queue), _OLD_COUNTS_PER_ATTEMPT)
     for counted in [counted for (*_, counted), _ in counts if counted < minute - MINUTES_PER_DAY]:
-        transaction.delete(ATTEMPT_COUNTS, *lane, counted)
+        transaction.delete(ATTEMPT_COUNTS, *queue, counted)
 
 
-def _close(transaction: Transaction, lane: LaneKey, key: DeliveryKey, delivery: Delivery) -> None:
+def _close(transaction: Transaction, queue: EndpointKey, key: DeliveryKey, delivery: Delivery) -> None:
     """A delivery as if it had never been."""
-    transaction.delete(DELIVERIES, *lane, key.event_id, key.place)
+    transaction.delete(DELIVERIES, *queue, key.event_id, key.place)
     if delivery.is_open:
-        transaction.delete(DUE, *lane, delivery.due_ms, key.event_id, key.place)
+        transaction.delete(DUE, *queue, delivery.due_ms, key.event_id, key.place)
         if key.kind != "auto":
-            transaction.delete(MANUAL, *lane)
+            transaction.delete(MANUAL, *queue)

@@ -16,7 +16,7 @@ from svc.actors.retention import sweep
 from svc.domain.ids import DAY_MS
 from svc.store.invariants import violations
 from svc.store.snapshot import Transaction
-from svc.store.store import Store, StoreFull
+from svc.store.store import Store, StoreFullError
 from svc.store.tables import BALANCES, DOCUMENTS, EVENTS, STATISTICS
 from svc.store.transactions.attestation import issue_challenge
 from svc.store.transactions.erasure import erase_visitor
@@ -41,7 +41,7 @@ def until_full(write: Callable[[int], object]) -> int:
     for number in count():
         try:
             write(number)
-        except StoreFull:
+        except StoreFullError:
             return number
     raise AssertionError
 
@@ -57,7 +57,7 @@ def test_whatever_filled_a_store_can_be_deleted_again_row_by_row(tmp_path: Path,
     store, fitted = filled(tmp_path, size)
     assert fitted > 10
     for number in range(fitted):
-        assert store.write_now([delete(number)], into_reserve=True) == [True]
+        assert store.write_now([delete(number)], may_use_reserve=True) == [True]
     assert not any(isinstance(outcome, Exception) for outcome in store.write_now([put(0, size)]))
     store.close()
 
@@ -65,19 +65,19 @@ def test_whatever_filled_a_store_can_be_deleted_again_row_by_row(tmp_path: Path,
 def test_the_least_that_can_be_written_is_refused_too_before_it_takes_what_a_delete_needs(tmp_path: Path):
     store, _ = filled(tmp_path, 50_000)
     until_full(lambda number: store.write_now([put(1_000 + number, 1)]))
-    with pytest.raises(StoreFull):
+    with pytest.raises(StoreFullError):
         store.write_now([lambda transaction: transaction.put(BALANCES, (1,), 1)])
-    assert store.write_now([delete(0), delete(1)], into_reserve=True) == [True, True]
+    assert store.write_now([delete(0), delete(1)], may_use_reserve=True) == [True, True]
     store.close()
 
 
 def test_a_store_in_which_something_large_did_not_fit_is_full_until_something_does_or_it_is_tried_again(tmp_path: Path):
     store = Store.open(tmp_path, inline, map_bytes=2 * MIB, durable=False)
-    for heal in (lambda: store.write_now([put(1, 10)]), store.try_again):
-        with pytest.raises(StoreFull):
+    for heal in (lambda: store.write_now([put(1, 10)]), store.clear_full_flag):
+        with pytest.raises(StoreFullError):
             store.write_now([put(0, 3 * MIB)])
         assert store.is_full
-        store.write_now([delete(0)], into_reserve=True)
+        store.write_now([delete(0)], may_use_reserve=True)
         assert store.is_full, "a delete says nothing of what else fits"
         heal()
         assert not store.is_full
@@ -96,7 +96,7 @@ def test_a_store_full_of_visits_can_be_swept_and_its_visitors_erased(tmp_path: P
         visitors = sorted({event.verdict.visitor_id for _, event in snapshot.scan(EVENTS)})
     for visitor_id in visitors[:20]:
         erase = partial(erase_visitor, number=1, visitor_id=visitor_id, now_ms=months.at_ms)
-        assert store.write_now([erase], into_reserve=True) == [True]
+        assert store.write_now([erase], may_use_reserve=True) == [True]
     after_ms = months.at_ms + 31 * DAY_MS
     trio.run(partial(sweep, store, after_ms, 365, with_passes=True))
     with store.read() as snapshot:
@@ -113,7 +113,7 @@ def test_a_job_that_is_refused_for_want_of_room_changes_nothing(tmp_path: Path):
         transaction.put(BALANCES, (1,), 5)
         transaction.put(STATISTICS, (9_999, 0, 0), os.urandom(600_000))
 
-    with pytest.raises(StoreFull):
+    with pytest.raises(StoreFullError):
         store.write_now([both])
     with store.read() as snapshot:
         assert snapshot.count(BALANCES) == 0

@@ -2,7 +2,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from svc.actors.loop_watch import INTERVAL_S, LoopWatch
+from svc.actors.event_loop_lag import INTERVAL_S, EventLoopLag
 
 
 @pytest.fixture
@@ -11,7 +11,7 @@ def mock_clock() -> MockClock:
 
 
 async def test_a_stall_is_counted_by_how_long_it_held_the_loop_up(mock_clock: MockClock):
-    watch = LoopWatch()
+    watch = EventLoopLag()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(watch.run)
         for late_s in (0, 0, 0.4):

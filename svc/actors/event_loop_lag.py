@@ -13,7 +13,7 @@ from svc.domain.histogram import WAIT_S, Histogram, HistogramStatistics
 INTERVAL_S = 0.1
 
 
-class LoopWatch:
+class EventLoopLag:
     def __init__(self) -> None:
         self._late_s = Histogram(WAIT_S)
 

@@ -25,10 +25,10 @@ async def run(store: Store) -> None:
     """Until cancelled."""
     while True:
         await trio.sleep(INTERVAL_S)
-        store.try_again()
+        store.clear_full_flag()
         freed = store.reader_check()
         if freed:
-            log.info("freed reader slots of processes that have ended", slots=freed)
+            log.info("cleared stale readers", slots=freed)
         _tell_of_follower(store)
 
 

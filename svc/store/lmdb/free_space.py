@@ -39,7 +39,7 @@ class _File(NamedTuple):
     reserve: int
 
 
-class Room:
+class FreeSpace:
     """Of one open environment."""
 
     def __init__(self, environment: lmdb.Environment, tables: Collection[Any]) -> None:
@@ -47,7 +47,7 @@ class Room:
         self._environment = environment
         self._tables = tables
 
-    def is_left(self, transaction: Any) -> bool:
+    def has_headroom(self, transaction: Any) -> bool:
         """Whether what is in use in this transaction, committed or not, leaves the reserve untouched.
 
         About five microseconds; where the end is near, one more for each table.
@@ -55,7 +55,7 @@ class Room:
         file = self._file()
         return self._left(file, transaction) >= file.reserve
 
-    def is_scarce(self, transaction: Any) -> bool:
+    def is_low(self, transaction: Any) -> bool:
         """Whether so little is left above the reserve that ordinary writes are refused, or will be before long."""
         file = self._file()
         return self._left(file, transaction) < file.reserve + file.reserve // NEAR_SHARE

@@ -9,7 +9,7 @@ import pytest
 import structlog
 import trio
 
-from svc.actors import upkeep
+from svc.actors import maintenance
 from svc.domain.operations import Following
 from svc.store import operations
 from svc.store.store import Store
@@ -38,18 +38,18 @@ def store(tmp_path: Path, clock: list[int]):
 async def told(store: Store) -> list[dict]:
     """What upkeep says in two minutes."""
     with structlog.testing.capture_logs() as logs:
-        with trio.move_on_after(2.5 * upkeep.INTERVAL_S):
-            await upkeep.run(store)
+        with trio.move_on_after(2.5 * maintenance.INTERVAL_S):
+            await maintenance.run(store)
     return logs
 
 
 async def test_a_follower_that_keeps_up_is_not_mentioned(store: Store, clock: list[int], autojump_clock):
     assert await told(store) == []
     store.change_log(partial(operations.begin, following=FOLLOWING))
-    for clock[0] in range(0, upkeep.BEHIND_MS, 1000):
+    for clock[0] in range(0, maintenance.BEHIND_MS, 1000):
         store.write_now([put(BALANCES, 1, value=5)])
     assert await told(store) == []
-    clock[0] += 10 * upkeep.BEHIND_MS
+    clock[0] += 10 * maintenance.BEHIND_MS
     store.change_log(partial(operations.cut, timeline=FOLLOWING.timeline, copied=60))
     store.write_now([put(BALANCES, 1, value=6)])
     assert await told(store) == []
@@ -57,7 +57,7 @@ async def test_a_follower_that_keeps_up_is_not_mentioned(store: Store, clock: li
 
 async def test_a_follower_that_is_behind_is_told_each_minute(store: Store, clock: list[int], autojump_clock):
     store.change_log(partial(operations.begin, following=FOLLOWING))
-    for clock[0] in (0, upkeep.BEHIND_MS):
+    for clock[0] in (0, maintenance.BEHIND_MS):
         store.write_now([put(BALANCES, 1, value=5)])
     line = {
         "event": "the backup is behind: is its follower running?",

@@ -34,7 +34,7 @@ class IdentificationStatistics(msgspec.Struct, frozen=True):
     """Identifications that met a quota of their organization, by quota."""
 
 
-class Tally:
+class IdentificationCounters:
     def __init__(self) -> None:
         self._matched: Counter[tuple[str, str]] = Counter()
         self._levels: Counter[str] = Counter()

@@ -1,0 +1,238 @@
+"""Who may send next: a queue for each endpoint with work, and the limits between them (decisions 8.8).
+
+The rules, without clock, store or network: an endpoint has 1 to 8 slots by how well it answers, one while it fails; an
+organization has 32; there are 256 in all, and failing endpoints together have a quarter of them. Queues with due work
+take turns. Whatever is asked here costs the same however many queues there are.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from typing import Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from svc.domain.webhooks.records import DeliveryKey, Endpoint, EndpointKey, Health
+from svc.domain.webhooks.schedule import Result
+
+H = TypeVar("H")
+
+SLOTS = 256
+ORGANIZATION_SLOTS = 32
+FAILING_SLOTS = SLOTS // 4
+ENDPOINT_SLOTS = 8
+FIRST_SLOTS = 2
+SUCCESSES_PER_SLOT = 20
+
+OUTAGE_FAILURES = 5
+"""Failed attempts in a row from which an endpoint with a crowd waiting is only probed."""
+CROWD = 100
+"""Due deliveries over which they are a crowd."""
+PROBE_MS = 5_000
+LONGEST_PROBE_MS = 300_000
+"""Between two probes: twice as long each time, up to this."""
+
+
+class ConcurrencyLimit(NamedTuple):
+    """How many deliveries to one endpoint may be in flight."""
+
+    slots: int = FIRST_SLOTS
+    successes: int = 0
+    """In a row, since the window last changed."""
+    opening: bool = False
+    """After an outage it doubles with each success, until it is whole again."""
+
+    def after(self, result: Result, *, healed: bool) -> ConcurrencyLimit:
+        """One more slot for 20 successes, half for a timeout, a 5xx or a 429; from one on when it heals."""
+        if result.error is None:
+            if healed or self.opening:
+                slots = min(2 * (1 if healed else self.slots), ENDPOINT_SLOTS)
+                return ConcurrencyLimit(slots, opening=slots < ENDPOINT_SLOTS)
+            if self.successes + 1 < SUCCESSES_PER_SLOT:
+                return self._replace(successes=self.successes + 1)
+            return ConcurrencyLimit(min(self.slots + 1, ENDPOINT_SLOTS))
+        code = result.response_code or 0
+        if result.error == "timeout" or code >= 500 or code == 429:
+            return ConcurrencyLimit(max(self.slots // 2, 1))
+        return ConcurrencyLimit(self.slots)
+
+
+class EndpointQueue(msgspec.Struct, Generic[H], kw_only=True, eq=False):
+    """One endpoint with work. `H` is whatever the sender keeps of an attempt in flight."""
+
+    key: EndpointKey
+    in_flight: dict[DeliveryKey, H] = {}
+    window: ConcurrencyLimit = ConcurrencyLimit()
+    failing: bool = False
+    """It has status `failing`, or has failed often enough in a row to be on the way there."""
+    probes: int = 0
+    """Failed probes of this outage."""
+    probe_at_ms: int = 0
+    backlogged: bool = False
+    """A crowd was found waiting in this outage. It is counted again after the next attempt, and not with each event
+    that joins it.
+    """
+    due_ms: int | None = None
+    """Nothing is due before; `None` = nothing waits."""
+    queued: bool = False
+    """It stands in line, for its turn or for a slot."""
+
+    @property
+    def slots(self) -> int:
+        return 1 if self.failing else self.window.slots
+
+
+class DeliveryScheduler(Generic[H]):
+    """All endpoints with work, and whose turn it is."""
+
+    def __init__(self) -> None:
+        self._lanes: dict[EndpointKey, EndpointQueue[H]] = {}
+        self._asleep: list[tuple[int, EndpointKey]] = []
+        """A heap; an entry that is not the queue's `due_ms` any more is stale."""
+        self._ready: deque[EndpointQueue[H]] = deque()
+        self._behind_organization: dict[int, list[EndpointQueue[H]]] = {}
+        self._behind_failing: deque[EndpointQueue[H]] = deque()
+        self._organization_in_flight: dict[int, int] = {}
+        self._failing_in_flight: set[tuple[EndpointKey, DeliveryKey]] = set()
+        self.in_flight = 0
+
+    def find(self, key: EndpointKey) -> EndpointQueue[H] | None:
+        return self._lanes.get(key)
+
+    def all(self) -> list[EndpointQueue[H]]:
+        return list(self._lanes.values())
+
+    def offer(self, key: EndpointKey, due_ms: int) -> None:
+        """Something may be due in this queue from then on. Saying so too early costs one look, too late costs time."""
+        queue = self._lanes.get(key)
+        if queue is None:
+            queue = self._lanes[key] = EndpointQueue(key=key)
+        if queue.due_ms is None or due_ms < queue.due_ms:
+            self._due(queue, due_ms)
+
+    def forget(self, key: EndpointKey) -> EndpointQueue[H] | None:
+        """Nothing more is sent there, and nothing remembered. What is in flight still has to end."""
+        queue = self._lanes.get(key)
+        if queue is not None:
+            queue.due_ms, queue.window, queue.failing = None, ConcurrencyLimit(), False
+            self._drop_if_idle(queue)
+        return queue
+
+    def take(self, now_ms: int) -> EndpointQueue[H] | None:
+        """The next queue in turn that may send now. It must be handed back: to `start`, `wait` or `again`."""
+        while self._asleep and self._asleep[0][0] <= now_ms:
+            due_ms, key = heapq.heappop(self._asleep)
+            queue = self._lanes.get(key)
+            if queue is not None and queue.due_ms == due_ms:
+                self._queue(queue)
+        while self.in_flight < SLOTS:
+            queue = self._next()
+            if queue is None:
+                return None
+            queue.queued = False
+            if queue.due_ms is None or len(queue.in_flight) >= queue.slots:
+                continue  # `offer` or `end` brings it back
+            if queue.due_ms > now_ms:
+                self._due(queue, queue.due_ms)
+            elif self._organization_in_flight.get(queue.key.organization, 0) >= ORGANIZATION_SLOTS:
+                queue.queued = True
+                self._behind_organization.setdefault(queue.key.organization, []).append(queue)
+            elif queue.failing and len(self._failing_in_flight) >= FAILING_SLOTS:
+                queue.queued = True
+                self._behind_failing.append(queue)
+            else:
+                return queue
+        return None
+
+    def start(self, queue: EndpointQueue[H], delivery: DeliveryKey, handle: H) -> None:
+        """One of its deliveries is in flight; the queue goes to the end of the line."""
+        queue.in_flight[delivery] = handle
+        self.in_flight += 1
+        number = queue.key.organization
+        self._organization_in_flight[number] = self._organization_in_flight.get(number, 0) + 1
+        if queue.failing:
+            self._failing_in_flight.add((queue.key, delivery))
+        self._queue(queue)
+
+    def again(self, queue: EndpointQueue[H]) -> None:
+        """It could not be judged yet; at the end of the line it will be."""
+        self._queue(queue)
+
+    def wait(self, queue: EndpointQueue[H], due_ms: int | None) -> None:
+        """Nothing to send before this time, or before `end` or `offer` brings it back."""
+        queue.due_ms = None
+        if due_ms is None:
+            self._drop_if_idle(queue)
+        else:
+            self._due(queue, due_ms)
+
+    def end(self, queue: EndpointQueue[H], delivery: DeliveryKey) -> None:
+        """A delivery in flight has ended, and what came of it is on disk."""
+        del queue.in_flight[delivery]
+        self.in_flight -= 1
+        if (queue.key, delivery) in self._failing_in_flight:
+            self._failing_in_flight.remove((queue.key, delivery))
+            if self._behind_failing:  # to the front: whoever waits for these slots has had its turn before
+                self._ready.appendleft(self._behind_failing.popleft())
+        number = queue.key.organization
+        left = self._organization_in_flight[number] - 1
+        if left:
+            self._organization_in_flight[number] = left
+        else:
+            del self._organization_in_flight[number]
+        self._ready.extend(self._behind_organization.pop(number, ()))
+        if queue.due_ms is None:
+            self._drop_if_idle(queue)
+        else:
+            self._queue(queue)
+
+    def wake_at_ms(self) -> int | None:
+        """When the next sleeping queue has work; `None` = none has."""
+        while self._asleep:
+            due_ms, key = self._asleep[0]
+            queue = self._lanes.get(key)
+            if queue is not None and queue.due_ms == due_ms and not queue.queued:
+                return due_ms
+            heapq.heappop(self._asleep)
+        return None
+
+    def _next(self) -> EndpointQueue[H] | None:
+        if self._ready:
+            return self._ready.popleft()
+        if self._behind_failing and len(self._failing_in_flight) < FAILING_SLOTS:
+            return self._behind_failing.popleft()
+        return None
+
+    def _drop_if_idle(self, queue: EndpointQueue[H]) -> None:
+        """Where it knows nothing that a new one would not."""
+        if not queue.in_flight and queue.window == ConcurrencyLimit() and not queue.failing:
+            del self._lanes[queue.key]
+
+    def _queue(self, queue: EndpointQueue[H]) -> None:
+        if not queue.queued:
+            queue.queued = True
+            self._ready.append(queue)
+
+    def _due(self, queue: EndpointQueue[H], due_ms: int) -> None:
+        queue.due_ms = due_ms
+        heapq.heappush(self._asleep, (due_ms, queue.key))
+
+
+def adjust_concurrency(queue: EndpointQueue[H], result: Result, now_ms: int, *, failing: bool) -> None:
+    """What a queue knows after an attempt: its window, and while it fails when the next probe is due.
+
+    `failing` is what the store says of the endpoint after the attempt.
+    """
+    queue.window = queue.window.after(result, healed=result.error is None and queue.failing)
+    queue.failing, queue.backlogged = failing, False
+    if failing:
+        queue.probe_at_ms = now_ms + min(PROBE_MS << min(queue.probes, 16), LONGEST_PROBE_MS)
+        queue.probes += 1
+    else:
+        queue.probes = queue.probe_at_ms = 0
+
+
+def is_failing(endpoint: Endpoint, health: Health) -> bool:
+    """Whether it is sent to as one that fails: by its status, or by its failures before they have lasted."""
+    return endpoint.status == "failing" or health.failures >= OUTAGE_FAILURES

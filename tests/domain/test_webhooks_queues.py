@@ -1,0 +1,315 @@
+"""Slots and turns: who may send next (decisions 8.8), without clock, store or network."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+
+import msgspec
+import pytest
+
+from svc.domain.webhooks.queues import (
+    CROWD,
+    ENDPOINT_SLOTS,
+    FAILING_SLOTS,
+    LONGEST_PROBE_MS,
+    ORGANIZATION_SLOTS,
+    OUTAGE_FAILURES,
+    PROBE_MS,
+    SLOTS,
+    ConcurrencyLimit,
+    DeliveryScheduler,
+    EndpointQueue,
+    adjust_concurrency,
+    is_failing,
+)
+from svc.domain.webhooks.records import DeliveryKey, Endpoint, EndpointKey, Health
+from svc.domain.webhooks.schedule import Result
+
+ENDPOINT = Endpoint(
+    id="whk_1",
+    url="https://receiver.example/",
+    description="",
+    environment="live",
+    events=("webhook.test",),
+    created_at_ms=0,
+    secret_last4="abcd",
+)
+OK = Result(1, 0, 0, 10, 200, None)
+
+
+def failure(error: str = "http_status", code: int | None = 500) -> Result:
+    return Result(1, 0, 0, 10, code, error)  # pyright: ignore[reportArgumentType]
+
+
+def delivery(number: int) -> DeliveryKey:
+    return DeliveryKey(number.to_bytes(16), "auto")
+
+
+class Sender:
+    """Starts whatever may start, out of queues that never run dry."""
+
+    def __init__(self) -> None:
+        self.queues: DeliveryScheduler[None] = DeliveryScheduler()
+        self.sent = 0
+        self.flying: deque[tuple[EndpointKey, DeliveryKey]] = deque()
+
+    def fill(self, now_ms: int = 0) -> Counter[EndpointKey]:
+        started: Counter[EndpointKey] = Counter()
+        while (queue := self.queues.take(now_ms)) is not None:
+            self.queues.start(queue, delivery(self.sent), None)
+            self.flying.append((queue.key, delivery(self.sent)))
+            self.sent += 1
+            started[queue.key] += 1
+        return started
+
+    def end_one(self, key: EndpointKey) -> None:
+        queue = self.queues.find(key)
+        assert queue is not None
+        self.queues.end(queue, next(iter(queue.in_flight)))
+
+
+def test_an_endpoint_starts_with_two_slots_and_earns_up_to_eight():
+    window = ConcurrencyLimit()
+    seen = [window.slots]
+    for _ in range(200):
+        window = window.after(OK, healed=False)
+        seen.append(window.slots)
+    assert seen[:21] == [2] * 20 + [3]
+    assert seen.index(8) == 120
+    assert max(seen) == 8
+
+
+@pytest.mark.parametrize(
+    ("result", "slots"),
+    [
+        (failure("timeout", None), 4),
+        (failure(code=503), 4),
+        (failure(code=429), 4),
+        (failure(code=404), 8),
+        (failure("connect_error", None), 8),
+    ],
+)
+def test_a_timeout_a_5xx_and_a_429_halve_the_window(result: Result, slots: int):
+    assert ConcurrencyLimit(8).after(result, healed=False).slots == slots
+    assert ConcurrencyLimit(1).after(failure("timeout", None), healed=False).slots == 1
+
+
+def test_after_an_outage_the_window_opens_by_doubling():
+    window, seen = ConcurrencyLimit(5), []
+    for number in range(4):
+        window = window.after(OK, healed=number == 0)
+        seen.append(window.slots)
+    assert seen == [2, 4, 8, 8]
+    assert not window.opening
+
+
+def test_lanes_take_turns_and_none_has_more_than_its_slots():
+    sender = Sender()
+    for number in range(1, 4):
+        sender.queues.offer(EndpointKey(number, 1), 0)
+    order = []
+    while (queue := sender.queues.take(0)) is not None:
+        order.append(queue.key.organization)
+        sender.queues.start(queue, delivery(len(order)), None)
+    assert order == [1, 2, 3, 1, 2, 3]
+    sender.end_one(EndpointKey(2, 1))
+    assert sender.fill() == {EndpointKey(2, 1): 1}
+
+
+def test_an_organization_has_32_slots_and_all_have_256():
+    sender = Sender()
+    for endpoint in range(10):
+        sender.queues.offer(EndpointKey(1, endpoint), 0)
+        queue = sender.queues.find(EndpointKey(1, endpoint))
+        assert queue is not None
+        queue.window = ConcurrencyLimit(8)
+    assert sender.fill().total() == ORGANIZATION_SLOTS
+    sender.end_one(EndpointKey(1, 3))
+    assert sender.fill().total() == 1
+    for number in range(2, 400):
+        sender.queues.offer(EndpointKey(number, 1), 0)
+    sender.fill()
+    assert sender.queues.in_flight == SLOTS
+
+
+def test_failing_endpoints_have_one_slot_each_and_a_quarter_of_all():
+    sender = Sender()
+    for number in range(1, 200):
+        sender.queues.offer(EndpointKey(number, 1), 0)
+        queue = sender.queues.find(EndpointKey(number, 1))
+        assert queue is not None
+        queue.failing = True
+    started = sender.fill()
+    assert started.total() == FAILING_SLOTS
+    assert set(started.values()) == {1}
+    sender.queues.offer(EndpointKey(500, 1), 0)
+    assert sender.fill() == {EndpointKey(500, 1): 2}, "a healthy one is not in their line"
+    sender.end_one(next(iter(started)))
+    assert sender.fill().total() == 1
+
+
+def test_nobody_is_forgotten_behind_two_limits_at_once():
+    """Failing queues of full organizations, and failing queues of free ones behind them: all get their turn."""
+    sender = Sender()
+    for number in range(1, 60):
+        for endpoint in range(10):
+            sender.queues.offer(EndpointKey(number, endpoint), 0)
+            queue = sender.queues.find(EndpointKey(number, endpoint))
+            assert queue is not None
+            queue.failing = endpoint % 2 == 0
+            queue.window = ConcurrencyLimit(8)
+    served: set[EndpointKey] = set()
+    for _ in range(4000):
+        served |= set(sender.fill())
+        key, oldest = sender.flying.popleft()
+        queue = sender.queues.find(key)
+        assert queue is not None
+        sender.queues.end(queue, oldest)
+    assert len(served) == 590
+
+
+def test_a_lane_sleeps_until_it_is_due_and_an_earlier_offer_wakes_it():
+    sender = Sender()
+    sender.queues.offer(EndpointKey(1, 1), 500)
+    assert sender.queues.take(499) is None
+    assert sender.queues.wake_at_ms() == 500
+    sender.queues.offer(EndpointKey(1, 1), 300)
+    assert sender.queues.wake_at_ms() == 300
+    queue = sender.queues.take(300)
+    assert queue is not None
+    sender.queues.wait(queue, 900)
+    assert (sender.queues.take(899), sender.queues.wake_at_ms()) == (None, 900)
+    assert sender.queues.take(900) is queue
+
+
+def test_a_lane_with_nothing_to_do_and_nothing_to_remember_is_dropped():
+    sender = Sender()
+    sender.queues.offer(EndpointKey(1, 1), 0)
+    queue = sender.queues.take(0)
+    assert queue is not None
+    sender.queues.start(queue, delivery(1), None)
+    again = sender.queues.take(0)
+    assert again is queue
+    sender.queues.wait(again, None)
+    assert sender.queues.all() == [queue]
+    sender.queues.end(queue, delivery(1))
+    assert sender.queues.all() == []
+    assert sender.queues.take(10**15) is None
+
+
+def test_probes_of_an_outage_come_at_growing_distances_and_a_success_ends_them():
+    queue: EndpointQueue[None] = EndpointQueue(key=EndpointKey(1, 1))
+    waits = []
+    for _ in range(9):
+        adjust_concurrency(queue, failure(), 1000, failing=True)
+        waits.append(queue.probe_at_ms - 1000)
+    assert waits[:3] == [PROBE_MS, 2 * PROBE_MS, 4 * PROBE_MS]
+    assert waits[-1] == 300_000
+    assert queue.slots == 1
+    adjust_concurrency(queue, OK, 1000, failing=False)
+    assert (queue.probes, queue.probe_at_ms, queue.slots) == (0, 0, 2)
+
+
+def test_the_limits_are_those_of_the_decisions():
+    """Decisions 8.8."""
+    assert (SLOTS, ORGANIZATION_SLOTS, FAILING_SLOTS, ENDPOINT_SLOTS) == (256, 32, 64, 8)
+    assert (OUTAGE_FAILURES, CROWD, PROBE_MS, LONGEST_PROBE_MS) == (5, 100, 5_000, 300_000)
+
+
+def test_a_lane_that_is_forgotten_while_it_sleeps_is_not_handed_out():
+    sender = Sender()
+    sender.queues.offer(EndpointKey(1, 1), 500)
+    queue = sender.queues.find(EndpointKey(1, 1))
+    assert queue is not None
+    queue.window, queue.failing = ConcurrencyLimit(8), True
+    assert sender.queues.forget(EndpointKey(1, 1)) is queue
+    assert sender.queues.all() == []
+    assert sender.queues.forget(EndpointKey(1, 1)) is None
+    assert sender.queues.take(500) is None
+    assert sender.queues.wake_at_ms() is None
+
+
+def test_a_lane_with_nothing_in_flight_is_dropped_when_nothing_waits():
+    sender = Sender()
+    sender.queues.offer(EndpointKey(1, 1), 0)
+    queue = sender.queues.take(0)
+    assert queue is not None
+    sender.queues.wait(queue, None)
+    assert sender.queues.all() == []
+
+
+def test_a_lane_whose_attempt_ends_is_not_handed_out_before_it_is_due():
+    sender = Sender()
+    sender.queues.offer(EndpointKey(1, 1), 0)
+    queue = sender.queues.take(0)
+    assert queue is not None
+    sender.queues.start(queue, delivery(1), None)
+    assert sender.queues.take(0) is queue
+    sender.queues.wait(queue, 900)
+    sender.queues.end(queue, delivery(1))
+    assert sender.queues.take(899) is None
+    assert sender.queues.wake_at_ms() == 900
+    assert sender.queues.take(900) is queue
+
+
+def test_a_lane_whose_turn_came_before_the_clock_was_set_back_waits_for_it_again():
+    sender = Sender()
+    sender.queues.offer(EndpointKey(1, 1), 500)
+    queue = sender.queues.take(500)
+    assert queue is not None
+    sender.queues.again(queue)
+    assert sender.queues.take(400) is None
+    assert sender.queues.wake_at_ms() == 500
+    assert sender.queues.take(500) is queue
+
+
+def test_a_slot_of_failing_endpoints_that_the_first_in_line_does_not_use_goes_to_the_next():
+    sender = Sender()
+    for number in range(1, FAILING_SLOTS + 3):
+        sender.queues.offer(EndpointKey(number, 1), 0)
+        queue = sender.queues.find(EndpointKey(number, 1))
+        assert queue is not None
+        queue.failing = True
+    started = sender.fill()
+    first, second = EndpointKey(FAILING_SLOTS + 1, 1), EndpointKey(FAILING_SLOTS + 2, 1)
+    assert started.keys().isdisjoint({first, second})
+    sender.queues.forget(first)
+    sender.end_one(EndpointKey(1, 1))
+    ended = sender.queues.take(0)
+    assert ended is not None
+    assert ended.key == EndpointKey(1, 1)
+    sender.queues.wait(ended, None)
+    assert sender.fill() == {second: 1}
+
+
+def test_an_endpoint_whose_attempts_end_early_gets_no_second_turn_for_it():
+    """Where an organization is full, those that wait for a slot of it take turns."""
+    sender = Sender()
+    keys = [EndpointKey(1, endpoint) for endpoint in range(10)]
+    for key in keys:
+        sender.queues.offer(key, 0)
+        queue = sender.queues.find(key)
+        assert queue is not None
+        queue.window = ConcurrencyLimit(8)
+    sender.fill()
+    for _ in range(3):
+        sender.end_one(keys[0])
+        sender.fill()
+    turns: Counter[EndpointKey] = Counter()
+    for place in range(30):
+        sender.end_one(max(keys, key=lambda key: (len(sender.queues.find(key).in_flight), key != keys[place % 10])))  # pyright: ignore[reportOptionalMemberAccess]
+        turns += sender.fill()
+    assert turns.total() == 30
+    assert set(turns.values()) == {3}
+
+
+def test_what_is_known_of_an_outage_is_counted_anew_after_each_attempt():
+    queue: EndpointQueue[None] = EndpointQueue(key=EndpointKey(1, 1), backlogged=True)
+    adjust_concurrency(queue, failure(), 1000, failing=True)
+    assert (queue.backlogged, queue.failing, queue.probes) == (False, True, 1)
+
+
+@pytest.mark.parametrize(("failures", "failing"), [(4, False), (5, True)])
+def test_five_failures_in_a_row_are_an_outage(failures: int, failing: bool):
+    assert is_failing(ENDPOINT, Health(failures=failures)) is failing
+    assert is_failing(msgspec.structs.replace(ENDPOINT, status="failing"), Health())

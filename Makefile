@@ -1,19 +1,23 @@
 # Two commands need only Python 3.11 or later, git and make:
 #   make run    set up, start the development service, show the main job on a real report
 #   make test   set up, run every test
+#   make quick  every test that takes less than a quarter of a second
 # PYTHON=python3.13 takes another Python than `python3.11`.
 
 SHELL := /bin/bash
 PYTHON ?= python3.11
 BIN := .venv/bin
 
-.PHONY: run test venv check format bench bench-events sim fuzz accuracy detection mutation reference wheel lock clean
+.PHONY: run test quick venv check format bench bench-events sim fuzz accuracy detection mutation reference wheel lock clean
 
 run: venv
 	$(BIN)/svc dev
 
 test: venv
 	$(BIN)/pytest -n 2 --dist worksteal
+
+quick: venv
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
 venv: .venv/ready
 

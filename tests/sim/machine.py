@@ -237,7 +237,7 @@ class Machine:
         if table is EVENTS and verb == "put":
             event = table.decode(packed, raw)
             assert isinstance(event, Event)
-            self.visitors[key[1]] = event.visitor_id
+            self.visitors[key[1]] = event.verdict.visitor_id
         return not self._sabotage.loses(verb, table, key)
 
     def _resize(self, map_bytes: int) -> None:

@@ -119,7 +119,7 @@ class Simulation:
                 self.violations += violations(snapshot)
                 return
             for number in changed:
-                for rule, _ in RULES:
+                for rule in RULES:
                     self.violations += rule(snapshot, number)
 
     def hear(self, logged: str, error: BaseException | None) -> None:

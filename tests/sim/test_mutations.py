@@ -118,7 +118,7 @@ MUTATIONS: dict[str, tuple[Sabotage, Plan, str]] = {
     "a revoked key stays": (
         losing(KEYS, first=3),
         plan(VISIT, Revoke(at=70, org=0), Identify(at=90, org=0, device=2, stale=True)),
-        "a revoked key was accepted",
+        "active keys, its count says",
     ),
     "a delivery is not scheduled": (losing(DUE), plan(HOOK, VISIT), "is open and not scheduled"),
     "a delivery stays scheduled": (losing(DUE, "delete"), plan(HOOK, VISIT), "is scheduled and not open"),

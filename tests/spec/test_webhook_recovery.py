@@ -135,7 +135,7 @@ async def test_a_running_service_sends_what_the_command_line_has_recovered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Decisions 8.1, 10: without a restart, with the same id and bytes. Nobody nudges: the outbox looks by itself."""
-    monkeypatch.setattr(outbox, "LOOK_MS", 100)
+    monkeypatch.setattr(outbox, "POLL_INTERVAL_MS", 100)
     receivers = Receivers()
     receivers.answers[URL] = always(GONE, 0)
     beside = ("webhook", "recover", ENDPOINT, "--since", LONG_AGO, "--data", tmp_path, "--json")

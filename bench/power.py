@@ -283,7 +283,7 @@ def _is_due(promise: Promise, at: int) -> bool:
 def _verdict(end: Ended, due: list[Promise]) -> str | None:
     if end.how == "returned":
         return "; ".join(end.value) or None
-    if end.how in ("Corrupted", "Unusable") and not due:
+    if end.how in ("CorruptionError", "DirectoryError") and not due:
         return REFUSED
     return f"{end.how}: {end.value}"
 

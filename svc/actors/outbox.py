@@ -235,7 +235,7 @@ class Outbox:
         if made.result.error is not None:
             self._errors[made.result.error] += 1
         queue = self._lanes.find(made.queue)
-        assert queue is not None, "a lane is kept while a delivery is in flight"
+        assert queue is not None, "a queue is kept while a delivery is in flight"
         if made.result.error not in ("paused", "removed"):
             self._learn(queue, made, logged)
         self._lanes.end(queue, made.key)

@@ -33,7 +33,7 @@ class Change(NamedTuple):
 def commit(found: Opened, world: World, job: Callable[[Transaction], T], change: Callable[[T], Change | None]) -> T:
     """One administrative change and its record, on disk when this returns; `change` says what the outcome is.
 
-    A job that finds that it may not raises `Refused`: then nothing is changed, and nothing recorded. Nor is where
+    A job that finds that it may not raises `CommandError`: then nothing is changed, and nothing recorded. Nor is where
     `change` answers `None`, which says that there was nothing to do.
     """
     return go_on(found, recorded(world, job, change))

@@ -68,8 +68,8 @@ def open_directory(  # noqa: PLR0913  where it is, and how it is opened
     """Open a data directory, made first when it is not there yet and `create` says so.
 
     `durable=False` leaves out the fsync of each commit: for stores that are thrown away. `open_engine` opens the engine
-    that the store runs on. Raises `DirectoryError`, `codec.CorruptionError`, `migrations.NewerStore`, and
-    `migrations.OlderStore`: `upgrade.py` brings one up to date.
+    that the store runs on. Raises `DirectoryError`, `codec.CorruptionError`, `migrations.NewerStoreError`, and
+    `migrations.OlderStoreError`: `upgrade.py` brings one up to date.
     """
     store_directory = directory / "store"
     exists = has_store(directory)

@@ -159,7 +159,7 @@ class Engine(Protocol):
         """Run `group` on the calling thread and commit, with one fsync, what it wrote; its result, when it is durable.
 
         One writer at a time, across processes: others wait. If `group` raises, nothing is stored and the exception
-        passes on. `may_use_reserve`: the commit may use the free_space that is kept for deletes. Raises
+        passes on. `may_use_reserve`: the commit may use the room that is kept for deletes. Raises
         `StoreFullError` where it does not fit, and then nothing is stored, and `EngineError`.
         """
         ...

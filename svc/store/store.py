@@ -118,8 +118,8 @@ class Store:
 
         `durable=False` leaves out the fsync: for stores that are thrown away. `now_ms` is asked for the moment of a
         commit while its changes are written down for a follower.
-        Raises `migrations.NewerStore` when a later version of the service has written it, `migrations.OlderStore`,
-        `EngineError` and `CorruptionError`.
+        Raises `migrations.NewerStoreError` when a later version of the service has written it,
+        `migrations.OlderStoreError`, `EngineError` and `CorruptionError`.
         """
         engine = open_engine(directory, map_bytes=map_bytes, durable=durable, check_row=check_row)
         try:

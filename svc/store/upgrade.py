@@ -58,7 +58,7 @@ def upgrade(
 ) -> Upgraded | None:
     """Upgrade the store of a data directory; `None` where there is none, or none that is older.
 
-    Raises `DirectoryError`, `migrations.NewerStore` and `StoreFullError`, and then the store is as it was.
+    Raises `DirectoryError`, `migrations.NewerStoreError` and `StoreFullError`, and then the store is as it was.
     """
     path = directory / "store"
     if not (path / "data.mdb").exists():

@@ -2,6 +2,7 @@ import pytest
 import trio
 from trio.testing import assert_checkpoints, assert_no_checkpoints, wait_all_tasks_blocked
 
+from svc.actors import mailbox
 from svc.actors.mailbox import GATHER_S, SLICE_S, Mailbox, OverloadedError, Reply
 
 
@@ -41,7 +42,8 @@ async def test_a_reader_runs_on_for_a_slice_and_then_gives_other_tasks_a_turn(mo
 
 
 @pytest.mark.parametrize("capacity", [2, 8])
-async def test_a_batch_gathers_what_is_queued_in_the_stages_before(capacity: int, mock_clock):
+async def test_a_batch_gathers_what_is_queued_in_the_stages_before(capacity: int, mock_clock, monkeypatch):
+    monkeypatch.setattr(mailbox, "GATHER_S", 1.0)  # more than the stages need, in whichever order their tasks run
     first = Mailbox[int](8)
     second = Mailbox[int](8, source=first)
     third = Mailbox[int](capacity, source=second)

@@ -52,7 +52,7 @@ def webhook_environment(environment: Environment) -> WebhookEnvironment:
 
 
 class EndpointKey(NamedTuple):
-    """An endpoint by its numbers in the store: deliveries to it queue in one queue."""
+    """An endpoint by its numbers in the store: its deliveries have one queue."""
 
     organization: int
     endpoint: int

@@ -150,6 +150,14 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             "PEM file of authorities that are trusted for receivers, beside the usual ones.", "/etc/svc/authorities.pem"
         ),
     ] = None
+    try_key: Annotated[
+        str | None,
+        about(
+            "Public development key with which the page `/try` identifies whoever opens it; there is no such page "
+            "when not set. Its allowed origins must name this service's own.",
+            "svc_pk_us_development_...",
+        ),
+    ] = None
     visitor_retention_days: Annotated[
         Count, about("After which a visitor who has not come back is forgotten; not before its last event.")
     ] = 365

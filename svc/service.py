@@ -36,6 +36,7 @@ from svc.domain.webhooks.addresses import TargetPolicy
 from svc.domain.webhooks.cursor import cursors_key
 from svc.domain.webhooks.signature import secrets_key
 from svc.domain.webhooks.transport_types import Transport
+from svc.http import try_page
 from svc.http.app import App
 from svc.http.authentication import AuthPolicy
 from svc.http.edge import Edge, EdgeLimits, addresses, open_listeners, serve
@@ -122,6 +123,7 @@ class Service:
             request_timeout_s=config.request_timeout_s,
             limits=RequestLimits(config.allowances(), config.shares()),
             quotas=config.quotas(),
+            try_key=try_page.checked_key(opened, config.try_key, world.now_ms()),
         )
         sources = Sources(
             world=world,

@@ -69,7 +69,7 @@ def dev(bind: str, metrics_bind: str | None, directory: Path, origins: tuple[str
         go_on(found, partial(record_limits, limits=limits))
         organization = _organization(found, world)
         issued = development_keys(directory, found, world, organization.number, config.region, origins)
-        service = Service(config, world, found, directory)
+        service = Service(msgspec.structs.replace(config, try_key=issued.public), world, found, directory)
         if metrics_bind is None:
             metrics_bind = os.environ.get("SVC_METRICS_BIND", "127.0.0.1:0")
         introduce = partial(_introduce, bind, directory, organization, issued)

@@ -52,6 +52,8 @@ class Services(NamedTuple):
     limits: RequestLimits
     """On everything that takes a key beside identify."""
     quotas: Quotas
+    try_key: str | None = None
+    """Secret of the public key of the page `/try`; `None` = there is no such page."""
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):

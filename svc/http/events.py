@@ -9,7 +9,6 @@ import re
 import zlib
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 from uuid import UUID
 
 import structlog
@@ -18,9 +17,9 @@ from msgspec import UNSET, UnsetType
 from svc.domain import deferred
 from svc.domain.event_row import EventBody, event_row
 from svc.domain.identification import deflate, inflate
-from svc.domain.listing import Asked, read_listing
+from svc.domain.listing import Asked, Listing, read_listing
 from svc.domain.model import Environment
-from svc.domain.records import DeferredReport, Event
+from svc.domain.records import RETENTION_MS, DeferredReport, Event
 from svc.domain.refusals import Detail, Refusal
 from svc.http.authentication import Caller
 from svc.http.body import decode_object
@@ -75,15 +74,28 @@ async def get_event(services: Services, call: Call) -> Outcome:
     if isinstance(request_id, Refusal):
         return Outcome(request_id)
     caller = await noted(services, call)
+    return Outcome(read_event(services, caller, request_id, call.at_ms))
+
+
+def read_event(services: Services, caller: Caller, request_id: UUID, now_ms: int) -> EventDetailBody | Refusal:
+    """An event of the caller's organization and environment, with its archive and its deferred report."""
     number = caller.organization.number
     with services.store.read() as snapshot:
-        event = events.event_by_request(snapshot, number, _environment(caller), request_id, call.at_ms)
+        event = events.event_by_request(snapshot, number, _environment(caller), request_id, now_ms)
         if event is None:
-            return Outcome(Refusal("event_not_found"))
+            return Refusal("event_not_found")
         document = _document(snapshot, number, request_id, event)
         report = views.deferred_report(snapshot, number, request_id)
     deferred_signals = None if report is None else inflate(report.signals)
-    return Outcome(event_detail(event, request_id, document, deferred_signals))
+    return event_detail(event, request_id, document, deferred_signals)
+
+
+def visits(services: Services, caller: Caller, visitor_id: str, limit: int, now_ms: int) -> list[EventBody]:
+    """The newest events of a visitor in the caller's environment, at most `limit`, newest first."""
+    listing = Listing(now_ms - RETENTION_MS, now_ms + 1, visitor_id, None, 0, limit)
+    with services.store.read() as snapshot:
+        places = events.places(snapshot, caller.organization.number, _environment(caller), listing)
+    return _rows(services, places)
 
 
 async def supplement_event(services: Services, call: Call) -> Outcome:
@@ -97,9 +109,11 @@ async def supplement_event(services: Services, call: Call) -> Outcome:
     signals = decode_object(signals_json, "signals")
     if isinstance(signals, Refusal):
         return Outcome(signals)
-    refusal = _not_acceptable(services, call, caller, request_id, signals)
+    refusal = token_refusal(services, call, caller, body.token, request_id)
     if refusal is not None:
         return Outcome(refusal)
+    if signals.get("tier") != "deferred":
+        return Outcome(Refusal("invalid_supplement", (Detail("signals.tier", "invalid_value", "body"),)))
     platform, version = _sent(body.sdk.platform), _sent(body.sdk.version)
     report = DeferredReport(
         signals=deflate(signals_json),
@@ -130,17 +144,12 @@ def read_request_id(text: str) -> UUID | Refusal:
     return Refusal("invalid_request_id", (Detail("request_id", "invalid_value", "path"),))
 
 
-def _not_acceptable(
-    services: Services, call: Call, caller: Caller, request_id: UUID, signals: dict[str, Any]
-) -> Refusal | None:
-    """Decisions 7.4: a token for this request, key and origin, and a report that says that it is a deferred one."""
-    body: SupplementBody = call.body
-    token = deferred.open_token(services.deferred_key, body.token, caller.applied.id, caller.origin, call.at_ms)
-    if token is None or token.request_id != request_id:
-        return Refusal("invalid_supplement", (Detail("token", "invalid_value", "body"),))
-    if signals.get("tier") != "deferred":
-        return Refusal("invalid_supplement", (Detail("signals.tier", "invalid_value", "body"),))
-    return None
+def token_refusal(services: Services, call: Call, caller: Caller, token: str, request_id: UUID) -> Refusal | None:
+    """Why a deferred token is not accepted: it has to be of this request, key and origin (decisions 7.4)."""
+    opened = deferred.open_token(services.deferred_key, token, caller.applied.id, caller.origin, call.at_ms)
+    if opened is not None and opened.request_id == request_id:
+        return None
+    return Refusal("invalid_supplement", (Detail("token", "invalid_value", "body"),))
 
 
 def _document(snapshot: Snapshot, number: int, request_id: UUID, event: Event) -> DocumentBody | None:

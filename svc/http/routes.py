@@ -5,7 +5,7 @@ What may live here: the modules of endpoints in the order of the reference. Each
 
 from __future__ import annotations
 
-from svc.http import attestation, client_api, documents, events, health
+from svc.http import attestation, client_api, documents, events, health, try_page, web
 from svc.http.management import keys, visitors, webhooks, weights
 from svc.http.route import Route
 
@@ -16,4 +16,4 @@ API: tuple[Route, ...] = tuple(
 )
 """What the reference describes."""
 
-ROUTES: tuple[Route, ...] = (*API, *documents.routes(API))
+ROUTES: tuple[Route, ...] = (*API, *documents.routes(API), *web.ROUTES, *try_page.ROUTES)

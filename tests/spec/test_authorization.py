@@ -48,6 +48,8 @@ DEVELOPER = Access(("management",))
 ADMIN = Access(("management",), "admin")
 ISSUE = {"name": "x", "environment": "staging"}
 WEBHOOK = {"url": URL, "environment": "test", "events": ["webhook.test"], "description": ""}
+TRIED = {"request_id": "019b76da-a800-7000-8000-000000000000", "token": "x"}
+"""Of the page `/try`, which is turned off."""
 AN_EVENT = {"event_id": "019b76da-a800-7000-8000-000000000000"}
 
 ACCESS: dict[tuple[str, str], Access] = {
@@ -57,6 +59,13 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("GET", "/collection.json"): Access(),
     ("GET", "/docs"): Access(),
     ("GET", "/docs/{asset}"): Access(),
+    ("GET", "/"): Access(),
+    ("GET", "/sdk/{version}/{file}"): Access(status=404),
+    ("GET", "/pages/{file}"): Access(status=404),
+    ("GET", "/try"): Access(status=404),
+    ("GET", "/try/config.json"): Access(status=404),
+    ("POST", "/try/event"): Access(("public",), status=404, body=TRIED),
+    ("POST", "/try/forget"): Access(("public",), status=404, body=TRIED),
     ("POST", "/identify"): Access(("public", "secret", "proxy"), body=REPORT),
     ("POST", "/events/{request_id}/supplement"): Access(
         ("public", "secret", "proxy"), status=422, body=REPORT | {"token": "x"}
@@ -211,6 +220,8 @@ class Resources:
             "proxy_credential_id": lambda: live.issue("proxy")[0].id,
             "platform": lambda: "web",
             "asset": lambda: "reference.js",
+            "version": lambda: "0.0.0",
+            "file": lambda: "nothing.js",
             "visitor_id": lambda: next(visitors),
             "webhook_id": lambda: webhook(live),
             "request_id": lambda: str(live.world.request_id(live.clock.now_ms)),

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from svc.http.collection import collection
-from svc.http.documents import ASSETS, takes_gzip
+from svc.http.documents import ASSETS
 from svc.http.openapi import emit
 from svc.http.routes import API
+from svc.http.static import takes_gzip
 from tests.spec.answers import BROWSER, IDENTIFY, assert_error, body_of
 from tests.spec.commands import Run
 from tests.support.browser import Page, browser_page

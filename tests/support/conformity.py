@@ -44,7 +44,11 @@ async def check(response: httpx.Response) -> None:
 
 
 def check_no_operation(response: httpx.Response, where: str) -> None:
-    """What is not in the document: files, preflights, `HEAD`, and what there is nothing at."""
+    """What is not in the document: files, pages for people, preflights, `HEAD`, and what there is nothing at."""
+    if "text/html" in response.request.headers.get("accept", "") and response.headers["content-type"].startswith(
+        "text/html"
+    ):
+        return
     if response.status_code >= 400 and response.request.method != "HEAD":
         check_body(response.json(), ERROR, where)
 

@@ -16,7 +16,12 @@ async def erase(services: Services, call: Call) -> Outcome:
 
     A caller that does not wait, or a store that is full in between, leaves an erasure that the sweeper ends.
     """
-    number, visitor_id = caller_of(call).organization.number, call.path["visitor_id"]
+    return await erase_wholly(services, call, call.path["visitor_id"])
+
+
+async def erase_wholly(services: Services, call: Call, visitor_id: str) -> Outcome:
+    """`204` when nothing of the caller's visitor is left to read."""
+    number = caller_of(call).organization.number
     begin = partial(erase_visitor, number=number, visitor_id=visitor_id, now_ms=call.at_ms)
     ended = await change(services, call, begin, may_use_reserve=True)
     while ended is False:

@@ -1,0 +1,114 @@
+"""Files that are served as they stand: their headers, their `ETag`, and compressed for clients that take them so.
+
+What may live here: how a file goes onto the wire. Which files there are is said by the modules with their routes.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources.abc import Traversable
+from types import MappingProxyType
+
+from svc.http.endpoint import Call, File, Outcome
+
+SECURITY_HEADERS: Mapping[str, str] = MappingProxyType(
+    {
+        "Content-Security-Policy": (
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+            "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        ),
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Referrer-Policy": "no-referrer",
+        "X-Content-Type-Options": "nosniff",
+    }
+)
+"""Of every page: nothing inline, nothing evaluated, nothing from or to another host. Icons may be `data:` images."""
+
+REVALIDATED = "no-cache"
+"""`Cache-Control` of a file that a client asks for every time, and fetches once a version."""
+
+MEDIA_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".json": "application/json",
+    ".ts": "text/plain; charset=utf-8",
+    ".txt": "text/plain; charset=utf-8",
+}
+"""By the end of a file's name."""
+
+
+def media_type(name: str) -> str:
+    """Of a file by its name. Raises `KeyError` for one that is none of `MEDIA_TYPES`."""
+    return MEDIA_TYPES[name[name.rindex(".") :]]
+
+
+class Folder:
+    """Files of the package that may be served, each read once. One kept as `NAME.gz` is served as `NAME`."""
+
+    def __init__(self, place: Traversable, names: frozenset[str] | None = None) -> None:
+        """`names` are the files that may be served; all of the folder where it is `None`."""
+        self._place = place
+        self._names = names
+        self._plain = cache(self._read)
+        self._gzipped = cache(self._compress)
+
+    def __contains__(self, name: str) -> bool:
+        allowed = self._files() if self._names is None else self._names
+        return name in allowed
+
+    def read(self, name: str) -> bytes:
+        """The bytes of a file. Raises `FileNotFoundError`."""
+        return self._plain(name)
+
+    def served(self, name: str, call: Call, headers: Mapping[str, str], *, cache_control: str = REVALIDATED) -> Outcome:
+        """A file of the folder, compressed for clients that take gzip; every browser does."""
+        content = self._plain(name)
+        added = {**headers, "Vary": "Accept-Encoding"}
+        if takes_gzip(call.headers.get("accept-encoding", "")):
+            content = self._gzipped(name)
+            added["Content-Encoding"] = "gzip"
+        return unless_known(File(content, media_type(name)), call, added, cache_control=cache_control)
+
+    def _files(self) -> frozenset[str]:
+        if not self._place.is_dir():
+            return frozenset()
+        return frozenset(file.name.removesuffix(".gz") for file in self._place.iterdir() if file.is_file())
+
+    def _read(self, name: str) -> bytes:
+        compressed = self._place.joinpath(f"{name}.gz")
+        if compressed.is_file():
+            return gzip.decompress(compressed.read_bytes())
+        return self._place.joinpath(name).read_bytes()
+
+    def _compress(self, name: str) -> bytes:
+        compressed = self._place.joinpath(f"{name}.gz")
+        return compressed.read_bytes() if compressed.is_file() else gzip.compress(self._plain(name), mtime=0)
+
+
+def unless_known(file: File, call: Call, headers: Mapping[str, str], *, cache_control: str = REVALIDATED) -> Outcome:
+    """The file, or `304` where the client has it already (RFC 9110, 13.1.2)."""
+    tag = entity_tag(file.content)
+    answered = {**headers, "ETag": tag, "Cache-Control": cache_control}
+    known = call.headers.get("if-none-match", "")
+    if tag in (candidate.strip() for candidate in known.split(",")):
+        return Outcome(None, status=304, headers=answered)
+    return Outcome(file, headers=answered)
+
+
+def takes_gzip(accepted: str) -> bool:
+    """Whether an `Accept-Encoding` admits gzip (RFC 9110, 12.5.3); `gzip;q=0` refuses it."""
+    for choice in accepted.lower().split(","):
+        name, _, weight = choice.partition(";")
+        if name.strip() == "gzip":
+            return weight.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+    return False
+
+
+@cache
+def entity_tag(content: bytes) -> str:
+    """The strong `ETag` of these bytes."""
+    return f'"{hashlib.blake2b(content, digest_size=12).hexdigest()}"'

@@ -1,0 +1,133 @@
+"""What the page `/try` asks for: its key, an event with its reasons, and to be forgotten.
+
+The page is for developers: it identifies with one public development key, the setting `try_key`. What it may read and
+erase is what its own browser has made, which the deferred token of the identification proves.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from svc.domain.credentials import digest
+from svc.domain.errors import OperatorError
+from svc.domain.event_row import EventBody
+from svc.domain.fields import RequestId, about
+from svc.domain.refusals import Refusal, invalid
+from svc.http.change import noted
+from svc.http.endpoint import Call, Outcome, Services
+from svc.http.events import read_event, read_request_id, token_refusal, visits
+from svc.http.management.visitors import erase_wholly
+from svc.http.route import BODY, KEYED, Route
+from svc.http.schema import DeferredToken, EventDetailBody
+from svc.store import views
+from svc.store.directory import Opened
+
+MOST_VISITS = 24
+"""Shown on the page."""
+
+
+class TryConfig(msgspec.Struct, frozen=True):
+    """What the page needs before it can identify."""
+
+    api_key: Annotated[str, about("The public development key of the page.")]
+
+
+class TryBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    request_id: RequestId
+    token: Annotated[DeferredToken, about("The `deferred_token` of that identification.")]
+
+
+class TryAnswer(msgspec.Struct, frozen=True):
+    event: Annotated[EventDetailBody, about("The event of the request.")]
+    visits: Annotated[tuple[EventBody, ...], about("The newest events of its visitor, newest first.")]
+
+
+class TryKeyError(OperatorError):
+    """The setting `try_key` names a key that cannot be the page's."""
+
+
+def checked_key(opened: Opened, secret: str | None, now_ms: int) -> str | None:
+    """The setting as it is. Raises `TryKeyError` for one that is no secret of a public development key in force."""
+    if secret is None:
+        return None
+    with opened.store.read() as snapshot:
+        key = views.find_key(snapshot, digest(opened.pepper, secret))
+    if key is None or not key.usable(now_ms):
+        raise TryKeyError("try_key: the store has no such key that is in force; `svc key issue` makes one")
+    if (key.kind, key.environment) != ("public", "development"):
+        raise TryKeyError("try_key: the page /try takes a public development key alone")
+    return secret
+
+
+async def configuration(services: Services, _: Call) -> Outcome:
+    """`GET /try/config.json`."""
+    if services.try_key is None:
+        return Outcome(Refusal("not_found"))
+    return Outcome(TryConfig(services.try_key))
+
+
+async def explain(services: Services, call: Call) -> Outcome:
+    """`POST /try/event`: what the service knows of an identification that this browser has made."""
+    event = await _own_event(services, call)
+    if isinstance(event, Refusal):
+        return Outcome(event)
+    caller = await noted(services, call)
+    seen = visits(services, caller, event.visitor_id, MOST_VISITS, call.at_ms)
+    return Outcome(TryAnswer(event, tuple(seen)))
+
+
+async def forget(services: Services, call: Call) -> Outcome:
+    """`POST /try/forget`: erase the visitor of an identification that this browser has made."""
+    event = await _own_event(services, call)
+    if isinstance(event, Refusal):
+        return Outcome(event)
+    return await erase_wholly(services, call, event.visitor_id)
+
+
+async def _own_event(services: Services, call: Call) -> EventDetailBody | Refusal:
+    body: TryBody = call.body
+    if services.try_key is None or call.headers.get("x-api-key") != services.try_key:
+        return Refusal("not_found")
+    request_id = read_request_id(body.request_id)
+    if isinstance(request_id, Refusal):
+        return invalid("request_id", "invalid_value")
+    caller = await noted(services, call)
+    refused = token_refusal(services, call, caller, body.token, request_id)
+    return refused or read_event(services, caller, request_id, call.at_ms)
+
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        operation_id="getTryConfig",
+        method="GET",
+        path="/try/config.json",
+        under=("",),
+        endpoint=configuration,
+        answer=TryConfig,
+    ),
+    Route(
+        operation_id="explainTry",
+        method="POST",
+        path="/try/event",
+        under=("",),
+        endpoint=explain,
+        kinds=("public",),
+        body=TryBody,
+        answer=TryAnswer,
+        errors=(*KEYED, *BODY, "event_not_found", "invalid_supplement"),
+    ),
+    Route(
+        operation_id="forgetTry",
+        method="POST",
+        path="/try/forget",
+        under=("",),
+        endpoint=forget,
+        kinds=("public",),
+        body=TryBody,
+        answer=None,
+        status=204,
+        errors=(*KEYED, *BODY, "event_not_found", "invalid_supplement"),
+    ),
+)

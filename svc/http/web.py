@@ -1,0 +1,117 @@
+"""The SDK and the pages that the service serves to browsers (decisions 9.3).
+
+What may live here: which files of the web build are served where. `make web` makes them in `svc/web_static`; without
+them the service runs all the same, and says how to make them.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from html import escape
+from importlib.resources import files
+from string import Template
+
+from svc.domain.refusals import Refusal
+from svc.http.endpoint import Call, Endpoint, File, Outcome, Services
+from svc.http.route import Route
+from svc.http.static import MEDIA_TYPES, SECURITY_HEADERS, Folder, unless_known
+
+_BUILT = files("svc").joinpath("web_static")
+SDK = Folder(_BUILT.joinpath("sdk"))
+PAGES = Folder(_BUILT.joinpath("pages"))
+_OWN = Folder(files("svc.http").joinpath("page"))
+
+CURRENT = "v1"
+"""Stands for the newest version of the SDK whose interface is version 1."""
+SDK_HEADERS = {
+    "Access-Control-Allow-Origin": "*",
+    "Cross-Origin-Resource-Policy": "cross-origin",
+    "X-Content-Type-Options": "nosniff",
+}
+"""Pages of any origin may load the SDK: it holds no secret, and a module script is fetched with CORS."""
+FRESH_FOR_AN_HOUR = "public, max-age=3600"
+IMMUTABLE = "public, max-age=31536000, immutable"
+
+NOT_BUILT = "The web pages are not part of this installation. Build them with `make web`, then restart the service."
+TRY_IS_OFF = (
+    "This page is turned off. Whoever runs the service turns it on with the setting try_key, a public development key."
+)
+
+
+@cache
+def sdk_version() -> str | None:
+    """Version of the SDK in the web build, such as `0.1.0`; `None` without one."""
+    return SDK.read("version.txt").decode().strip() if "version.txt" in SDK else None
+
+
+async def sdk(_: Services, call: Call) -> Outcome:
+    """`GET /sdk/{version}/{file}`: `v1` is asked for again after an hour, a full version never changes."""
+    version, name = call.path["version"], call.path["file"]
+    if sdk_version() is None:
+        return Outcome(Refusal("not_found", explanation=NOT_BUILT))
+    if version not in (CURRENT, sdk_version()):
+        known = f"This service serves version {sdk_version()} of the SDK, and the newest as /sdk/{CURRENT}/{name}."
+        return Outcome(Refusal("not_found", explanation=known))
+    if name not in SDK:
+        return Outcome(Refusal("not_found"))
+    lifetime = FRESH_FOR_AN_HOUR if version == CURRENT else IMMUTABLE
+    return SDK.served(name, call, SDK_HEADERS, cache_control=lifetime)
+
+
+async def home(services: Services, call: Call) -> Outcome:
+    """`GET /`: a small page that leads on."""
+    page = _home(has_try=services.try_key is not None and "try.html" in PAGES)
+    return unless_known(File(page, MEDIA_TYPES[".html"]), call, SECURITY_HEADERS)
+
+
+async def try_page(services: Services, call: Call) -> Outcome:
+    """`GET /try`: the page on which a browser is identified."""
+    if services.try_key is None:
+        return _notice(call, TRY_IS_OFF)
+    if "try.html" not in PAGES:
+        return _notice(call, NOT_BUILT)
+    return PAGES.served("try.html", call, SECURITY_HEADERS)
+
+
+async def page_file(_: Services, call: Call) -> Outcome:
+    """`GET /pages/{file}`: scripts and styles of the pages."""
+    name = call.path["file"]
+    if name in _OWN_FILES:
+        return _OWN.served(name, call, SECURITY_HEADERS)
+    if name.endswith(".html") or name not in PAGES:
+        return Outcome(Refusal("not_found"))
+    return PAGES.served(name, call, SECURITY_HEADERS)
+
+
+_OWN_FILES = frozenset({"home.css"})
+"""Of the pages that are there without the web build."""
+
+
+@cache
+def _home(*, has_try: bool) -> bytes:
+    link = '<li><a href="try">Try it</a> <span>See your own browser identified, and why.</span></li>\n'
+    return _filled("home.html", {"try_link": link if has_try else ""})
+
+
+def _notice(call: Call, text: str) -> Outcome:
+    """`404` as a page for people, and as an error like every other for programs."""
+    if "text/html" not in call.headers.get("accept", ""):
+        return Outcome(Refusal("not_found", explanation=text))
+    page = _filled("notice.html", {"text": escape(text)})
+    return Outcome(File(page, MEDIA_TYPES[".html"]), status=404, headers=dict(SECURITY_HEADERS))
+
+
+def _filled(name: str, values: dict[str, str]) -> bytes:
+    return Template(_OWN.read(name).decode()).substitute(values).encode()
+
+
+def _row(operation_id: str, path: str, endpoint: Endpoint) -> Route:
+    return Route(operation_id=operation_id, method="GET", path=path, under=("",), endpoint=endpoint, answer=None)
+
+
+ROUTES: tuple[Route, ...] = (
+    _row("getHome", "/", home),
+    _row("getSdk", "/sdk/{version}/{file}", sdk),
+    _row("getPageFile", "/pages/{file}", page_file),
+    _row("getTryPage", "/try", try_page),
+)

@@ -1,0 +1,205 @@
+"""Decisions 9.3: the start page, the SDK and the page `/try`, as browsers ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+
+from svc.domain.records import Event
+from svc.http import web
+from svc.http.try_page import MOST_VISITS, TryKeyError
+from tests.spec.answers import BROWSER, DRIVEN, assert_error, visit
+from tests.support.live import ORIGIN, Live, live_service, report
+
+HTML = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+"""What a browser sends when a person opens a page."""
+built = pytest.mark.skipif(web.sdk_version() is None, reason="the web pages are not built (`make web`)")
+
+
+class Trying(NamedTuple):
+    """A service whose page `/try` is turned on."""
+
+    live: Live
+    key: str
+    secret: str
+    """A secret key of the same organization."""
+
+    async def post(self, path: str, body: Any, **headers: str) -> httpx.Response:
+        sent = {"x-api-key": self.key, "origin": ORIGIN, **BROWSER, **headers}
+        return await self.live.client.post(path, json=body, headers=sent)
+
+    async def visited(self, signals: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
+        """(response of an identification, what the page asks with)."""
+        answer = (await visit(self.live, self.key, signals)).json()
+        return answer, {"request_id": answer["request_id"], "token": answer["deferred_token"]}
+
+
+@pytest.fixture
+async def trying(tmp_path: Path) -> AsyncGenerator[Trying, None]:
+    directory = tmp_path / "trying"
+    async with live_service(directory) as before:
+        _, key = before.issue()
+        _, secret = before.issue("secret")
+        organization = before.organization
+    async with live_service(directory, try_key=key) as live:
+        live.organization = organization
+        yield Trying(live, key, secret)
+
+
+async def test_the_start_page_leads_on_and_asks_nothing_of_other_hosts(live: Live, trying: Trying):
+    off, on = await live.client.get("/", headers=HTML), await trying.live.client.get("/", headers=HTML)
+    for page in (off, on):
+        assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+        assert "default-src 'none'" in page.headers["content-security-policy"]
+        assert 'href="docs"' in page.text
+    assert 'href="try"' not in off.text
+    assert ('href="try"' in on.text) == (web.sdk_version() is not None)
+    style = await live.client.get("/pages/home.css")
+    assert (style.status_code, style.headers["content-type"]) == (200, "text/css; charset=utf-8")
+
+
+async def test_the_page_is_off_unless_the_operator_turns_it_on(live: Live):
+    page = await live.client.get("/try", headers=HTML)
+    assert (page.status_code, page.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert "try_key" in page.text
+    message = assert_error(await live.client.get("/try"), 404, "not_found")
+    assert "try_key" in message
+    assert_error(await live.client.get("/try/config.json"), 404, "not_found")
+
+
+@pytest.mark.parametrize(
+    ("kind", "environment"), [("public", "production"), ("secret", "development"), ("proxy", "development")]
+)
+async def test_the_page_takes_a_public_development_key_alone(tmp_path: Path, kind: str, environment: str):
+    async with live_service(tmp_path) as live:
+        _, secret = live.issue(kind, environment)
+    with pytest.RaisesGroup(pytest.RaisesExc(TryKeyError, match="public development key alone")):
+        async with live_service(tmp_path, try_key=secret):
+            pass
+
+
+async def test_the_page_takes_no_key_that_is_revoked_or_unknown(tmp_path: Path):
+    async with live_service(tmp_path) as live:
+        key, secret = live.issue()
+        live.revoke(key)
+    for wrong in (secret, "svc_pk_us_development_nothing"):
+        with pytest.RaisesGroup(pytest.RaisesExc(TryKeyError, match="no such key")):
+            async with live_service(tmp_path, try_key=wrong):
+                pass
+
+
+@built
+async def test_the_page_and_what_it_is_made_of_are_served_under_a_strict_policy(trying: Trying):
+    client = trying.live.client
+    page = await client.get("/try", headers=HTML)
+    assert page.status_code == 200
+    assert "//" not in page.text.replace("<!doctype html>", ""), "no other host"
+    for name in ("try.js", "try.css"):
+        assert f"pages/{name}" in page.text
+        assert (await client.get(f"/pages/{name}")).status_code == 200
+    assert "default-src 'none'; script-src 'self'; style-src 'self'" in page.headers["content-security-policy"]
+    assert (await client.get("/try/config.json")).json() == {"api_key": trying.key}
+
+
+@pytest.mark.parametrize("name", ["try.html", "..%2Fsdk%2Fsvc.js", "nothing.js", "home.html", "swagger-ui.css"])
+async def test_only_files_of_the_pages_are_served(trying: Trying, name: str):
+    assert_error(await trying.live.client.get(f"/pages/{name}"), 404, "not_found")
+
+
+async def test_an_identification_is_explained_to_the_browser_that_made_it(trying: Trying):
+    _, first = await trying.visited()
+    answer, asked = await trying.visited(report() | DRIVEN)
+    explained = (await trying.post("/try/event", asked)).json()
+    read = await trying.live.client.get(f"/api/v1/events/{answer['request_id']}", headers={"x-api-key": trying.secret})
+    assert explained["event"] == read.json()
+    assert explained["event"]["document"]["evidence"]["automation"] == ["webdriver"]
+    assert [row["request_id"] for row in explained["visits"]] == [answer["request_id"], first["request_id"]]
+
+
+async def test_at_most_two_dozen_visits_are_shown(trying: Trying):
+    for _ in range(MOST_VISITS + 1):
+        answer, asked = await trying.visited()
+    explained = (await trying.post("/try/event", asked)).json()
+    assert len(explained["visits"]) == MOST_VISITS
+    assert explained["visits"][0]["request_id"] == answer["request_id"]
+
+
+@pytest.mark.parametrize("path", ["/try/event", "/try/forget"])
+async def test_nobody_reads_or_erases_what_another_browser_made(trying: Trying, path: str):
+    answer, asked = await trying.visited()
+    other, _ = await trying.visited(report(2))
+    _, another_key = trying.live.issue()
+    before = trying.live.contents()
+    assert_error(
+        await trying.post(path, asked | {"request_id": other["request_id"]}),
+        422, "invalid_supplement", ("token", "invalid_value", "body"),
+    )  # fmt: skip
+    assert_error(
+        await trying.post(path, asked | {"token": "x"}), 422, "invalid_supplement", ("token", "invalid_value", "body")
+    )
+    assert_error(
+        await trying.post(path, asked | {"request_id": "1"}),
+        422, "validation_error", ("request_id", "invalid_value", "body"),
+    )  # fmt: skip
+    elsewhere = await trying.post(path, asked, origin="http://localhost:3000")
+    assert_error(elsewhere, 422, "invalid_supplement", ("token", "invalid_value", "body"))
+    assert_error(await trying.post(path, asked, origin="https://other.example"), 401, "unauthorized")
+    assert_error(await trying.post(path, {"request_id": answer["request_id"]}), 422, "validation_error",
+                 ("token", "required", "body"))  # fmt: skip
+    assert_error(await trying.post(path, asked, **{"x-api-key": another_key}), 404, "not_found")
+    assert trying.live.contents() == before
+
+
+async def test_a_browser_may_have_its_own_visitor_erased(trying: Trying):
+    _, first = await trying.visited()
+    answer, asked = await trying.visited()
+    other, _ = await trying.visited(report(2))
+    gone = await trying.post("/try/forget", asked)
+    assert (gone.status_code, gone.content) == (204, b"")
+    left: list[tuple[str, Event]] = trying.live.events()
+    assert [request_id for request_id, _ in left] == [other["request_id"]]
+    assert_error(await trying.post("/try/event", first), 404, "event_not_found")
+    again, _ = await trying.visited()
+    assert again["visitor_is_new"]
+    assert again["visitor_id"] != answer["visitor_id"]
+
+
+@built
+async def test_the_sdk_is_served_to_pages_of_every_origin(live: Live):
+    for name in ("svc.js", "svc.esm.js", "svc.worker.js"):
+        newest = await live.client.get(f"/sdk/v1/{name}", headers={"origin": "https://shop.example"})
+        pinned = await live.client.get(f"/sdk/{web.sdk_version()}/{name}")
+        assert newest.content == pinned.content
+        assert newest.headers["content-type"] == "text/javascript; charset=utf-8"
+        assert newest.headers["access-control-allow-origin"] == "*"
+        assert newest.headers["cache-control"] == "public, max-age=3600"
+        assert pinned.headers["cache-control"] == "public, max-age=31536000, immutable"
+        known = await live.client.get(f"/sdk/v1/{name}", headers={"if-none-match": newest.headers["etag"]})
+        assert (known.status_code, known.content) == (304, b"")
+
+
+@built
+async def test_another_version_of_the_sdk_is_not_found_and_the_message_says_which_there_are(live: Live):
+    message = assert_error(await live.client.get("/sdk/0.0.1/svc.js"), 404, "not_found")
+    assert str(web.sdk_version()) in message
+    assert_error(await live.client.get("/sdk/v1/nothing.js"), 404, "not_found")
+    assert_error(await live.client.get("/sdk/v1/..%2Fpages%2Ftry.html"), 404, "not_found")
+
+
+async def test_without_the_web_build_the_service_says_how_to_make_it(
+    trying: Trying, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    empty = web.Folder(tmp_path / "nothing")
+    monkeypatch.setattr(web, "PAGES", empty)
+    monkeypatch.setattr(web, "SDK", empty)
+    web.sdk_version.cache_clear()
+    try:
+        for path in ("/try", "/sdk/v1/svc.js"):
+            assert "make web" in assert_error(await trying.live.client.get(path), 404, "not_found")
+        assert "make web" in (await trying.live.client.get("/try", headers=HTML)).text
+    finally:
+        web.sdk_version.cache_clear()

@@ -1,0 +1,226 @@
+/** The page /try: identify the browser that opens it, and show what the service makes of it. */
+import { type ComponentChildren, render } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { load, SvcError, type Agent, type IdentifyResponse, type Timing } from "../../sdk/v1/svc.esm.js";
+import { Facts } from "./facts.js";
+import { Identity, Visits } from "./identity.js";
+import { Score } from "./score.js";
+import { configuration, erase, explanation, ServiceError, texts, type Explanation, type Texts } from "./wire.js";
+
+interface Shown extends Explanation {
+  response: IdentifyResponse;
+  timing: Timing | null;
+  serverMs: number | null;
+  texts: Texts;
+}
+
+type State =
+  | { step: "working"; what: string }
+  | { step: "failed"; message: string; advice: string }
+  | { step: "erased" }
+  | ({ step: "shown" } & Shown);
+
+const NO_TEXTS: Texts = { signals: {}, evidence: {}, changes: {}, linkage: {}, reasons: {} };
+
+let agent: Agent | undefined;
+let key = "";
+
+async function identify(tell: (what: string) => void): Promise<Shown> {
+  key = (await configuration()).api_key;
+  tell("Collecting what this browser shows to every page …");
+  agent = load({ apiKey: key, endpoint: location.origin });
+  const asked = texts().catch(() => NO_TEXTS);
+  const response = await agent.identify({ tag: "try" });
+  if (response.deferred_token === undefined) {
+    throw new ServiceError("The response was lost on the way, and a repeated request has no verdict. Reload the page.");
+  }
+  tell("Asking why …");
+  const explained = await explanation(key, response.request_id, response.deferred_token);
+  return { ...explained, response, timing: agent.timing, serverMs: serverTime(), texts: await asked };
+}
+
+/** Milliseconds that the service itself took, which a development key's response says; null where it did not. */
+function serverTime(): number | null {
+  const entries = performance.getEntriesByType("resource") as PerformanceResourceTiming[];
+  const last = entries.filter((entry) => entry.name.endsWith("/api/v1/identify")).pop();
+  return last?.serverTiming?.[0]?.duration ?? null;
+}
+
+function failure(error: unknown): State {
+  if (error instanceof SvcError || error instanceof ServiceError) {
+    return { step: "failed", message: error.message, advice: "Reload the page to try again." };
+  }
+  return { step: "failed", message: "The service cannot be reached.", advice: "Is it still running? Then reload the page." };
+}
+
+function Page() {
+  const [state, setState] = useState<State>({ step: "working", what: "Loading …" });
+  useEffect(() => {
+    identify((what) => setState({ step: "working", what })).then(
+      (shown) => setState({ step: "shown", ...shown }),
+      (error: unknown) => setState(failure(error)),
+    );
+  }, []);
+  return (
+    <>
+      <header class="top">
+        <a class="name" href=".">svc</a>
+        <nav aria-label="Pages"><a href="docs">API reference</a></nav>
+      </header>
+      <main aria-busy={state.step === "working"}>
+        <h1>What this service sees of your browser</h1>
+        <Content state={state} setState={setState} />
+      </main>
+    </>
+  );
+}
+
+function Content({ state, setState }: { state: State; setState: (state: State) => void }) {
+  switch (state.step) {
+    case "working":
+      return <p class="working" role="status">{state.what}</p>;
+    case "failed":
+      return (
+        <section class="card failed" role="alert">
+          <h2>Not identified</h2>
+          <p>{state.message}</p>
+          <p class="quiet">{state.advice}</p>
+          <Reload>Try again</Reload>
+        </section>
+      );
+    case "erased":
+      return (
+        <section class="card" role="status">
+          <h2>Forgotten</h2>
+          <p>Your visits, their reports and your id are erased, and the token is gone from this browser.</p>
+          <p class="quiet">Identify again, and the same browser is somebody new.</p>
+          <Reload>Identify again</Reload>
+        </section>
+      );
+    case "shown":
+      return <Result shown={state} onErased={() => setState({ step: "erased" })} onFailed={(error) => setState(failure(error))} />;
+  }
+}
+
+function Result({ shown, onErased, onFailed }: { shown: Shown; onErased: () => void; onFailed: (error: unknown) => void }) {
+  const { event, visits, response } = shown;
+  const forget = async () => {
+    try {
+      await agent?.deferredSent();
+      await erase(key, response.request_id, response.deferred_token ?? "");
+      await agent?.forget();
+      onErased();
+    } catch (error) {
+      onFailed(error);
+    }
+  };
+  return (
+    <>
+      <Visits visits={visits} current={event.request_id} />
+      <Identity event={event} visits={visits} texts={shown.texts} />
+      <Score event={event} texts={shown.texts} />
+      <Facts event={event} timing={shown.timing} serverMs={shown.serverMs} texts={shown.texts} />
+      <TestIt />
+      <Snippet />
+      <Report signals={event.document?.signals} />
+      <section class="card">
+        <h2>Be forgotten</h2>
+        <p>Erase this visitor: the id, every visit above, and the reports behind them. It cannot be undone.</p>
+        <Confirmed onConfirm={forget}>Forget me</Confirmed>
+      </section>
+    </>
+  );
+}
+
+const TESTS: [string, string][] = [
+  ["Reload this page", "The token in this browser's storage names you at once."],
+  ["Clear the storage of this site", "The token is gone; the browser is recognized by what it is."],
+  ["Open this page in a private window", "There is no token either, and the id stays."],
+  ["Restart the browser, or the service", "Nothing is lost."],
+  ["Open it in another browser", "That is another visitor, with an id of its own."],
+];
+
+function TestIt() {
+  const [isCleared, setCleared] = useState(false);
+  const clear = async () => {
+    await agent?.forget();
+    setCleared(true);
+  };
+  return (
+    <section class="card">
+      <h2>Test it</h2>
+      <ul class="tests">
+        {TESTS.map(([what, why]) => <li><strong>{what}.</strong> <span class="quiet">{why}</span></li>)}
+      </ul>
+      <p class="buttons">
+        <Reload>Reload</Reload>
+        <button type="button" onClick={clear} disabled={isCleared}>{isCleared ? "Storage is cleared" : "Clear the storage"}</button>
+      </p>
+    </section>
+  );
+}
+
+function snippet(): string {
+  return `<script type="module">
+  import { load } from "${location.origin}/sdk/v1/svc.esm.js";
+  const { request_id } = await load({ apiKey: "${key}" }).identify({ tag: "signup" });
+</script>`;
+}
+
+function Snippet() {
+  const [copied, setCopied] = useState("");
+  const copy = () =>
+    navigator.clipboard === undefined
+      ? setCopied("Select the text and copy it: this page has no access to the clipboard.")
+      : navigator.clipboard.writeText(snippet()).then(
+          () => setCopied("Copied."),
+          () => setCopied("The browser refused: select the text and copy it."),
+        );
+  return (
+    <section class="card">
+      <h2>Put it on a page of yours</h2>
+      <p>
+        Send <code>request_id</code> to your own server with the form, and read the verdict there. This development key
+        works from <code>localhost</code>.
+      </p>
+      <pre tabIndex={0}><code>{snippet()}</code></pre>
+      <p class="buttons"><button type="button" onClick={copy}>Copy</button> <span role="status" class="quiet">{copied}</span></p>
+    </section>
+  );
+}
+
+function Report({ signals }: { signals: Record<string, unknown> | undefined }) {
+  if (signals === undefined) return null;
+  return (
+    <details class="card">
+      <summary><h2>The report, as it was sent</h2></summary>
+      <p class="quiet">Images are hashed in the browser. What is in a report is not a public contract.</p>
+      <pre tabIndex={0}><code>{JSON.stringify(signals, null, 2)}</code></pre>
+    </details>
+  );
+}
+
+function Reload({ children }: { children: ComponentChildren }) {
+  return <button type="button" class="primary" onClick={() => location.reload()}>{children}</button>;
+}
+
+/** A button that asks once more before it does what cannot be undone. */
+function Confirmed({ children, onConfirm }: { children: ComponentChildren; onConfirm: () => Promise<void> }) {
+  const [step, setStep] = useState<"idle" | "asking" | "doing">("idle");
+  if (step === "idle") return <button type="button" class="danger" onClick={() => setStep("asking")}>{children}</button>;
+  const confirm = () => {
+    setStep("doing");
+    void onConfirm();
+  };
+  return (
+    <p class="buttons">
+      <button type="button" class="danger" onClick={confirm} disabled={step === "doing"} ref={(button) => button?.focus()}>
+        {step === "doing" ? "Erasing …" : "Erase everything"}
+      </button>
+      <button type="button" onClick={() => setStep("idle")} disabled={step === "doing"}>Keep it</button>
+    </p>
+  );
+}
+
+const place = document.getElementById("page");
+if (place !== null) render(<Page />, place);

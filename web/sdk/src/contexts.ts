@@ -1,5 +1,5 @@
 /** The questions asked elsewhere than in the page: tools that change what a page sees rarely reach into these. */
-import { ask, type Answers, type Scope } from "./questions.js";
+import { askAll, type Answers, type Scope } from "./questions.js";
 import type { WorkerMessage, WorkerOrder } from "./worker.js";
 
 /** Asks in an iframe of the page's own. */
@@ -10,7 +10,7 @@ export function askIframe(): Promise<Answers> {
     frame.setAttribute("aria-hidden", "true");
     frame.onload = () => {
       try {
-        resolve(ask(frame.contentWindow as unknown as Scope));
+        resolve(askAll(frame.contentWindow as unknown as Scope));
       } catch (problem) {
         reject(problem);
       }

@@ -22,7 +22,7 @@ export interface Scope {
   OffscreenCanvas?: typeof OffscreenCanvas;
 }
 
-/** Asks one context. A question that it refuses is left out. */
+/** Asks one context, except for its graphics. A question that it refuses is left out. */
 export function ask(scope: Scope): Answers {
   const { navigator } = scope;
   const found: Answers = {
@@ -39,6 +39,12 @@ export function ask(scope: Scope): Answers {
   } catch {
     // Not said.
   }
+  return found;
+}
+
+/** Asks one context, its graphics too: these take longest, and of the page FingerprintJS knows them. */
+export function askAll(scope: Scope): Answers {
+  const found = ask(scope);
   try {
     askGraphics(scope, found);
   } catch {

@@ -72,10 +72,11 @@ export async function collectReport(options: ReportOptions): Promise<Report> {
   const worker = openWorker(options.workerUrl, writes, notes);
   // Those that wait for something come first, so that the others run meanwhile.
   const inWorker = read.read("worker", () => worker?.answers ?? Promise.reject(new Error("no worker")));
-  const inIframe = read.read("iframe", askIframe);
   const hints = read.read("hints", probes.clientHints);
   const flushMs = (): Promise<number | null> => (writes && worker?.flushMs) || Promise.resolve(null);
   const incognito = read.read("incognito", () => probes.privateWindow(flushMs));
+  await pause(0); // whoever called `load` goes on first
+  const inIframe = read.read("iframe", askIframe);
   const componentsRead = readComponents(read);
   const botd = readBotdComponents(read);
   const signals: Record<string, unknown> = {

@@ -1,5 +1,5 @@
 /** The worker `svc.worker.js`: answers the questions, and measures how long writing to a disk takes where it is asked to. */
-import { ask, type Answers, type Scope } from "./questions.js";
+import { askAll, type Answers, type Scope } from "./questions.js";
 
 /** What the page asks of the worker. */
 export interface WorkerOrder {
@@ -51,6 +51,6 @@ async function flushMs(scope: Scope): Promise<number | null> {
 
 const scope = self as unknown as WorkerScope;
 scope.onmessage = ({ data }) => {
-  scope.postMessage({ answers: ask(scope) });
+  scope.postMessage({ answers: askAll(scope) });
   if (data.writes) flushMs(scope).then((ms) => scope.postMessage({ flushMs: ms }), () => scope.postMessage({ flushMs: null }));
 };

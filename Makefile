@@ -8,7 +8,7 @@ SHELL := /bin/bash
 PYTHON ?= python3.11
 BIN := .venv/bin
 
-.PHONY: run test quick venv check format bench bench-events sim fuzz accuracy detection mutation reference wheel lock clean
+.PHONY: run test quick venv web check format bench bench-events sim fuzz accuracy detection mutation reference wheel lock clean
 
 run: venv
 	$(BIN)/svc dev
@@ -19,7 +19,12 @@ test: venv
 quick: venv
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
-venv: .venv/ready
+venv: .venv/ready web
+
+# The web SDK and the pages, into svc/web_static: needs node from version 20 on, or takes that of the virtual environment.
+# Where there is no npm it says so, and everything else goes on.
+web: .venv/ready
+	@$(BIN)/python -m tools.web
 
 .venv/ready: requirements.lock pyproject.toml
 	@echo "Setting up .venv with $(PYTHON), once; it takes from half a minute to some minutes."
@@ -99,4 +104,5 @@ lock: venv
 	  -o ops/build.lock pyproject.toml
 
 clean:
+	rm -rf svc/web_static web/node_modules web/*/dist web/browsers/node_modules
 	rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,144 @@
+/** Builds the SDK and the pages into svc/web_static, and the two packages into their dist. Fails over a size budget. */
+import { build } from "esbuild";
+import { execFileSync } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { basename, dirname, extname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+
+const HERE = dirname(fileURLToPath(import.meta.url));
+const OUTPUT = join(HERE, "..", "svc", "web_static");
+const { version } = JSON.parse(readFileSync(join(HERE, "sdk", "package.json"), "utf8"));
+
+/** Bytes after gzip; of a page all of its files together. */
+const BUDGETS = { "sdk/svc.js": 24_000, "sdk/svc.esm.js": 24_000, "sdk/svc.worker.js": 1_000, "pages/try": 12_000 };
+
+/** Sources of FingerprintJS that the service never compares, or whose facts our own probes hold in full: cut out of the bundle. */
+const LEFT_OUT = ["domBlockers", "audioBaseLatency", "privateClickMeasurement", "dateTimeLocale", "userAgentData"];
+
+const withoutSources = {
+  name: "without-sources",
+  setup({ onLoad }) {
+    onLoad({ filter: /fingerprintjs[\\/]dist[\\/]fp\.esm\.js$/ }, ({ path }) => {
+      const contents = LEFT_OUT.reduce((text, name) => {
+        const found = text.match(new RegExp(`^    ${name}: \\w+,\\n`, "gm"));
+        if (found?.length !== 1) throw new Error(`${path} has no source ${name}, or several: look at its new version`);
+        return text.replace(found[0], "");
+      }, readFileSync(path, "utf8"));
+      return { contents, loader: "js" };
+    });
+  },
+};
+
+const common = { bundle: true, minify: true, target: ["es2020"], legalComments: "none", charset: "utf8", write: false, metafile: true, plugins: [withoutSources] };
+
+/** esbuild's single output as text, and the names of the packages in it. */
+async function bundled(entry, options) {
+  const { outputFiles, metafile } = await build({ ...common, entryPoints: [join(HERE, entry)], absWorkingDir: HERE, ...options });
+  const packages = Object.keys(metafile.inputs).map((path) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]);
+  return { text: outputFiles[0].text, packages: new Set(packages.filter(Boolean)) };
+}
+
+/** Types of the SDK in one file: those of the API, and the names that the entry adds. */
+function declarations() {
+  const folder = mkdtempSync(join(HERE, "node_modules", ".declarations-"));
+  const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
+  const options = ["--noEmit", "false", "--declaration", "--emitDeclarationOnly", "--outDir", folder];
+  execFileSync(process.execPath, [tsc, "-p", join(HERE, "tsconfig.json"), ...options], { stdio: "inherit" });
+  const read = (path) => readFileSync(join(folder, path), "utf8");
+  const entry = read("sdk/src/index.d.ts").replace(/^(?:import|export \*) .*\n/gm, "");
+  const found = { sdk: read("sdk/src/api.d.ts") + entry, react: read("react/src/index.d.ts") };
+  rmSync(folder, { recursive: true });
+  return found;
+}
+
+/** The licences of the packages that are part of the output, in full. */
+function licences(packages) {
+  const parts = [...packages].sort().map((name) => {
+    const folder = join(HERE, "node_modules", name);
+    const described = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+    const file = readdirSync(folder).find((one) => /^licen[cs]e/i.test(one));
+    if (!file) throw new Error(`${name} has no licence file`);
+    return `${name} ${described.version} (${described.license})\n\n${readFileSync(join(folder, file), "utf8").trim()}\n`;
+  });
+  const own = "svc.js, svc.esm.js and svc.worker.js are part of svc (Apache-2.0) and contain:\n";
+  return [own, ...parts].join(`\n${"-".repeat(78)}\n\n`);
+}
+
+async function sdk() {
+  const defined = { SDK_VERSION: JSON.stringify(version) };
+  const worker = await bundled("sdk/src/worker.ts", { format: "iife" });
+  const define = { ...defined, WORKER_SCRIPT: JSON.stringify(worker.text.trim()) };
+  const esm = await bundled("sdk/src/index.ts", { format: "esm", define });
+  const everywhere = await bundled("sdk/src/index.ts", {
+    format: "iife", globalName: "svc", define: { ...define, "import.meta.url": "undefined" },
+  });
+  return {
+    "svc.js": everywhere.text,
+    "svc.esm.js": esm.text,
+    "svc.worker.js": worker.text,
+    "version.txt": `${version}\n`,
+    "LICENSES.txt": licences(new Set([...esm.packages, ...worker.packages])),
+  };
+}
+
+/** Every script of web/pages that lies at the top, bundled; every other file of the top, as it is. */
+async function pages() {
+  const folder = join(HERE, "pages");
+  const files = {};
+  if (!existsSync(folder)) return files;
+  for (const { name } of readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile())) {
+    const kind = extname(name);
+    if (kind === ".md" || name.endsWith(".d.ts")) continue;
+    if (kind === ".ts" || kind === ".tsx") {
+      files[`${basename(name, kind)}.js`] = (await bundled(`pages/${name}`, { format: "esm", external: ["/sdk/*"] })).text;
+    } else {
+      files[name] = readFileSync(join(folder, name));
+    }
+  }
+  return files;
+}
+
+function write(folder, files) {
+  mkdirSync(folder, { recursive: true });
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
+}
+
+/** Prints a line for each output; returns what is over its budget. */
+function sizes(outputs) {
+  const over = [];
+  const together = {};
+  for (const [name, content] of Object.entries(outputs)) {
+    const bytes = Buffer.byteLength(content);
+    const packed = gzipSync(content, { level: 9 }).length;
+    const page = name.replace(/\.[^/]*$/, "");
+    together[name] = packed;
+    if (name.startsWith("pages/")) together[page] = (together[page] ?? 0) + packed;
+    const budget = BUDGETS[name] ?? BUDGETS[page];
+    console.log(`${name.padEnd(24)}${String(bytes).padStart(8)} bytes${String(packed).padStart(8)} gz${budget ? `  of ${budget}` : ""}`);
+  }
+  for (const [name, budget] of Object.entries(BUDGETS)) {
+    if ((together[name] ?? 0) > budget) over.push(`${name}: ${together[name]} bytes gz, its budget is ${budget}`);
+  }
+  return over;
+}
+
+const types = declarations();
+const made = { ...(await sdk()), "svc.d.ts": types.sdk };
+const shown = await pages();
+const react = await bundled("react/src/index.tsx", { format: "esm", external: ["react", "react/jsx-runtime", "svc-visitor-id"], jsx: "automatic", minify: false, tsconfigRaw: {} });
+
+rmSync(OUTPUT, { recursive: true, force: true });
+write(join(OUTPUT, "sdk"), made);
+write(join(OUTPUT, "pages"), shown);
+rmSync(join(HERE, "sdk", "dist"), { recursive: true, force: true });
+cpSync(join(OUTPUT, "sdk"), join(HERE, "sdk", "dist"), { recursive: true });
+write(join(HERE, "react", "dist"), { "index.js": `"use client";\n${react.text}`, "index.d.ts": types.react });
+
+const named = (prefix, files) => Object.fromEntries(Object.entries(files).map(([name, content]) => [`${prefix}/${name}`, content]));
+const over = sizes({ ...named("sdk", made), ...named("pages", shown), "react/index.js": react.text });
+if (over.length > 0) {
+  console.error(`Over budget:\n  ${over.join("\n  ")}`);
+  process.exit(1);
+}

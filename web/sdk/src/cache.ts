@@ -1,0 +1,62 @@
+/** Responses that are used again; off unless `load` is told. */
+import type { CacheOptions, Identification } from "./api.js";
+
+/** A store of responses by tag. */
+export interface Cache {
+  get(tag: string | undefined): Identification | null;
+  put(tag: string | undefined, response: Identification): void;
+  clear(): void;
+}
+
+interface Entry {
+  until: number;
+  response: Identification;
+}
+
+/** `name`: of the entry in the browser's storage; `apiKey`: responses to another key are not used. */
+export function responseCache(options: CacheOptions | false | undefined, name: string, apiKey: string): Cache {
+  if (!options) return { get: () => null, put: () => undefined, clear: () => undefined };
+  const entries = new Map<string, Entry>();
+  const storage = (): Storage | null => {
+    if (options.storage === "memory") return null;
+    return options.storage === "local" ? localStorage : sessionStorage;
+  };
+  const key = (tag: string | undefined): string => JSON.stringify([apiKey.slice(-8), tag ?? null]);
+  const read = (): Map<string, Entry> => {
+    try {
+      const text = storage()?.getItem(name);
+      return text ? new Map(JSON.parse(text) as [string, Entry][]) : entries;
+    } catch {
+      return entries;
+    }
+  };
+  const write = (kept: Map<string, Entry>): void => {
+    try {
+      storage()?.setItem(name, JSON.stringify([...kept]));
+    } catch {
+      // Full or refused: the next call sends a request, as without a cache.
+    }
+  };
+  return {
+    get(tag) {
+      const found = read().get(key(tag));
+      return found && found.until > Date.now() ? { ...found.response, cached: true } : null;
+    },
+    put(tag, response) {
+      if (response.duplicate) return;
+      const kept = new Map([...read()].filter(([, entry]) => entry.until > Date.now()));
+      const { deferred_token: _, ...rest } = response;
+      kept.set(key(tag), { until: Date.now() + options.durationMs, response: rest });
+      if (storage() === null) kept.forEach((entry, one) => entries.set(one, entry));
+      else write(kept);
+    },
+    clear() {
+      entries.clear();
+      try {
+        storage()?.removeItem(name);
+      } catch {
+        // Nothing was stored where storage is refused.
+      }
+    },
+  };
+}

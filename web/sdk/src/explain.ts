@@ -1,0 +1,93 @@
+/** From what went wrong to an error that says what to do. */
+import { SvcError } from "./api.js";
+
+/** Content security policies report what they stop; the last report of each blocked address is kept. */
+const stopped: string[] = [];
+
+/** Starts to listen for what the page's policy stops. */
+export function listenToPolicy(): void {
+  document.addEventListener("securitypolicyviolation", recordStopped);
+}
+
+function recordStopped(event: SecurityPolicyViolationEvent): void {
+  if (event.effectiveDirective === "connect-src" && !stopped.includes(event.blockedURI)) stopped.push(event.blockedURI);
+}
+
+/** The origin of an endpoint, for messages and policies. */
+const originOf = (endpoint: string): string => new URL(endpoint, location.href).origin;
+
+/** Why `fetch` failed without a response. */
+export function connectionFailure(endpoint: string): SvcError {
+  const origin = originOf(endpoint);
+  // Of another origin, browsers report the origin alone or the whole address.
+  if (stopped.some((blocked) => blocked.startsWith(origin))) {
+    return new SvcError(
+      "blocked_by_policy",
+      `The page's content security policy doesn't allow requests to ${origin}: add it to connect-src.`,
+    );
+  }
+  if (navigator.onLine === false) {
+    return new SvcError("offline", "The browser is offline: call identify() again once it is online.", { retryable: true });
+  }
+  return new SvcError(
+    "network",
+    `No connection to ${origin}: the service is not running or not reachable there, its certificate is not valid, or an ` +
+      "extension of this browser blocks the request. Open the address in a tab to see which; a host name below the page's " +
+      "own domain is blocked by fewer lists.",
+    { retryable: true },
+  );
+}
+
+/** The time limit of one attempt or of the whole call. */
+export function timedOut(endpoint: string, ms: number, hiddenMs: number): SvcError {
+  const hidden =
+    hiddenMs >= 1 || document.visibilityState === "hidden"
+      ? " The page was hidden meanwhile, where browsers slow everything down: call identify() when it is visible."
+      : "";
+  return new SvcError(
+    "timeout",
+    `No response from ${originOf(endpoint)} within ${Math.round(ms)} ms: go on without, or raise timeoutMs.${hidden}`,
+    { retryable: true },
+  );
+}
+
+/** A response that is not the service's own, such as that of a reverse proxy in front of one that is down. */
+export function foreignResponse(endpoint: string, status: number, retryAfterMs: number): SvcError {
+  return new SvcError(
+    "bad_response",
+    `${endpoint} responded with status ${status}, but not as the service does: is \`endpoint\` right, does a proxy in ` +
+      "between forward /api/v1/ unchanged, and does the service run behind it?",
+    { status, retryable: isRetryable(status), retryAfterMs },
+  );
+}
+
+/** What the service responds instead of an identification. */
+export interface ErrorBody {
+  error?: { code?: unknown; message?: unknown };
+  request_id?: unknown;
+}
+
+const isRetryable = (status: number): boolean => status >= 500 || status === 408 || status === 425 || status === 429;
+
+const ADVICE: Record<string, (key: string) => string> = {
+  unauthorized: (key) =>
+    `The service says the same of a wrong key and of a page that may not use it. The key sent is ${key}: is it whole, a ` +
+    `public key of this region, and not revoked? The origin sent is ${location.origin}: is it among the key's allowed origins?`,
+  billing_blocked: () => "The organization accepts no traffic: its operator can change that.",
+  no_credit: () => "The organization's balance is used up: its operator can add credit.",
+  rate_limited: () => "The organization's rate limit is reached: identify on the action that counts, not on every page.",
+  service_unavailable: () => "The service can't respond at the moment: go on without, and try again later.",
+  validation_error: () => "The body was not understood: does a proxy change it, or is the service older than the SDK?",
+};
+
+/** An error response of the service, in its words and ours. */
+export function serviceError(status: number, body: ErrorBody, retryAfterMs: number, requestId: string | null, apiKey: string): SvcError {
+  const code = String(body.error?.code ?? `http_${status}`);
+  const advice = ADVICE[code]?.(masked(apiKey)) ?? "";
+  const id = typeof body.request_id === "string" ? body.request_id : (requestId ?? undefined);
+  const message = [`${status} ${code}: ${String(body.error?.message ?? "no message")}`, advice].filter(Boolean).join(" ");
+  return new SvcError(code, message, { status, retryable: isRetryable(status), retryAfterMs, ...(id ? { requestId: id } : {}) });
+}
+
+/** Enough of a key to tell it from others. */
+const masked = (key: string): string => `${key.split("_").slice(0, 4).join("_")}_...${key.slice(-4)}`;

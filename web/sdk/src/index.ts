@@ -1,0 +1,26 @@
+import { type LoadOptions, type SvcClient, SvcError } from "./api.js";
+import { Client } from "./client.js";
+import { checked } from "./options.js";
+
+export * from "./api.js";
+
+/** Version of this SDK. */
+export const VERSION: string = SDK_VERSION;
+
+/** Where this script came from: read while it runs, since later there is no telling. */
+const script: string | undefined =
+  (typeof document === "undefined" ? undefined : (document.currentScript as HTMLScriptElement | null)?.src) || import.meta.url;
+
+/**
+ * Starts collecting the report at once, and returns the client that sends it. Nothing is read or stored before.
+ * Throws {@link SvcError} with code `invalid_options`, or `not_a_browser` on a server; importing is safe there.
+ */
+export function load(options: LoadOptions): SvcClient {
+  if (typeof window === "undefined" || typeof document === "undefined") {
+    throw new SvcError(
+      "not_a_browser",
+      "load() needs a browser: call it in an effect or an event handler, not while rendering on a server.",
+    );
+  }
+  return new Client(checked(options, script));
+}

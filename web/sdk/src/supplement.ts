@@ -1,0 +1,98 @@
+/** The second report: what only people read who look at the event. It changes nothing else, so it can wait. */
+import { pause } from "./deadline.js";
+
+const SOURCE_MS = 2000;
+const IDLE_MS = 3000;
+const MOST_VOICES = 64;
+const PERMISSIONS = ["camera", "clipboard-read", "geolocation", "microphone", "midi", "notifications", "persistent-storage", "push"];
+
+/** Resolves when the page has nothing to do, at the latest in a few seconds; at once where it is left. */
+export function idle(): Promise<void> {
+  const quiet = new Promise<void>((resolve) => {
+    if ("requestIdleCallback" in window) requestIdleCallback(() => resolve(), { timeout: IDLE_MS });
+    else setTimeout(resolve, 50);
+  });
+  const left = new Promise<void>((resolve) => addEventListener("pagehide", () => resolve(), { once: true }));
+  return Promise.race([quiet, left]);
+}
+
+/** The report, without what the browser refuses. Asks for no permission. */
+export async function supplement(): Promise<Record<string, unknown>> {
+  const named: [string, () => Promise<unknown>][] = Object.entries({ permissions, voices, media, webgpu, webrtc, storage });
+  const found = await Promise.all(
+    named.map(async ([name, source]) => {
+      const late = pause(SOURCE_MS).then(() => undefined);
+      const value = await Promise.race([Promise.resolve().then(source), late]).catch(() => undefined);
+      return [name, value] as const;
+    }),
+  );
+  return { tier: "deferred", version: 1, ...Object.fromEntries(found.filter(([, value]) => value !== undefined)) };
+}
+
+async function permissions(): Promise<Record<string, string>> {
+  const states = await Promise.all(
+    PERMISSIONS.map(async (name) => {
+      const state = await navigator.permissions.query({ name: name as PermissionName }).then(
+        (status) => status.state,
+        () => "unknown",
+      );
+      return [name, state] as const;
+    }),
+  );
+  return Object.fromEntries(states);
+}
+
+async function voices(): Promise<string[] | undefined> {
+  if (!("speechSynthesis" in window)) return undefined;
+  if (speechSynthesis.getVoices().length === 0) {
+    await Promise.race([
+      pause(SOURCE_MS / 2),
+      new Promise((resolve) => speechSynthesis.addEventListener("voiceschanged", resolve, { once: true })),
+    ]);
+  }
+  const named = speechSynthesis.getVoices().map((voice) => `${voice.name} (${voice.lang}${voice.localService ? "" : ", remote"})`);
+  return named.slice(0, MOST_VOICES);
+}
+
+async function media(): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const { kind } of await navigator.mediaDevices.enumerateDevices()) counts[kind] = (counts[kind] ?? 0) + 1;
+  return counts;
+}
+
+interface Gpu {
+  requestAdapter(): Promise<{ info?: Record<string, string> } | null>;
+}
+
+async function webgpu(): Promise<Record<string, unknown> | undefined> {
+  const gpu = (navigator as Navigator & { gpu?: Gpu }).gpu;
+  if (!gpu) return undefined;
+  const info = (await gpu.requestAdapter())?.info;
+  return info && { vendor: info["vendor"], architecture: info["architecture"], device: info["device"], description: info["description"] };
+}
+
+/** How the browser hides the addresses of this machine from WebRTC: kinds of the candidates, never an address. */
+async function webrtc(): Promise<Record<string, number>> {
+  const kinds: Record<string, number> = {};
+  const connection = new RTCPeerConnection();
+  try {
+    connection.createDataChannel("");
+    const complete = new Promise<void>((resolve) => {
+      connection.onicecandidate = ({ candidate }) => {
+        if (!candidate?.candidate) return resolve();
+        const kind = / [0-9a-f-]{36}\.local /.test(candidate.candidate) ? "mdns" : "address";
+        kinds[kind] = (kinds[kind] ?? 0) + 1;
+      };
+    });
+    await connection.setLocalDescription(await connection.createOffer());
+    await Promise.race([complete, pause(SOURCE_MS / 2)]);
+  } finally {
+    connection.close();
+  }
+  return kinds;
+}
+
+async function storage(): Promise<Record<string, unknown>> {
+  const { quota } = await navigator.storage.estimate();
+  return { quota, persisted: await navigator.storage.persisted() };
+}

@@ -1,0 +1,207 @@
+/** One POST, however many attempts it takes: the same body and the same `Idempotency-Key`. */
+import { SvcError } from "./api.js";
+import { type Deadline, pause } from "./deadline.js";
+import { connectionFailure, type ErrorBody, foreignResponse, serviceError, timedOut } from "./explain.js";
+
+export const ATTEMPTS = 3;
+export const ATTEMPT_MS = 5000;
+const FIRST_WAIT_MS = 100;
+const LONGEST_WAIT_MS = 2000;
+const LEAST_TO_COMPRESS = 1024;
+/** Browsers let no more than this outlive a page. */
+const LARGEST_KEPT_ALIVE = 60_000;
+
+/** What to send. */
+export interface Message {
+  /** Below the endpoint, such as `/api/v1/identify`. */
+  path: string;
+  body: unknown;
+  apiKey: string;
+  endpoints: Endpoints;
+  idempotencyKey?: string;
+  /** Whether the request outlives the page. */
+  keepalive?: boolean;
+  /** Ends everything when aborted. */
+  signal: AbortSignal;
+  deadline: Deadline;
+}
+
+/** What a message cost, kept up to date while it is on its way. */
+export interface Cost {
+  attempts: number;
+  networkMs: number;
+  sentBytes: number;
+  reportBytes: number;
+  endpoint: string;
+  serverMs?: number;
+}
+
+/** The addresses of the service: the first that works is used until it fails. */
+export class Endpoints {
+  private position = 0;
+  constructor(private readonly addresses: readonly string[]) {}
+
+  get current(): string {
+    return this.addresses[this.position] ?? "";
+  }
+
+  get count(): number {
+    return this.addresses.length;
+  }
+
+  next(): void {
+    this.position = (this.position + 1) % this.addresses.length;
+  }
+}
+
+/** Full jitter: any moment up to the doubled base, but never before what the service asked for. */
+export function backoffMs(attempt: number, retryAfterMs: number, random: () => number = Math.random): number {
+  return Math.max(retryAfterMs, random() * Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (attempt - 1)));
+}
+
+/** `Retry-After` in milliseconds: seconds or a date (RFC 9110, 10.2.3); 0 where there is none. */
+export function retryAfterMs(header: string | null, now: number = Date.now()): number {
+  if (!header) return 0;
+  const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;
+  return Number.isFinite(ms) ? Math.max(0, ms) : 0;
+}
+
+interface Packed {
+  body: BodyInit;
+  bytes: number;
+  plainBytes: number;
+  headers: Record<string, string>;
+}
+
+async function pack(value: unknown): Promise<Packed> {
+  const plain = new TextEncoder().encode(JSON.stringify(value));
+  const headers = { "content-type": "application/json" };
+  const asIs = { body: plain, bytes: plain.length, plainBytes: plain.length, headers };
+  if (plain.length <= LEAST_TO_COMPRESS || typeof CompressionStream === "undefined") return asIs;
+  try {
+    const stream = new Blob([plain]).stream().pipeThrough(new CompressionStream("gzip"));
+    const body = await new Response(stream).arrayBuffer();
+    return { body, bytes: body.byteLength, plainBytes: plain.length, headers: { ...headers, "content-encoding": "gzip" } };
+  } catch {
+    return asIs;
+  }
+}
+
+/** The service's response as JSON; throws {@link SvcError} once nothing is left to try. */
+export async function send(message: Message, cost: Cost): Promise<Record<string, unknown>> {
+  const packed = await pack(message.body);
+  cost.sentBytes = packed.bytes;
+  cost.reportBytes = packed.plainBytes;
+  const { deadline, endpoints } = message;
+  const most = Math.max(ATTEMPTS, endpoints.count);
+  for (;;) {
+    cost.attempts += 1;
+    cost.endpoint = endpoints.current;
+    const outcome = await attempt(message, packed, cost);
+    if (!(outcome instanceof SvcError)) return outcome;
+    const elsewhere = isFaultOfEndpoint(outcome) && cost.attempts < endpoints.count;
+    if (cost.attempts >= most || !(outcome.retryable || elsewhere)) throw outcome;
+    if (isFaultOfEndpoint(outcome)) endpoints.next();
+    const wait = backoffMs(cost.attempts, outcome.retryAfterMs);
+    if (deadline.remainingMs() <= wait) throw outcome;
+    await Promise.race([pause(wait), ended(message)]);
+    await Promise.race([online(), ended(message)]);
+    if (message.signal.aborted || deadline.remainingMs() === 0) throw message.signal.aborted ? aborted() : outcome;
+  }
+}
+
+/** Whether another address may do better: this one gave no response, or none of the service's own. */
+const isFaultOfEndpoint = (error: SvcError): boolean =>
+  error.status === 0 || error.status >= 500 || error.code === "bad_response";
+
+/** Resolves when the browser doesn't say that it is offline. */
+function online(): Promise<void> {
+  if (navigator.onLine !== false) return Promise.resolve();
+  return new Promise((resolve) => addEventListener("online", () => resolve(), { once: true }));
+}
+
+/** Resolves when the call is aborted or its time over. */
+function ended({ signal, deadline }: Message): Promise<void> {
+  return Promise.race([
+    deadline.over,
+    new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true })),
+  ]);
+}
+
+export const aborted = (): SvcError => new SvcError("aborted", "The call was aborted by its signal.");
+
+async function attempt(message: Message, packed: Packed, cost: Cost): Promise<Record<string, unknown> | SvcError> {
+  const { endpoints, signal, deadline } = message;
+  const endpoint = endpoints.current;
+  const began = performance.now();
+  const left = deadline.remainingMs();
+  const stop = new AbortController();
+  const onAbort = (): void => stop.abort();
+  signal.addEventListener("abort", onAbort, { once: true });
+  let late = false;
+  const expire = (): void => {
+    late = true;
+    stop.abort();
+  };
+  const timer = setTimeout(expire, ATTEMPT_MS);
+  void deadline.over.then(expire);
+  if (signal.aborted) onAbort();
+  try {
+    return await exchange(message, packed, stop.signal, cost);
+  } catch {
+    if (signal.aborted) return aborted();
+    if (late) return timedOut(endpoint, Math.min(ATTEMPT_MS, left), deadline.hiddenMs);
+    await pause(0); // reports of a policy come a moment after the failure
+    return connectionFailure(endpoint);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", onAbort);
+    cost.networkMs = performance.now() - began;
+  }
+}
+
+async function exchange(message: Message, packed: Packed, signal: AbortSignal, cost: Cost): Promise<Record<string, unknown> | SvcError> {
+  const url = message.endpoints.current + message.path;
+  const response = await fetch(url, {
+    method: "POST",
+    body: packed.body,
+    headers: {
+      ...packed.headers,
+      "x-api-key": message.apiKey,
+      ...(message.idempotencyKey ? { "idempotency-key": message.idempotencyKey } : {}),
+    },
+    signal,
+    keepalive: message.keepalive === true && packed.bytes < LARGEST_KEPT_ALIVE,
+    credentials: "omit",
+    cache: "no-store",
+    referrerPolicy: "no-referrer",
+  });
+  const text = await response.text();
+  const body = parsed(text);
+  if (response.ok && body && typeof body["request_id"] === "string") {
+    const serverMs = timeToFirstByte(url);
+    if (serverMs !== undefined) cost.serverMs = serverMs;
+    return body;
+  }
+  const asked = retryAfterMs(response.headers.get("retry-after"));
+  if (response.ok || !body || typeof body["error"] !== "object") {
+    return foreignResponse(message.endpoints.current, response.status, asked);
+  }
+  return serviceError(response.status, body as ErrorBody, asked, response.headers.get("x-request-id"), message.apiKey);
+}
+
+function parsed(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Of the last request to this address, where the browser tells: for other origins it says 0. */
+function timeToFirstByte(url: string): number | undefined {
+  const entries = performance.getEntriesByName?.(new URL(url, location.href).href) as PerformanceResourceTiming[] | undefined;
+  const last = entries?.[entries.length - 1];
+  return last && last.requestStart > 0 ? last.responseStart - last.requestStart : undefined;
+}

@@ -8,6 +8,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from bench.detection.hostile import BOTD, SECTION_KEYS
+from svc.domain.explanations import EVIDENCE
 from svc.domain.identification import Assessment, Submission, assess, inflate
 from svc.domain.model import RequestFacts
 from svc.domain.report import fingerprintjs, fpscanner, native, plain, thumbmark
@@ -109,6 +110,7 @@ def check(sent: tuple[Signals, str | None, str], found: Assessment) -> None:
     assert report.client_token is None or 16 <= len(report.client_token) <= 64
     assert all(platform in CATALOGUE[seen.signal].weights for seen in found.observations)
     assert len({seen.signal for seen in found.observations}) == len(found.observations)
+    assert all(name in EVIDENCE for seen in found.observations for name in seen.evidence)
     assert len(msgspec.json.encode(found.observations)) < 32_768, "evidence is kept with every event"
     assert len(msgspec.msgpack.encode(found.trace)) < 32_768
     assert inflate(found.archive) == found.submission.signals_json

@@ -1,0 +1,62 @@
+"""What the short names in the explanation of an event mean, in a sentence or a phrase for people.
+
+What may live here: look-ups in `svc/domain/data/evidence.toml`. The names are made where the checks are: in
+`detection`, `history`, `attestation` and `matching`.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from svc.domain.data import read_tables
+
+CONTEXTS = ("iframe", "worker")
+"""Where a page's questions are asked once more (`Claims.contexts`)."""
+
+
+class _Tables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`evidence.toml`."""
+
+    evidence: dict[str, str]
+    changes: dict[str, str]
+    linkage: dict[str, str]
+    reasons: dict[str, str]
+
+
+_TABLES = read_tables("evidence", _Tables)
+
+EVIDENCE: dict[str, str] = {
+    name.format(context=context): sentence.format(context=context)
+    for name, sentence in _TABLES.evidence.items()
+    for context in CONTEXTS
+}
+"""Name of evidence -> a sentence that says what was seen."""
+
+CHANGES: dict[str, str] = _TABLES.changes
+"""Name in `document.changes` -> what differs from the visitor's last report."""
+
+LINKAGE: dict[str, str] = _TABLES.linkage
+"""Outcome of matching -> how the visitor was recognised, or why it counts as new."""
+
+REASONS: dict[str, str] = _TABLES.reasons
+"""Reason of a verdict -> why nothing is known of the address."""
+
+
+def evidence_text(name: str) -> str:
+    """One sentence for a name of evidence. A name that only another version knows is returned as it is."""
+    return EVIDENCE.get(name, name)
+
+
+def change_text(name: str) -> str:
+    """A phrase for a name in `document.changes`; an unknown name as it is."""
+    return CHANGES.get(name, name)
+
+
+def linkage_text(outcome: str) -> str:
+    """A phrase for `linkage.outcome`; an unknown outcome as it is."""
+    return LINKAGE.get(outcome, outcome)
+
+
+def reason_text(reason: str) -> str:
+    """A phrase for the `reason` of a verdict; an unknown reason as it is."""
+    return REASONS.get(reason, reason)

@@ -1,0 +1,110 @@
+"""Every name in the explanation of an event has words for people, and no words are left without a name."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import Any, get_args
+
+import pytest
+
+from bench.browsers.measure import SHAPES, Shape
+from svc.domain.explanations import (
+    CHANGES,
+    EVIDENCE,
+    LINKAGE,
+    REASONS,
+    change_text,
+    evidence_text,
+    linkage_text,
+    reason_text,
+)
+from svc.domain.matching.decision import Outcome
+from svc.domain.model import Observation
+from tests.domain.test_detection_both_ways import BOTH_WAYS
+from tests.domain.test_undriven_browsers import captures
+from tests.support.evidence_names import Module, evidence_names, keyword_values, recorded_names, returned_names
+
+
+@pytest.mark.slow
+def test_every_name_of_evidence_in_the_source_has_a_sentence_and_every_sentence_a_name():
+    names = evidence_names()
+    assert names - set(EVIDENCE) == set(), "add a sentence for each to svc/domain/data/evidence.toml"
+    assert set(EVIDENCE) - names == set(), "no check records these"
+
+
+@pytest.mark.slow
+def test_every_change_outcome_and_reason_has_a_phrase_and_every_phrase_a_name():
+    assert set(CHANGES) == returned_names("svc.domain.matching.changes", "changes")
+    assert set(LINKAGE) == set(get_args(Outcome))
+    assert set(REASONS) == keyword_values("Network", "reason")
+
+
+def test_sentences_are_short_and_phrases_fit_into_one():
+    for name, sentence in EVIDENCE.items():
+        assert sentence[0].isupper(), name
+        assert sentence.endswith("."), name
+        assert 20 <= len(sentence) <= 110, name
+    for phrases in (CHANGES, LINKAGE, REASONS):
+        for name, phrase in phrases.items():
+            assert not phrase.endswith("."), name
+            assert 0 < len(phrase) <= 64, name
+
+
+def test_a_name_is_explained_and_one_of_another_version_stands_for_itself():
+    assert evidence_text("renderer_in_worker") == "The worker reports another graphics renderer than the page."
+    assert evidence_text("platform_in_iframe").startswith("The iframe ")
+    assert change_text("timezone") == "time zone"
+    assert linkage_text("token") == "recognised by its client token"
+    assert reason_text("lookup_failed") == "the network look-up failed"
+    for text in (evidence_text, change_text, linkage_text, reason_text):
+        assert text("of_the_future") == "of_the_future"
+
+
+def unexplained(seen: Iterable[Observation]) -> set[str]:
+    return {name for observation in seen for name in observation.evidence} - set(EVIDENCE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", SHAPES)
+def test_everything_that_is_seen_in_real_browsers_is_explained(shape: Shape):
+    observed = [capture.observe(shape) for capture in captures()]
+    assert sum(map(bool, observed)) > 100
+    assert [names for names in map(unexplained, observed) if names] == []
+
+
+def test_everything_that_is_seen_in_a_visit_of_each_kind_is_explained():
+    for signal, (fires, _) in BOTH_WAYS.items():
+        fired = fires.fired()
+        assert fired[signal].evidence
+        assert unexplained(fired.values()) == set(), signal
+
+
+# The reader of the source itself --------------------------------------------------------------------------------------
+
+
+def module(source: str) -> Any:
+    """A module of this source whose own names are those of the standard library."""
+    return Module("builtins", ast.parse(source))
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("def f(findings):\n findings.add('automation', 'one')", {"one"}),
+        ("def f(findings):\n findings.contradict('engine', None, evidence='one')", {"one"}),
+        ("def f(findings, late):\n findings.add('x', 'one' if late else 'two')", {"one", "two"}),
+        ("def f(findings):\n for part in ('a', 'b'):\n  findings.add('x', f'no_{part}')", {"no_a", "no_b"}),
+        ("def f(findings):\n checks = {'one': 1}\n for name, _ in checks.items():\n  findings.add('x', name)", {"one"}),
+        ("def f():\n found = []\n found.append('one')\n return Observation('x', 'low', tuple(found))", {"one"}),
+        ("def f(findings):\n for name in g():\n  findings.add('x', name)\ndef g():\n return ['one']", {"one"}),
+        ("def f(findings):\n for name in g():\n  findings.add('x', name)\ndef g():\n yield 'one'", {"one"}),
+    ],
+)
+def test_names_are_found_however_they_come_to_be_recorded(source: str, names: set[str]):
+    assert recorded_names([module(source)]) == names
+
+
+def test_a_name_that_cannot_be_found_in_the_source_is_no_silent_gap():
+    with pytest.raises(AssertionError, match="cannot tell which names this records"):
+        recorded_names([module("def f(findings, report):\n findings.add('x', report.user_agent)")])

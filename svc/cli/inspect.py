@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from functools import wraps
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
@@ -15,6 +15,7 @@ import msgspec
 from click.core import ParameterSource
 
 from svc.cli.output import CommandError, directory_option, json_option, readable, show, show_table
+from svc.domain.explanations import change_text, evidence_text, linkage_text, reason_text
 from svc.domain.ids import is_visitor_id
 from svc.domain.timestamps import timestamp
 from svc.store.backup import snapshots
@@ -211,6 +212,7 @@ def request(request_id: UUID, store: ReadOnlyStore, payload: bool, as_json: bool
     """Everything that is kept of a request, in the order of time.
 
     Its event, report, charge and idempotency key, its webhook events with deliveries and attempts, its audit record.
+    As text, each name of evidence is followed by its meaning.
     Reads idempotency keys and attempts from then on: a while, in a large store.
     """
     found = of_request(store, request_id)
@@ -264,8 +266,27 @@ def _text(words: dict[str, Any], *, is_first: bool) -> str:
         f"{name} {readable(None if part == '' else part)}" for name, part in key.items()
     )
     width = max(map(len, fields), default=0)
-    lines = [f"  {name:<{width}}  {_field(value)}" for name, value in fields.items()]
-    return "\n".join([head if is_first else f"\n{head}", *lines])
+    lines = [head if is_first else f"\n{head}"]
+    for name, value in fields.items():
+        lines.append(f"  {name:<{width}}  {_field(value)}")
+        meanings = _explained(words["table"], name, value)
+        lines += [f"  {'':<{width}}  {readable(part)}: {meaning}" for part, meaning in meanings]
+    return "\n".join(lines)
+
+
+def _explained(table: str, field: str, value: Any) -> list[tuple[str, str]]:
+    """The names in this field that have a meaning of their own, each with it."""
+    match f"{table}.{field}":
+        case "documents.evidence":
+            return [(name, evidence_text(name)) for name in dict.fromkeys(chain.from_iterable(value.values()))]
+        case "documents.changes":
+            return [(name, change_text(name)) for name in value or ()]
+        case "events.verdict":
+            linkage, reason = value["linkage"], value["reason"]
+            why = [] if reason is None else [(reason, reason_text(reason))]
+            return [(linkage, linkage_text(linkage)), *why]
+        case _:
+            return []
 
 
 def _field(value: Any) -> str:

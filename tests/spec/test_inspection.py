@@ -44,7 +44,7 @@ from svc.world import World
 from tests.spec.commands import Ran, Run, run_beside
 from tests.store.release import populate
 from tests.support.backup import put
-from tests.support.live import Live
+from tests.support.live import ORIGIN, Live, live_service, report
 
 NOBODY = UUID(int=7 << 76 | 2 << 62)
 REFUSED = UUID("019b76da-a800-7000-8000-000000000001")
@@ -169,6 +169,36 @@ def test_a_request_is_followed_through_every_table_in_the_order_of_time(run: Run
     assert tables_of(run("inspect", "request", REFUSED, *data)) == ["webhook_refusals", "webhook_events"]
     run("inspect", "request", NOBODY, "--data", toured.directory).assert_refused(str(NOBODY))
     run("inspect", "request", "019b", "--data", toured.directory).assert_usage()
+
+
+@pytest.mark.slow
+def test_a_request_is_shown_with_the_meaning_of_its_evidence(run: Run, tmp_path: Path):
+    """Decisions 7.3; docs/inspection.md. For programs the names alone."""
+    sent = report(1, webdriver=True, client_token="T" * 20)
+    requests: list[str] = []
+
+    async def visits() -> None:
+        async with live_service(tmp_path / "data") as live:
+            _, key = live.issue(allowed_origins=(ORIGIN,))
+            for signals in (sent, sent | {"audio": "35.7"}):
+                answer = await live.identify(key, signals, headers={"x-forwarded-for": "10.0.0.1"})
+                requests.append(answer.json()["request_id"])
+
+    trio.run(visits)
+    ran = run("inspect", "request", requests[1])
+    assert (ran.status, ran.err) == (0, "")
+    shown = [line.split(maxsplit=1) for line in ran.out.splitlines()]
+    for name, meaning in (
+        ("webdriver", "The browser or the app reports that a program controls it."),
+        ("audio", "audio computed by the browser"),
+        ("token", "recognised by its client token"),
+        ("private_address", "the address is not a public one"),
+    ):
+        assert shown.count([f"{name}:", meaning]) == 1, ran.out
+    event, document, *_ = (line["value"] for line in lines(run("inspect", "request", requests[1], "--json")))
+    assert (event["verdict"]["linkage"], event["verdict"]["reason"]) == ("token", "private_address")
+    assert document["evidence"]["automation"] == ["webdriver"]
+    assert document["changes"] == ["audio"]
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
+from svc.domain.explanations import EVIDENCE
 from svc.domain.model import PLATFORMS
 from svc.domain.scoring import DEFAULT_THRESHOLD
 from svc.domain.signals import CATALOGUE, MAX_WEIGHT, Signal
@@ -17,7 +18,7 @@ def page() -> str:
     parts = [_INTRODUCTION]
     for group, members in groupby(CATALOGUE.values(), key=lambda signal: signal.group):
         parts.append("\n".join([f"### {group}", "", *_table(list(members))]))
-    return "\n\n".join([*parts, _RULES]) + "\n"
+    return "\n\n".join([*parts, _RULES, _evidence()]) + "\n"
 
 
 def _table(members: list[Signal]) -> list[str]:
@@ -35,6 +36,11 @@ def _meaning(signal: Signal) -> str:
 def _weights(signal: Signal) -> str:
     """A cell for the default weight on each platform; empty where the platform does not know the signal."""
     return " | ".join(str(signal.weights.get(platform, "")) for platform in PLATFORMS)
+
+
+def _evidence() -> str:
+    rows = [f"| `{name}` | {sentence} |" for name, sentence in sorted(EVIDENCE.items())]
+    return "\n".join([_EVIDENCE, "", "| name | means |", "| --- | --- |", *rows])
 
 
 _INTRODUCTION = f"""\
@@ -95,3 +101,9 @@ page.
 Software rendering, a missing plugin, a zone of UTC, a Linux without fonts: many people have one of these, so that none
 of them counts by itself. Drivers have several. What a browser garbles on purpose is neither compared nor suspicious
 beyond `privacy_settings`."""
+
+_EVIDENCE = """\
+## Evidence
+
+The single read of an event names under `document.evidence` what each signal saw. A name says what was seen and no more;
+how much follows from it is the signal's confidence. Names may be added and removed in any version."""

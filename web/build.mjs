@@ -31,6 +31,14 @@ const withoutSources = {
   },
 };
 
+/** Pages load the SDK as any page does: from where it is served, relative to their own scripts in /pages. */
+const servedSdk = {
+  name: "served-sdk",
+  setup({ onResolve }) {
+    onResolve({ filter: /^svc-visitor-id$/ }, () => ({ path: "../sdk/v1/svc.esm.js", external: true }));
+  },
+};
+
 const common = { bundle: true, minify: true, target: ["es2020"], legalComments: "none", charset: "utf8", write: false, metafile: true, plugins: [withoutSources] };
 
 /** esbuild's single output as text, and the names of the packages in it. */
@@ -92,7 +100,9 @@ async function pages() {
     const kind = extname(name);
     if (kind === ".md" || name.endsWith(".d.ts")) continue;
     if (kind === ".ts" || kind === ".tsx") {
-      files[`${basename(name, kind)}.js`] = (await bundled(`pages/${name}`, { format: "esm", external: ["/sdk/*"] })).text;
+      files[`${basename(name, kind)}.js`] = (await bundled(`pages/${name}`, {
+        format: "esm", jsx: "automatic", plugins: [servedSdk],
+      })).text;
     } else {
       files[name] = readFileSync(join(folder, name));
     }

@@ -11,7 +11,11 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
+import msgspec
+
+from svc.domain.explanations import CHANGES, EVIDENCE, LINKAGE, REASONS
 from svc.domain.refusals import Refusal
+from svc.domain.signals import CATALOGUE
 from svc.http.endpoint import Call, Endpoint, File, Outcome, Services
 from svc.http.route import Route
 from svc.http.static import MEDIA_TYPES, SECURITY_HEADERS, Folder, unless_known
@@ -73,6 +77,18 @@ async def try_page(services: Services, call: Call) -> Outcome:
     return PAGES.served("try.html", call, SECURITY_HEADERS)
 
 
+async def texts(_: Services, call: Call) -> Outcome:
+    """`GET /pages/texts.json`: what the pages say of signals, evidence, changes, linkage and reasons, by name."""
+    return unless_known(File(_texts(), MEDIA_TYPES[".json"]), call, SECURITY_HEADERS)
+
+
+@cache
+def _texts() -> bytes:
+    signals = {name: {"group": signal.group, "description": signal.description} for name, signal in CATALOGUE.items()}
+    known = {"signals": signals, "evidence": EVIDENCE, "changes": CHANGES, "linkage": LINKAGE, "reasons": REASONS}
+    return msgspec.json.encode(known)
+
+
 async def page_file(_: Services, call: Call) -> Outcome:
     """`GET /pages/{file}`: scripts and styles of the pages."""
     name = call.path["file"]
@@ -112,6 +128,7 @@ def _row(operation_id: str, path: str, endpoint: Endpoint) -> Route:
 ROUTES: tuple[Route, ...] = (
     _row("getHome", "/", home),
     _row("getSdk", "/sdk/{version}/{file}", sdk),
+    _row("getPageTexts", "/pages/texts.json", texts),
     _row("getPageFile", "/pages/{file}", page_file),
     _row("getTryPage", "/try", try_page),
 )

@@ -61,6 +61,7 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("GET", "/docs/{asset}"): Access(),
     ("GET", "/"): Access(),
     ("GET", "/sdk/{version}/{file}"): Access(status=404),
+    ("GET", "/pages/texts.json"): Access(),
     ("GET", "/pages/{file}"): Access(status=404),
     ("GET", "/try"): Access(status=404),
     ("GET", "/try/config.json"): Access(status=404),

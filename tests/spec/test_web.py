@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ import httpx
 import pytest
 
 from svc.domain.records import Event
+from svc.domain.signals import CATALOGUE
 from svc.http import web
 from svc.http.try_page import MOST_VISITS, TryKeyError
 from tests.spec.answers import BROWSER, DRIVEN, assert_error, visit
@@ -103,6 +105,23 @@ async def test_the_page_and_what_it_is_made_of_are_served_under_a_strict_policy(
         assert (await client.get(f"/pages/{name}")).status_code == 200
     assert "default-src 'none'; script-src 'self'; style-src 'self'" in page.headers["content-security-policy"]
     assert (await client.get("/try/config.json")).json() == {"api_key": trying.key}
+
+
+async def test_the_pages_have_words_for_every_signal_and_for_what_gave_it_away(trying: Trying):
+    texts = (await trying.live.client.get("/pages/texts.json")).json()
+    assert set(texts["signals"]) == set(CATALOGUE)
+    _, asked = await trying.visited(report() | DRIVEN)
+    document = (await trying.post("/try/event", asked)).json()["event"]["document"]
+    assert {name for names in document["evidence"].values() for name in names} <= set(texts["evidence"])
+    assert document["linkage"]["outcome"] in texts["linkage"]
+
+
+@pytest.mark.parametrize("environment", ["development", "production"])
+async def test_development_keys_are_answered_with_the_time_that_the_server_took(live: Live, environment: str):
+    _, key = live.issue(environment=environment)
+    response = await visit(live, key)
+    timing = response.headers.get("server-timing", "")
+    assert bool(re.fullmatch(r"svc;dur=\d+\.\d", timing)) is (environment == "development")
 
 
 @pytest.mark.parametrize("name", ["try.html", "..%2Fsdk%2Fsvc.js", "nothing.js", "home.html", "swagger-ui.css"])

@@ -1,14 +1,15 @@
 /** The page /try: identify the browser that opens it, and show what the service makes of it. */
+/** @jsxImportSource preact */
 import { type ComponentChildren, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { load, SvcError, type Agent, type IdentifyResponse, type Timing } from "../../sdk/v1/svc.esm.js";
-import { Facts } from "./facts.js";
-import { Identity, Visits } from "./identity.js";
-import { Score } from "./score.js";
-import { configuration, erase, explanation, ServiceError, texts, type Explanation, type Texts } from "./wire.js";
+import { type Identification, load, type SvcClient, SvcError, type Timing } from "svc-visitor-id";
+import { Facts } from "./parts/facts.js";
+import { Identity, Visits } from "./parts/identity.js";
+import { Score } from "./parts/score.js";
+import { configuration, erase, explanation, ServiceError, texts, type Explanation, type Texts } from "./parts/wire.js";
 
 interface Shown extends Explanation {
-  response: IdentifyResponse;
+  response: Identification;
   timing: Timing | null;
   serverMs: number | null;
   texts: Texts;
@@ -22,21 +23,21 @@ type State =
 
 const NO_TEXTS: Texts = { signals: {}, evidence: {}, changes: {}, linkage: {}, reasons: {} };
 
-let agent: Agent | undefined;
+let client: SvcClient | undefined;
 let key = "";
 
 async function identify(tell: (what: string) => void): Promise<Shown> {
   key = (await configuration()).api_key;
   tell("Collecting what this browser shows to every page …");
-  agent = load({ apiKey: key, endpoint: location.origin });
+  client = load({ apiKey: key, endpoint: location.origin });
   const asked = texts().catch(() => NO_TEXTS);
-  const response = await agent.identify({ tag: "try" });
+  const response = await client.identify({ tag: "try" });
   if (response.deferred_token === undefined) {
     throw new ServiceError("The response was lost on the way, and a repeated request has no verdict. Reload the page.");
   }
   tell("Asking why …");
   const explained = await explanation(key, response.request_id, response.deferred_token);
-  return { ...explained, response, timing: agent.timing, serverMs: serverTime(), texts: await asked };
+  return { ...explained, response, timing: client.timing, serverMs: serverTime(), texts: await asked };
 }
 
 /** Milliseconds that the service itself took, which a development key's response says; null where it did not. */
@@ -106,9 +107,9 @@ function Result({ shown, onErased, onFailed }: { shown: Shown; onErased: () => v
   const { event, visits, response } = shown;
   const forget = async () => {
     try {
-      await agent?.deferredSent();
+      await client?.deferredSent();
       await erase(key, response.request_id, response.deferred_token ?? "");
-      await agent?.forget();
+      await client?.forget();
       onErased();
     } catch (error) {
       onFailed(error);
@@ -143,7 +144,7 @@ const TESTS: [string, string][] = [
 function TestIt() {
   const [isCleared, setCleared] = useState(false);
   const clear = async () => {
-    await agent?.forget();
+    await client?.forget();
     setCleared(true);
   };
   return (

@@ -1,0 +1,15 @@
+import { launch } from "./launch.mjs";
+const [url, out, ...flags] = process.argv.slice(2);
+const browser = await launch();
+const page = await browser.newPage();
+page.on("console", (m) => console.log("console:", m.type(), m.text()));
+page.on("pageerror", (e) => console.log("error:", e.message));
+page.on("response", (r) => { if (r.status() >= 400) console.log(r.status(), r.url()); });
+const phone = flags.includes("phone"), dark = flags.includes("dark");
+await page.setViewport({ width: phone ? 390 : 1100, height: phone ? 844 : 900, deviceScaleFactor: 1 });
+if (dark) await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: "dark" }]);
+await page.goto(url, { waitUntil: "networkidle0" });
+const visits = Number(process.env.VISITS ?? 0);
+for (let i = 0; i < visits; i++) await page.reload({ waitUntil: "networkidle0" });
+await page.screenshot({ path: out, fullPage: true });
+await browser.close();

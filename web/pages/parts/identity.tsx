@@ -1,0 +1,72 @@
+/** Who the visitor is: the id, how it was found, and the visits before. */
+/** @jsxImportSource preact */
+import { useRef } from "preact/hooks";
+import type { Explained, Texts, VisitRow } from "./wire.js";
+
+/** A color of an id's own, so that two ids are told apart at a glance. */
+function hue(id: string): number {
+  let sum = 0;
+  for (const letter of id) sum = (sum * 31 + letter.charCodeAt(0)) % 360;
+  return sum;
+}
+
+const colored = (id: string) => ({ "--hue": String(hue(id)) });
+const time = (text: string) => new Date(text).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const moment = (text: string) => new Date(text).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+
+/** A strip of visits, oldest first: the id comes back. */
+export function Visits({ visits, current }: { visits: VisitRow[]; current: string }) {
+  const list = useRef<HTMLOListElement>(null);
+  const showNewest = (element: HTMLOListElement | null) => {
+    if (element !== null) element.scrollLeft = element.scrollWidth;
+  };
+  const oldestFirst = [...visits].reverse();
+  return (
+    <section class="strip" aria-label="Visits of this id">
+      <ol ref={(element) => { list.current = element; showNewest(element); }} tabIndex={0}>
+        {oldestFirst.map((visit) => (
+          <li key={visit.request_id} style={colored(visit.visitor_id)} aria-current={visit.request_id === current ? "true" : undefined}>
+            <span class="dot" aria-hidden="true" />
+            <time dateTime={visit.occurred_at}>{visit.request_id === current ? "now" : time(visit.occurred_at)}</time>
+            <span class="quiet">{visit.visitor_is_new ? "new" : `${visit.visitor_confidence ?? "?"} %`}</span>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+export function Identity({ event, visits, texts }: { event: Explained; visits: VisitRow[]; texts: Texts }) {
+  const first = visits[visits.length - 1];
+  const known = event.visitor_is_new || first === undefined
+    ? "New: nobody like you was here before."
+    : `Known since ${moment(first.occurred_at)}; this is visit ${visits.length}${visits.length >= 24 ? " or later" : ""}.`;
+  const outcome = event.document?.linkage.outcome;
+  const changes = event.document?.changes ?? [];
+  return (
+    <section class="card identity" style={colored(event.visitor_id)} aria-labelledby="identity">
+      <h2 id="identity">You are</h2>
+      <p class="id">{event.visitor_id}</p>
+      <p>{known}</p>
+      <Certainty event={event} />
+      {outcome !== undefined && <p class="quiet">{texts.linkage[outcome] ?? outcome}</p>}
+      {changes.length > 0 && (
+        <p class="quiet">Changed since the last visit: {changes.map((name) => texts.changes[name] ?? name).join(", ")}.</p>
+      )}
+    </section>
+  );
+}
+
+function Certainty({ event }: { event: Explained }) {
+  const sure = event.visitor_confidence;
+  if (event.identifiable === false) {
+    return <p><strong>Not identifiable:</strong> the report says too little to tell this browser from others, and the id is not kept.</p>;
+  }
+  if (sure === undefined) return null;
+  return (
+    <p class="certainty">
+      <meter min={0} max={100} value={sure} aria-label="Confidence in percent" />
+      <span>{sure} % sure that this is one device</span>
+    </p>
+  );
+}

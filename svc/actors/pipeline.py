@@ -65,6 +65,7 @@ class Pipeline:
         self.counters = IdentificationCounters()
 
     async def run(self) -> None:
+        """Run the three actors; returns when `admission` is closed and every message behind it has its reply."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(
                 visitor_index.run,

@@ -56,11 +56,12 @@ class Usage(msgspec.Struct, frozen=True):
 
     @property
     def identifications(self) -> int:
+        """All identifications that these ledger lines are about."""
         return self.identifiable + self.unidentifiable + self.free
 
     @property
     def change_micros(self) -> int:
-        """What the balance gained."""
+        """What the balance gained, in micro-dollars; negative where more was charged than credited."""
         return self.credited_micros - self.charged_micros
 
     def __add__(self, other: Usage) -> Usage:
@@ -99,7 +100,7 @@ SETTLED_AFTER_MS = 5 * 60 * 1000
 
 
 def counters(entries: Iterable[LedgerEntry]) -> Usage:
-    """What these lines of a ledger come to."""
+    """Sums of these ledger lines. A charge of any other price than `UNIDENTIFIABLE_MICROS` counts as identifiable."""
     identifiable = unidentifiable = free = charged = credited = 0
     for entry in entries:
         amount = entry.amount_micros
@@ -121,7 +122,9 @@ def _counts(usage: Usage) -> tuple[int, ...]:
 
 
 def price_micros(*, environment: Environment, state: State, identifiable: bool) -> int:
-    """What one identification costs (interface 8): nothing outside production and nothing without a network look-up."""
+    """The price of one identification in micro-dollars (interface 8): 0 outside production and without a network
+    look-up.
+    """
     if environment != "production" or state == "unavailable":
         return 0
     return IDENTIFIABLE_MICROS if identifiable else UNIDENTIFIABLE_MICROS

@@ -69,6 +69,7 @@ class ApiKey(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def status(self) -> Literal["active", "revoked"]:
+        """`revoked` once it was revoked; expiry does not change it (interface 2.7)."""
         return "active" if self.revoked_at_ms is None else "revoked"
 
     @property
@@ -77,18 +78,23 @@ class ApiKey(msgspec.Struct, frozen=True, array_like=True):
         return self.expires_at_ms if self.revoked_at_ms is None else self.revoked_at_ms
 
     def usable(self, now_ms: int) -> bool:
+        """Whether it is neither revoked nor expired; it stops working at `expires_at_ms` itself."""
         return self.revoked_at_ms is None and (self.expires_at_ms is None or now_ms < self.expires_at_ms)
 
 
 def prefix(kind: KeyKind, region: str, environment: Environment | None) -> str:
-    """The readable start of a key, such as `svc_px_us_production`."""
+    """The readable start of a key, such as `svc_px_us_production`, without the underscore that follows. Raises
+    `ValueError` unless exactly management keys come without an environment.
+    """
     if (environment is None) != (kind == "management"):
         raise ValueError("management keys, and only they, have no environment")
     return "_".join(filter(None, ("svc", _MARKS[kind], region, environment)))
 
 
 def issue_secret(kind: KeyKind, region: str, environment: Environment | None, entropy: bytes) -> str:
-    """The whole text of a new key from 32 bytes of entropy."""
+    """The whole text of a new key from 32 bytes of entropy, checksum included (decisions 2.1). Raises `ValueError` for
+    another length, and as `prefix` does.
+    """
     if len(entropy) != 32:
         raise ValueError("a key takes 32 bytes of entropy")
     body = f"{prefix(kind, region, environment)}_{_base62(int.from_bytes(entropy), _SECRET_LENGTH)}"
@@ -110,7 +116,9 @@ def new_key(  # noqa: PLR0913  a key is its fields
     allowed_origins: tuple[str, ...] = (),
     expires_at_ms: int | None = None,
 ) -> tuple[ApiKey, str]:
-    """A new key and its secret, which is shown once. Origins are normalised already."""
+    """A new key and its secret, which is shown once. Origins must be normalised already (`origins.normalise_pattern`).
+    Raises `ValueError` where platforms, origins, role or environment do not suit the kind.
+    """
     if kind != "public" and (platforms or allowed_origins):
         raise ValueError("only public keys have platforms and origins")
     if (role is None) == (kind == "management"):
@@ -135,7 +143,9 @@ def new_key(  # noqa: PLR0913  a key is its fields
 
 
 def parse(text: str) -> Credential | None:
-    """Read a presented key; `None` when its form or its checksum is wrong."""
+    """Read a presented key; `None` when its form or its checksum is wrong. Says nothing of whether it was ever
+    issued.
+    """
     match = _GRAMMAR.fullmatch(text)
     if match is None or _checksum(text[:-_CHECK_LENGTH]) != text[-_CHECK_LENGTH:]:
         return None

@@ -29,6 +29,8 @@ class Range(NamedTuple):
 
 
 class Country(NamedTuple):
+    """Where an address is, as one source says."""
+
     code: str
     """ISO 3166-1 alpha-2, upper case."""
     name: str | None
@@ -54,7 +56,11 @@ class Known(NamedTuple):
 class Ranges(Protocol):
     """A look-up of addresses; a few microseconds, never a network call. `None` where no source knows anything."""
 
-    def find(self, address: Address, /) -> Known | None: ...
+    def find(self, address: Address, /) -> Known | None:
+        """What the sources say of this address, `None` for nothing. Raises `ValueError`, `OSError` or `LookupError`
+        where a source cannot be read.
+        """
+        ...
 
 
 def read_network(ip: str, ranges: Ranges | None) -> Network:
@@ -72,7 +78,7 @@ def read_network(ip: str, ranges: Ranges | None) -> Network:
 
 
 def all_ranges(known: Known) -> tuple[Range, ...]:
-    """The ranges found; where none tells what stands at the address, what the network's name tells."""
+    """The ranges found, and one derived from the network's name where none tells what stands at the address."""
     system = known.system
     if system is None or system.name is None or any(found.kind in STANDS_THERE for found in known.ranges):
         return known.ranges

@@ -27,6 +27,8 @@ Bound = Literal["organization", "nonproduction", "address"]
 
 
 class Taken(NamedTuple):
+    """The decision of one bucket, and the bucket after it."""
+
     bucket: Bucket
     admitted: bool
     remaining: int

@@ -64,7 +64,7 @@ class Detail(msgspec.Struct, frozen=True):
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """An expected "no"."""
+    """An expected "no": a code of `CATALOGUE`, and what goes into the error body (interface 2.12)."""
 
     code: str
     details: tuple[Detail, ...] = ()
@@ -80,10 +80,12 @@ class Refusal(msgspec.Struct, frozen=True):
 
     @property
     def status(self) -> int:
+        """The HTTP status of the code. Raises `KeyError` for a code that is not in the catalogue."""
         return CATALOGUE[self.code][0]
 
     @property
     def message(self) -> str:
+        """The text for the caller: `explanation`, else that of the catalogue."""
         return self.explanation or CATALOGUE[self.code][1]
 
 

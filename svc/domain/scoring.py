@@ -51,6 +51,8 @@ class GroupTrigger(msgspec.Struct, frozen=True):
 
 
 class Score(msgspec.Struct, frozen=True):
+    """What a scored identification came to (interface 2.2)."""
+
     score: int
     level: Level
     triggers: tuple[Trigger, ...] = ()
@@ -63,7 +65,7 @@ def default_profile(platform: Platform) -> Weights:
 
 
 def score(observations: Sequence[Observation], profile: Weights, platform: Platform) -> Score:
-    """The plain sum of the weights in force (decisions 6.1)."""
+    """The sum of the weights in force, its level and its triggers (decisions 6.1)."""
     triggers = sorted(in_force(observations, profile, platform), key=_heaviest_first)
     total = sum(trigger.weight for trigger in triggers)
     return Score(total, level_of(total, profile.threshold), tuple(triggers))

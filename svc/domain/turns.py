@@ -29,7 +29,7 @@ class Turns(Generic[K, T]):
         return self._items
 
     def waiting(self, owner: K) -> int:
-        """Items of one owner."""
+        """How many items of this owner are queued."""
         queue = self._queues.get(owner)
         return 0 if queue is None else len(queue)
 
@@ -39,7 +39,7 @@ class Turns(Generic[K, T]):
         self._items += 1
 
     def take(self) -> T:
-        """The next item. Raises `LookupError` where there is none."""
+        """Remove and return the next item, of the owner whose turn it is. Raises `LookupError` where there is none."""
         if not self._queues:
             raise LookupError("nothing is queued")
         if self._served is not None:

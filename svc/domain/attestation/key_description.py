@@ -40,6 +40,8 @@ class BootState(IntEnum):
 
 
 class KeyOrigin(IntEnum):
+    """How the key came into the hardware; only a `GENERATED` one cannot be known elsewhere."""
+
     GENERATED = 0
     DERIVED = 1
     IMPORTED = 2
@@ -48,6 +50,8 @@ class KeyOrigin(IntEnum):
 
 
 class RootOfTrust(msgspec.Struct, frozen=True):
+    """How the device was booted, as the hardware recorded it."""
+
     device_locked: bool
     boot_state: BootState
 

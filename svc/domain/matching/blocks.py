@@ -108,7 +108,9 @@ _RENDERING: Final = bytes((RENDERING,))
 
 
 def attribute_keys(family: int, collector: int, values: tuple[int, ...]) -> tuple[BlockKey, ...]:
-    """The keys over attributes, E A B C D, less those with too little in them."""
+    """The keys over attributes, in the order E A B C D, without those that cover fewer reported attributes than they
+    need. `values` holds one hash per `Attribute`, 0 = not reported.
+    """
     keys: list[BlockKey] = []
     for letter, covered, needed, pack in _RECIPES:
         selected = [values[attribute] for attribute in covered]
@@ -119,14 +121,17 @@ def attribute_keys(family: int, collector: int, values: tuple[int, ...]) -> tupl
 
 
 def exact_key(exact: int) -> BlockKey:
+    """Key X: the same report, by its 64-bit hash."""
     return BlockKey(b"X" + exact.to_bytes(8, "big"))
 
 
 def network_key(family: int, near_network: int) -> BlockKey:
+    """Key N: devices of one class (`family`) in one near network, both as 32-bit hashes."""
     return BlockKey(b"N" + family.to_bytes(4, "big") + near_network.to_bytes(4, "big"))
 
 
 def token_key(token: int) -> BlockKey:
+    """Key T of a client token by its 64-bit hash, whose lowest bit does not count: visitors keep `CAME_BACK` there."""
     return BlockKey(b"T" + (token & ~1).to_bytes(8, "big"))
 
 
@@ -167,6 +172,9 @@ class Block(msgspec.Struct, frozen=True, gc=False):
 
     @staticmethod
     def unpack(raw: bytes) -> Block:
+        """Read the bytes of `pack`. Raises `struct.error` for a length that is no multiple of four, `ValueError` for no
+        bytes.
+        """
         sixteenths, *numbers = struct.unpack(f"<{len(raw) >> 2}I", raw)
         return Block(sixteenths / 16, tuple(numbers))
 

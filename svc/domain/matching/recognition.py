@@ -49,7 +49,9 @@ class Index(Protocol):
         """The block under this key; an empty one when there is none."""
         ...
 
-    def visitor(self, number: int) -> Visitor | None: ...
+    def visitor(self, number: int) -> Visitor | None:
+        """The record of a visitor; `None` for a number that is not taken, or whose visitor was deleted."""
+        ...
 
 
 class Recognition(msgspec.Struct, frozen=True, kw_only=True, gc=False):

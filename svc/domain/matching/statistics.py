@@ -218,7 +218,7 @@ class Statistics:
 
     @classmethod
     def of_rows(cls, rows: Rows) -> Statistics:
-        """All of a scope. Raises `msgspec.DecodeError`."""
+        """Statistics with the shared row and every class of a scope loaded. Raises `msgspec.DecodeError`."""
         statistics = cls(rows.shared)
         for family, raw in rows.classes.items():
             statistics.load(family, raw)
@@ -233,7 +233,9 @@ class Statistics:
         return family in self._shared.classes
 
     def load(self, family: int, raw: bytes) -> None:
-        """Take up the tables of a class. Raises `msgspec.DecodeError`."""
+        """Read the stored row of a class into memory, in the place of what is loaded of it. Raises
+        `msgspec.DecodeError`.
+        """
         self._classes[family] = msgspec.msgpack.decode(raw, type=_Class)
 
     def unload(self, family: int) -> None:
@@ -241,10 +243,11 @@ class Statistics:
         self._classes.pop(family, None)
 
     def shared_bytes(self) -> bytes:
+        """The row that is not of any one class, as MessagePack: changes, returns, calibration."""
         return msgspec.msgpack.encode(self._shared)
 
     def class_bytes(self, family: int) -> bytes:
-        """The row of a class that is loaded."""
+        """The row of a class, as MessagePack. Raises `KeyError` for a class that is not loaded."""
         return msgspec.msgpack.encode(self._classes[family])
 
     def devices(self, family: int) -> float:

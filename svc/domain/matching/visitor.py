@@ -76,6 +76,7 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return any(near == near_network for near, _ in self.networks)
 
     def without_newest_token(self) -> Visitor:
+        """The record as it was before its newest token joined, to judge a visit as if it had come without."""
         return msgspec.structs.replace(self, tokens=self.tokens[1:], probation=self.probation[1:])
 
     def is_proven_address(self, features: Features) -> bool:

@@ -67,7 +67,7 @@ class DeliveryKey(NamedTuple):
 
     @property
     def place(self) -> int:
-        """Of the kind, as it stands in keys."""
+        """Index of the kind in `DELIVERY_KINDS`: one byte of the key."""
         return DELIVERY_KINDS.index(self.kind)
 
     def pack(self) -> bytes:
@@ -76,7 +76,7 @@ class DeliveryKey(NamedTuple):
 
     @classmethod
     def unpack(cls, raw: bytes) -> DeliveryKey:
-        """Raises `IndexError` for bytes that are none."""
+        """Read the bytes of `pack`. Raises `IndexError` for bytes that are too short or name no kind."""
         return cls(raw[:16], DELIVERY_KINDS[raw[16]])
 
 
@@ -131,6 +131,7 @@ class Delivery(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def is_open(self) -> bool:
+        """Whether another attempt will be made."""
         return self.state in ("pending", "retrying")
 
 

@@ -51,6 +51,7 @@ def source_options(command: F) -> F:
 
 
 def row_options(command: F) -> F:
+    """`--payload` and `--json`, passed on as `payload` and `as_json`."""
     for option in (
         click.option(
             "--payload", is_flag=True, help="With reports, webhook bodies, tags and addresses: personal data."

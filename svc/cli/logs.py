@@ -122,6 +122,9 @@ class AsyncLogWriter:
         self._thread.start()
 
     def write(self, line: str) -> int:
+        """Queue one line and return its length. Never blocks; where `most_waiting` lines are queued, the line is lost
+        and counted. A stream without a file descriptor is written to directly.
+        """
         if self._thread is None:
             self._stream.write(line)
         elif len(self._waiting) < self._most_waiting:
@@ -136,7 +139,7 @@ class AsyncLogWriter:
         """The thread does it."""
 
     def close(self) -> None:
-        """Write what waits, if its reader lets it."""
+        """Write what is queued, waiting at most `FLUSH_S` for a reader that is slow."""
         self._closing.set()
         self._something.set()
         if self._thread is not None:

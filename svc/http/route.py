@@ -28,6 +28,8 @@ BODY = ("unsupported_media_type",)
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of the table of routes. A field that is left out has the ordinary case."""
+
     operation_id: str
     method: Method
     path: str

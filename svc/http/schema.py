@@ -260,11 +260,15 @@ class SupplementAnswer(msgspec.Struct, frozen=True):
 
 
 class HealthBody(msgspec.Struct, frozen=True):
+    """Response of `healthz` (decisions 9.1)."""
+
     status: Annotated[Literal["ok"], about("The process is up.", "ok")]
     version: Annotated[str, about("Version of the service.", "0.1.0")]
 
 
 class ReadinessChecks(msgspec.Struct, frozen=True):
+    """What `readyz` looked at (decisions 9.1)."""
+
     store: Annotated[Literal["ok", "full"], about("`full` when writes find no room.", "ok")]
     webhooks: Annotated[
         Literal["ok", "behind"],
@@ -279,19 +283,23 @@ class ReadinessChecks(msgspec.Struct, frozen=True):
 
 
 class ReadinessBody(msgspec.Struct, frozen=True):
-    """Decisions 9.1. Only `store` fails readiness."""
+    """Response of `readyz`, `200` or `503` (decisions 9.1). Only `store` fails readiness."""
 
     status: Annotated[Literal["ready", "unavailable"], about("Whether it can serve.", "ready")]
     checks: Annotated[ReadinessChecks, about("What that depends on, part by part.")]
 
 
 class DetailBody(msgspec.Struct, frozen=True):
+    """One fault of a request (interface 2.12, decisions 1.5)."""
+
     field: Annotated[str, about("A path such as `sdk.version`; empty for the whole body.", "sdk.version")]
     issue: Annotated[str, about("What is the matter with it.", "too_long", form=open_to(*get_args(Issue)))]
     location: Annotated[str, about("Where it is.", "body", form=open_to(*get_args(Location)))]
 
 
 class Fault(msgspec.Struct, frozen=True):
+    """The member `error` of the error body (interface 2.12)."""
+
     code: Annotated[str, about("For programs.", "validation_error", form=open_to(*CATALOGUE))]
     message: Annotated[str, about("For people: what to do about it.", CATALOGUE["validation_error"][1])]
     status: Annotated[int, about("The HTTP status.", CATALOGUE["validation_error"][0])]
@@ -306,7 +314,9 @@ class ErrorBody(msgspec.Struct, frozen=True):
 
 
 def error_body(refusal: Refusal, request_id: str) -> ErrorBody:
-    """A field's name is the caller's own text, and answers end up in logs: what has the form of a key is taken out."""
+    """The error body of a refusal (interface 2.12). A field's name is the caller's own text and may end up in logs, so
+    anything in it that has the form of a key is redacted.
+    """
     details = tuple(DetailBody(redact(detail.field), detail.issue, detail.location) for detail in refusal.details)
     return ErrorBody(Fault(refusal.code, refusal.message, refusal.status, details or UNSET), request_id)
 

@@ -49,6 +49,8 @@ class NotInitializedError(DirectoryError):
 
 
 class Opened(NamedTuple):
+    """An open data directory; whoever opened it closes the store."""
+
     store: Store
     pepper: bytes
 

@@ -195,7 +195,9 @@ class OpenEngine(Protocol):
     Tests pass one that wraps the real engine, to note, reject or lose what is written (`tests/support/engines.py`).
     """
 
-    def __call__(self, directory: Path, /, *, map_bytes: int, durable: bool, check_row: CheckRow) -> Engine: ...
+    def __call__(self, directory: Path, /, *, map_bytes: int, durable: bool, check_row: CheckRow) -> Engine:
+        """Raises `EngineError` and `codec.CorruptionError`."""
+        ...
 
 
 def after_prefix(prefix: bytes) -> bytes | None:

@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 class ReadTransaction:
-    """`with store.read() as snapshot`. Synchronous on purpose: no `await` can hold it open unnoticed."""
+    """The context manager of `store.read()`. Synchronous on purpose: no `await` can hold a snapshot open unnoticed."""
 
     __slots__ = ("_engine", "_reader")
 
@@ -135,6 +135,7 @@ class Store:
         return store
 
     def close(self) -> None:
+        """Close the engine. No snapshot and no write may be open."""
         self.engine.close()
 
     def read(self) -> ReadTransaction:
@@ -185,7 +186,7 @@ class Store:
 
     @property
     def is_full(self) -> bool:
-        """Whether the last write found no room, or the next ones will find none."""
+        """Whether the last write did not fit, or the next ones will not."""
         if self._full:
             return True
         return self.engine.is_low()
@@ -195,14 +196,14 @@ class Store:
         return self.engine.capacity_bytes()
 
     def clear_full_flag(self) -> None:
-        """Forget that a write found no room: the next one finds out again. What took it may not be seen from here, as a
-        quota, and who is told that the store is full sends nothing that could find out.
+        """Let the next write find out whether the store is full. The cause may be invisible from here, such as a disk
+        quota, and clients that see "not ready" send nothing that could find out.
         """
         self._full = False
 
     def check_pages(self, reach: CheckDepth = CheckDepth.BRANCHES) -> None:
-        """That what leads to the rows leads to those of the last commit. Raises `CorruptionError`; see
-        `lmdb/pages.py`.
+        """Check, to this depth, that the engine's pages lead to the rows of the last commit. Raises `CorruptionError`;
+        see `lmdb/pages.py`.
         """
         self.engine.check(reach)
 
@@ -211,6 +212,7 @@ class Store:
         return self.engine.clear_stale_readers()
 
     def statistics(self) -> StoreStatistics:
+        """A copy of the counts, with the size as it is now; reads every reader slot."""
         space = self.engine.space()
         return StoreStatistics(
             commits=self._commits,
@@ -224,7 +226,7 @@ class Store:
         )
 
     def space(self) -> StoreSpace:
-        """Asks the disk and looks at every reader slot and table."""
+        """Free disk, readers and row counts, as they are now; reads every reader slot and asks every table."""
         space = self.engine.space()
         with self.read() as snapshot:
             rows = {table.name: snapshot.count(table) for table in TABLES}
@@ -238,7 +240,9 @@ class Store:
             raise failure
 
     def change_log(self, job: Callable[[Transaction], T]) -> T:
-        """Commit one change of the operation log itself, which is not written down. Raises what the job raises."""
+        """Run one change of the operation log itself, durable on return, and not recorded in the log. Raises what the
+        job raises.
+        """
         return self.engine.write(lambda writer: job(Transaction(writer)), may_use_reserve=True)
 
     def _commit(

@@ -31,6 +31,8 @@ SDK_KEYS: tuple[KeyKind, ...] = ("public", "secret")
 
 
 class Account(NamedTuple):
+    """An organization and its balance in micro-dollars."""
+
     organization: Organization
     balance_micros: int
 
@@ -45,10 +47,12 @@ class ScopeWeights(NamedTuple):
 
 
 def find_key(snapshot: Snapshot, digest: bytes) -> ApiKey | None:
+    """The key whose secret has this digest (`credentials.digest`), revoked or not; `None` where there is none."""
     return snapshot.get(KEYS, digest)
 
 
 def organization(snapshot: Snapshot, number: int) -> Organization:
+    """An organization by its number, removed or not. Raises `LookupError` for a number that was never given."""
     found = snapshot.get(ORGANIZATIONS, number)
     if found is None:
         raise LookupError(f"no organization has the number {number}")
@@ -62,7 +66,7 @@ def is_removed(snapshot: Snapshot, number: int) -> bool:
 
 
 def find_account(snapshot: Snapshot, organization_id: str) -> Account | None:
-    """An organization by its public id, with its balance."""
+    """An organization by its public id, removed or not; `None` where there is none. Any text may be passed."""
     number = snapshot.get(ORGANIZATION_IDS, organization_id) if organization_id else None
     return None if number is None else Account(organization(snapshot, number), balance(snapshot, number))
 
@@ -73,6 +77,7 @@ def accounts(snapshot: Snapshot) -> list[Account]:
 
 
 def balance(snapshot: Snapshot, number: int) -> int:
+    """Micro-dollars: the sum of the organization's ledger; may be negative."""
     return snapshot.get(BALANCES, number) or 0
 
 
@@ -90,19 +95,24 @@ def scan_keys(snapshot: Snapshot, number: int, after: ApiKey | None = None) -> I
 
 
 def event(snapshot: Snapshot, number: int, request_id: UUID) -> Event | None:
+    """An event of the organization in any environment, however old, until retention deletes it; `None` where there is
+    none.
+    """
     return snapshot.get(EVENTS, number, request_id.bytes)
 
 
 def document(snapshot: Snapshot, number: int, request_id: UUID) -> Document | None:
+    """The archived report of an event; `None` where none was archived or it was deleted."""
     return snapshot.get(DOCUMENTS, number, request_id.bytes)
 
 
 def deferred_report(snapshot: Snapshot, number: int, request_id: UUID) -> DeferredReport | None:
+    """The deferred report that was accepted for an event; `None` where none came."""
     return snapshot.get(DEFERRED_REPORTS, number, request_id.bytes)
 
 
 def weights_snapshot(snapshot: Snapshot, digest: bytes) -> dict[str, int]:
-    """The weights that a document names, which are kept as long as any document is."""
+    """Signal -> weight, by the digest that a document names. It is kept as long as any document that names it."""
     kept = snapshot.get(WEIGHTS_SNAPSHOTS, digest)
     assert kept is not None, f"the weights {digest.hex()} are not kept"
     return kept.weights

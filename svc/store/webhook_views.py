@@ -100,23 +100,25 @@ def subscribers(
 
 
 def subscribes(endpoint: Endpoint, environment: WebhookEnvironment, event_type: EventType) -> bool:
+    """Whether an event of this type and environment goes to the endpoint now; never to a paused one (decisions 8.4)."""
     return endpoint.environment == environment and endpoint.status != "paused" and event_type in endpoint.events
 
 
 def health(snapshot: Snapshot, queue: EndpointKey) -> Health:
+    """How an endpoint has responded of late; the defaults where nothing was ever sent to it."""
     return snapshot.get(ENDPOINT_HEALTH, *queue) or Health()
 
 
 def attempts_in_a_day(snapshot: Snapshot, queue: EndpointKey, now_ms: int) -> AttemptCount:
-    """What `delivered_24h` and `failed_24h` show: the sum of at most 1,441 rows."""
+    """Attempts of the last 24 hours, to the minute: the sum of at most 1,441 rows (interface 2.9)."""
     start = (*queue, now_ms // 60_000 - MINUTES_PER_DAY)
     counts = [count for _, count in snapshot.scan(ATTEMPT_COUNTS, *queue, start=start)]
     return AttemptCount(sum(count.delivered for count in counts), sum(count.failed for count in counts))
 
 
 def lanes_with_work(snapshot: Snapshot, after: EndpointKey, limit: int) -> list[tuple[EndpointKey, int]]:
-    """(queue, when its first delivery is due) of the next queues that have any: one seek each, however long they
-    are.
+    """(queue, Unix ms when its first delivery is due) of at most `limit` queues with deliveries, after the queue
+    `after` in key order. One seek for each, however long the queues are.
     """
     found: list[tuple[EndpointKey, int]] = []
     start = (after.organization, after.endpoint + 1)
@@ -136,7 +138,7 @@ def has_removed(snapshot: Snapshot) -> bool:
 
 
 def is_answering(snapshot: Snapshot, queue: EndpointKey) -> bool:
-    """Whether there is an endpoint that takes what is sent, as far as is known: neither paused nor failing."""
+    """Whether the endpoint exists and is neither paused nor failing."""
     endpoint = snapshot.get(ENDPOINTS, *queue)
     return endpoint is not None and endpoint.status != "paused" and not is_failing(endpoint, health(snapshot, queue))
 
@@ -144,10 +146,11 @@ def is_answering(snapshot: Snapshot, queue: EndpointKey) -> bool:
 def next_delivery(
     snapshot: Snapshot, queue: EndpointKey, now_ms: int, in_flight: Collection[DeliveryKey], *, backlogged: bool = False
 ) -> ClaimedDelivery | NoWork:
-    """The delivery of this queue that is to be sent next: a test or redelivery before the longest due.
+    """The delivery of this queue that is to be sent next: a test or redelivery first, else the one that is due longest.
+    `NoWork` says when one will be due.
 
-    Of a paused endpoint only a test or redelivery is handed out, so that it can be ended. `backlogged`: that a crowd
-    waits is known already, so that it is not counted again.
+    Of a paused endpoint only a test or redelivery is handed out, so that it can be ended. `backlogged`: that the queue
+    has a backlog is known already, so that it is not counted again.
     """
     endpoint = snapshot.get(ENDPOINTS, *queue)
     if endpoint is None:
@@ -168,13 +171,13 @@ def next_delivery(
 
 
 def due_deliveries(snapshot: Snapshot, queue: EndpointKey) -> Iterator[tuple[int, DeliveryKey]]:
-    """(when it is due, which delivery), the first due first."""
+    """(Unix ms when it is due, delivery) of a queue, the first due first; those that are due later are in it too."""
     for (_, _, due_ms, event_id, place), _ in snapshot.scan(DUE, *queue):
         yield due_ms, DeliveryKey(event_id, DELIVERY_KINDS[place])
 
 
 def manual_delivery(snapshot: Snapshot, queue: EndpointKey) -> DeliveryKey | None:
-    """The test or redelivery that is queued."""
+    """The test or redelivery that is queued, of which there is at most one; `None` without."""
     return snapshot.get(MANUAL, *queue)
 
 

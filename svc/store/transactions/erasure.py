@@ -137,6 +137,9 @@ def event_rows(snapshot: Snapshot, number: int, request_id: bytes) -> Iterator[t
 
 
 def purge_event(transaction: Transaction, number: int, request_id: bytes) -> None:
+    """Delete every row of one event and take its bytes off what the organization holds; nothing where it is gone
+    already.
+    """
     if transaction.has(EVENTS, number, request_id):
         release(transaction, number, events=1, report_bytes=report_bytes(transaction, number, request_id))
     for table, key in tuple(event_rows(transaction, number, request_id)):
@@ -144,7 +147,9 @@ def purge_event(transaction: Transaction, number: int, request_id: bytes) -> Non
 
 
 def purge_visitor(transaction: Transaction, number: int, visitor_number: int, now_ms: int) -> None:
-    """Everything of a visitor but its events; its number is never given again."""
+    """Delete every row of a visitor but its events, and record that its number is not given again. Blocks that list it
+    are left to `remove_from_block`.
+    """
     visitor = transaction.get(VISITORS, number, visitor_number)
     if visitor is None:
         return
@@ -158,7 +163,9 @@ def purge_visitor(transaction: Transaction, number: int, visitor_number: int, no
 
 
 def remove_from_block(transaction: Transaction, number: int, block_key: BlockKey, block: Block) -> None:
-    """Put a block that some visitors have left; one that stands for nobody any more is deleted."""
+    """Write a block that visitors were taken out of; delete it where it lists nobody and counts for less than one
+    device.
+    """
     if block.numbers or block.count >= 1:
         transaction.put(BLOCKS, (number, block_key), block)
     else:

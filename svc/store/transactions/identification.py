@@ -136,7 +136,7 @@ def identify(
 
 
 class Applied(NamedTuple):
-    """Whose identification it is."""
+    """The visitor that an identification was given to."""
 
     id: str
     number: int | None
@@ -156,19 +156,22 @@ class VisitorIndex:
         self._visitors: dict[int, Visitor | None] = {}
 
     def block(self, key: BlockKey) -> Block:
+        """The block under this key with the changes of this identification; an empty one when there is none."""
         block = self._blocks.get(key)
         if block is None:
             block = self._blocks[key] = self._transaction.get(BLOCKS, self._organization, key) or EMPTY_BLOCK
         return block
 
     def visitor(self, number: int) -> Visitor | None:
-        """As it was before this identification."""
+        """The visitor's record as it was before this identification; `None` for a number without one."""
         if number not in self._visitors:
             self._visitors[number] = self._transaction.get(VISITORS, self._organization, number)
         return self._visitors[number]
 
     def apply(self, recognition: Recognition, new_visitor_id: str) -> Applied:
-        """Write what the recognition came to."""
+        """Write the visitor and the blocks that a recognition changes. A new visitor gets `new_visitor_id` and the next
+        number of its organization.
+        """
         number, visitor = recognition.number, recognition.visitor
         if number is None:
             if visitor is None:

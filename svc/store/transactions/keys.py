@@ -28,9 +28,8 @@ LAST_USED_STEP_MS = 60_000
 def issue_key(
     transaction: Transaction, key: ApiKey, digest: bytes, keys_per_day: int = Quotas().keys_per_day
 ) -> ApiKey | Refusal:
-    """As `store_key`, within the limits of an organization (decisions 2.5).
-
-    Over the limit of active keys it is `409 key_limit`, over that of the day `429 rate_limited` until midnight (UTC).
+    """As `store_key`, within the limits of an organization (decisions 2.5): `409 key_limit` over that of active keys,
+    `429 rate_limited` until midnight UTC over `keys_per_day`.
     """
     held, active = _held(transaction, key.organization, key.created_at_ms)
     match may_issue(active.count, held.keys_issued, keys_per_day):
@@ -56,7 +55,7 @@ def store_key(transaction: Transaction, key: ApiKey, digest: bytes) -> ApiKey:
 
 
 def revoke_key(transaction: Transaction, key_id: str, now_ms: int) -> ApiKey | Literal["unknown", "revoked_before"]:
-    """Permanent, and in force from the next request on: nothing caches a key."""
+    """Revoke a key of any organization, for good: it is refused from the next request on, since nothing caches keys."""
     digest = transaction.get(KEY_IDS, key_id)
     key = None if digest is None else transaction.get(KEYS, digest)
     if digest is None or key is None:
@@ -70,7 +69,7 @@ def revoke_key(transaction: Transaction, key_id: str, now_ms: int) -> ApiKey | L
 
 
 def revoke_all_keys(transaction: Transaction, number: int, now_ms: int) -> int:
-    """Every key of an organization that is not revoked yet; how many there were."""
+    """Revoke every active key of an organization; returns how many there were."""
     active = [key for key in keys_of(transaction, number) if key.status == "active"]
     for key in active:
         revoke_key(transaction, key.id, now_ms)
@@ -93,7 +92,9 @@ def revoke_key_of(
 def replace_origins(
     transaction: Transaction, number: int, key_id: str, allowed_origins: tuple[str, ...]
 ) -> ApiKey | Refusal:
-    """The whole new list of a public key, normalised already. Secret keys have none: they are refused with any."""
+    """Replace the origins of a public key, given in normalised form. `404 not_found` for a key of another organization,
+    `422` for a secret key, `409 sdk_key_revoked` for a revoked one.
+    """
     key = find_sdk_key(transaction, number, key_id)
     if key is None:
         return Refusal("not_found")
@@ -107,7 +108,7 @@ def replace_origins(
 
 
 def purge_key(transaction: Transaction, key: ApiKey, digest: bytes, now_ms: int) -> None:
-    """Delete a key with its weights, as if it had never been."""
+    """Delete a key, revoked or not, with its weights."""
     if key.status == "active":
         _uncount(transaction, key, now_ms)
     transaction.delete(KEYS, digest)
@@ -125,11 +126,12 @@ def note_use(transaction: Transaction, digest: bytes, now_ms: int) -> None:
 
 
 def touch_is_due(key: ApiKey, now_ms: int) -> bool:
+    """Whether `last_used_at` is a minute old, or was never written (decisions 2.3)."""
     return key.last_used_at_ms is None or now_ms - key.last_used_at_ms >= LAST_USED_STEP_MS
 
 
 def counted_keys(snapshot: Snapshot, number: int, as_of_ms: int = 0) -> ActiveKeys:
-    """The active keys of an organization by looking at every key."""
+    """The active keys of an organization at `as_of_ms`, by looking at every key."""
     expiries: list[int] = []
     unlimited = 0
     for key in scan_keys(snapshot, number):

@@ -52,6 +52,8 @@ class SettlementStep(NamedTuple):
 
 
 class StatementDay(NamedTuple):
+    """One UTC day of a statement."""
+
     day: int
     """Since 1970, UTC."""
     usage: Usage
@@ -72,7 +74,9 @@ class Statement(NamedTuple):
 
 
 def due_day(snapshot: Snapshot, number: int, now_ms: int) -> DueDay | None:
-    """The oldest day of an organization that is to be settled now."""
+    """The oldest UTC day of an organization with production traffic that is over and not settled (decisions 5.4);
+    `None` where there is none.
+    """
     settled = next(snapshot.scan_keys_reverse(SETTLEMENTS, (number,), (number + 1,)), None)
     day, balance = 0, 0
     if settled is not None:
@@ -89,7 +93,7 @@ def due_day(snapshot: Snapshot, number: int, now_ms: int) -> DueDay | None:
 
 
 def read_usage(snapshot: Snapshot, number: int, resume: bytes, day: int) -> SettlementStep:
-    """The next lines up to the end of the day."""
+    """Sum the next `LINES_A_STEP` lines of the ledger from the id `resume` up to the end of the UTC day."""
     beyond = first_id((day + 1) * DAY_MS)
     of_day = takewhile(lambda line: line[0] < beyond, _lines(snapshot, number, resume))
     found = list(islice(of_day, LINES_A_STEP + 1))

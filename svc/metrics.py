@@ -205,7 +205,7 @@ class Sources(NamedTuple):
 
 
 class Census(NamedTuple):
-    """Webhook endpoints, counted."""
+    """Webhook endpoints by status, and how far behind each status is."""
 
     endpoints: Counter[EndpointStatus]
     oldest_due_ms: dict[EndpointStatus, int]
@@ -213,7 +213,7 @@ class Census(NamedTuple):
 
 
 class Metrics:
-    """The metrics of one service."""
+    """Collects the metrics of one service from its parts when they are asked for; nothing is pushed (ADR 15)."""
 
     def __init__(self, sources: Sources) -> None:
         self._sources = sources

@@ -61,6 +61,7 @@ class ListFile(NamedTuple):
 
     @property
     def entries(self) -> int:
+        """Disjoint ranges of addresses, which may be fewer than the lines of the file."""
         return len(self.addresses)
 
 

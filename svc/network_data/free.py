@@ -52,6 +52,8 @@ class Package(NamedTuple):
 
 
 class Installed(NamedTuple):
+    """A package whose database is in the folder now."""
+
     package: Package
     database: Database
 

@@ -39,7 +39,9 @@ class NetworkData:
         return bool(self._built)
 
     def state(self, today: date, stale_days: int) -> State:
-        """`stale` when any source is older than so many days."""
+        """`missing` without any source, `stale` when any source is more than `stale_days` days old, else `ok`
+        (decisions 9.1).
+        """
         if not self._built:
             return "missing"
         return "stale" if is_stale(min(self._built), today, stale_days) else "ok"
@@ -59,4 +61,5 @@ class NetworkData:
 
 
 def is_stale(built_at: date, today: date, stale_days: int) -> bool:
+    """Whether data of that day are more than `stale_days` days old."""
     return today - built_at > timedelta(days=stale_days)

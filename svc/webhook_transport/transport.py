@@ -57,7 +57,9 @@ class WebhookTransport:
         self._deadline_s = deadline_s
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Attempted:
-        """One attempt. Every failure of name, network or receiver is a value; it never outlasts the deadline."""
+        """Make one attempt. Every failure of name, network or receiver is a value (decisions 8.3); it takes at most the
+        deadline.
+        """
         started = trio.current_time()
         answer = _Answer()
         error: TransportError | None = "timeout"
@@ -67,7 +69,7 @@ class WebhookTransport:
         return Attempted(answer.status, error, duration_ms, answer.retry_after_s)
 
     async def aclose(self) -> None:
-        """Close the connections that wait. Attempts under way are cancelled by whoever made them."""
+        """Close the idle connections. Attempts in progress must be cancelled by their callers."""
         await self._idle.aclose()
 
     async def _attempt(

@@ -44,7 +44,7 @@ V = TypeVar("V")
 
 
 class Metric(NamedTuple):
-    """One metric as Prometheus sees it; counters are exposed with `_total` behind the name."""
+    """The declaration of one metric; counters are exposed with `_total` behind the name."""
 
     name: str
     kind: Literal["counter", "gauge", "histogram"]
@@ -187,7 +187,7 @@ ORGANIZATIONS_SHOWN = 10
 
 
 class Sources(NamedTuple):
-    """What a scrape asks."""
+    """The parts of a service that a scrape reads."""
 
     world: World
     store: Store
@@ -267,7 +267,7 @@ class _Alone(Collector):
 
 
 async def take_census(store: Store, now_ms: int) -> Census:
-    """Looks at every endpoint, some at a time, with others served in between."""
+    """Count every webhook endpoint. Reads some at a time, with checkpoints in between."""
     census, after = Census(Counter(), {}), EndpointKey(0, 0)
     while True:
         with store.read() as snapshot:
@@ -284,7 +284,9 @@ async def take_census(store: Store, now_ms: int) -> Census:
 
 
 async def largest_holdings(store: Store) -> dict[str, int]:
-    """Bytes held by organization id, of those that hold most; looks at some at a time, with others served between."""
+    """Bytes held, by organization id, of the `ORGANIZATIONS_SHOWN` that hold most. Reads some organizations at a time,
+    with checkpoints in between.
+    """
     largest: list[tuple[int, int]] = []
     after = 0
     while True:

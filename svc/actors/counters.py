@@ -18,7 +18,7 @@ NEWS_S = 60.0
 
 
 class IdentificationStatistics(msgspec.Struct, frozen=True):
-    """Since the start. Refused ones are not in it."""
+    """Identifications since the start, by result. Refused ones count only in `quotas`."""
 
     matched: dict[tuple[str, str], int]
     """By how the visitor was found or why it was not, and by band of confidence."""

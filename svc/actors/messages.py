@@ -14,7 +14,7 @@ from svc.domain.ratelimit import Bound
 
 
 class Admission(NamedTuple):
-    """The state of the rate limit when a request was judged."""
+    """The organization's rate limit at the moment of admission: the headers of decisions 3.10."""
 
     limit_per_s: int
     """0 = none."""
@@ -36,7 +36,7 @@ class Failed(NamedTuple):
 
 
 class PipelineResult(NamedTuple):
-    """What comes back for an `Identify`."""
+    """The response of the pipeline to an `Identify`."""
 
     admission: Admission
     outcome: Identified | Duplicate | Refused | RateLimited | Failed

@@ -23,7 +23,7 @@ log = structlog.get_logger()
 
 
 class NetworkWatch:
-    """`ranges` is the look-up in force; `None` while there is nothing to look in, and all traffic is free."""
+    """Keeps the address look-up up to date with the files of a folder; `data` is the look-up in force."""
 
     def __init__(self, directory: Path | None, built_in: BuiltInRanges | None) -> None:
         """Without a directory only the built-in ranges are in use. Reads nothing yet."""

@@ -112,9 +112,10 @@ class Outbox:
                 await self._drained.wait()
 
     def is_behind(self) -> bool:
-        """Whether a delivery to an endpoint that answers was late at the last look, or that look itself is too old.
+        """Whether at the last poll a delivery to an endpoint that responds was over `LATE_MS` late, or that poll itself
+        was so long ago.
 
-        What waits for a paused endpoint or a failing one is not late: nothing here could send it.
+        Deliveries that wait for a paused or failing endpoint are not late: nothing here could send them.
         """
         return self._found_late or self._world.now_ms() - self._looked_at_ms > LATE_MS
 

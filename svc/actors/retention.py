@@ -37,7 +37,7 @@ REST = 9.0
 
 
 class RetentionStatistics(msgspec.Struct, frozen=True):
-    """Since the start."""
+    """What retention has done since the start."""
 
     deleted: dict[str, int]
     """Rows, by table."""

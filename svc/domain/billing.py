@@ -44,7 +44,7 @@ class LedgerEntry(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """What some lines of a ledger come to. Identifications are told apart by their price."""
+    """Counts and sums of some lines of a ledger. Identifications are told apart by their price."""
 
     identifiable: int = 0
     unidentifiable: int = 0
@@ -69,7 +69,9 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 class Settlement(msgspec.Struct, frozen=True, array_like=True):
-    """What one UTC day of production traffic came to, as it is told once (decisions 8.10). Append fields."""
+    """What one UTC day of production traffic came to: the content of `usage.daily_settled` (decisions 8.10). Append
+    fields.
+    """
 
     identifiable: int
     unidentifiable: int
@@ -133,7 +135,9 @@ def price_micros(*, environment: Environment, state: State, identifiable: bool) 
 def refused_for_money(
     *, environment: Environment, status: BillingStatus, balance_micros: int, credit_limit_micros: int, price: int
 ) -> Literal["billing_blocked", "no_credit"] | None:
-    """The `402` of this very identification, or `None`. Only production traffic is refused (decisions 5.2, 5.3)."""
+    """The code of the `402` for an identification of this price, or `None`. Only production traffic is refused
+    (decisions 5.2, 5.3). Amounts in micro-dollars.
+    """
     if environment != "production":
         return None
     if status == "blocked":

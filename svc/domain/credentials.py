@@ -35,7 +35,7 @@ _KEY_ID = re.compile(r"key_[0-9A-Za-z]{20}", re.ASCII)
 
 
 class Credential(msgspec.Struct, frozen=True):
-    """A well-formed key as it was presented. Whether it exists is the store's to say."""
+    """A presented key of correct form. Whether it was issued, only the store knows."""
 
     kind: KeyKind
     region: str
@@ -74,7 +74,7 @@ class ApiKey(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def ended_at_ms(self) -> int | None:
-        """When it was revoked, else when it expires; `None` for a key without end."""
+        """Unix ms when it was revoked, else when it expires or expired; `None` for a key that does neither."""
         return self.expires_at_ms if self.revoked_at_ms is None else self.revoked_at_ms
 
     def usable(self, now_ms: int) -> bool:
@@ -157,12 +157,12 @@ def parse(text: str) -> Credential | None:
 
 
 def is_key_id(text: str) -> bool:
-    """Whether it has the form of a key's id (decisions 1.1); what has not is none's, and needs no look-up."""
+    """Whether the text has the form of a key's id (decisions 1.1); any other text is no key's, and needs no look-up."""
     return _KEY_ID.fullmatch(text) is not None
 
 
 def digest(pepper: bytes, secret: str) -> bytes:
-    """HMAC-SHA256(pepper, secret): what the store knows a key by (decisions 2.2). 32 bytes."""
+    """HMAC-SHA256 of the secret with the pepper, 32 bytes: the key under which the store has it (decisions 2.2)."""
     return hmac.digest(pepper, secret.encode(), "sha256")
 
 

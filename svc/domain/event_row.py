@@ -32,7 +32,7 @@ from svc.domain.verdict import Verdict
 
 
 class TriggerBody(msgspec.Struct, frozen=True):
-    """A signal that fired."""
+    """A signal that fired, as identify shows it (interface 2.2)."""
 
     signal: Annotated[str, about("The signal. Names are permanent.", "automation", form=open_to(*CATALOGUE))]
     group: SignalGroup
@@ -41,7 +41,7 @@ class TriggerBody(msgspec.Struct, frozen=True):
 
 
 class EventTriggerBody(msgspec.Struct, frozen=True):
-    """A group of signals, of which at least one fired."""
+    """A group of signals of which at least one fired, as events show it (interface 2.3)."""
 
     signal: Annotated[SignalGroup, about("The group of signals that fired.")]
     weight: Annotated[int, about("What the group added to the score.", 40)]
@@ -183,5 +183,5 @@ def signal_rows(verdict: Verdict) -> tuple[TriggerBody, ...]:
 
 
 def present(value: Any) -> Any:
-    """What does not apply is left out of a body, not `null` (interface 2)."""
+    """The value, or `UNSET` for `None`: what does not apply is left out of a body, not `null` (interface 2)."""
     return UNSET if value is None else value

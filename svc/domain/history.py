@@ -95,14 +95,14 @@ class AddressHistory(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ReportFingerprint(msgspec.Struct, frozen=True, array_like=True):
-    """When and from where a report was sent first."""
+    """When, in seconds since 1970, and from which address (`address_id`) a report was sent first."""
 
     at_s: int
     address: int
 
 
 class ReplayKey(msgspec.Struct, frozen=True):
-    """What a report is known again by."""
+    """By what a report is recognized when it is sent again."""
 
     digest: bytes
     """16 bytes, of the nonce or of the signals byte for byte as sent."""
@@ -112,7 +112,7 @@ class ReplayKey(msgspec.Struct, frozen=True):
 
 
 class HistoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What history compares of one identification: all that can be told without the store."""
+    """What history compares of one identification: everything that does not need the store."""
 
     at_s: int
     address: int

@@ -38,7 +38,7 @@ from svc.domain.verdict import EventSignal, EventTrigger, Verdict
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
-    """What was sent to identify, by whom, from where. Whoever holds one has a valid key and a readable body."""
+    """What was sent to identify, by whom, from where. Whoever makes one has authenticated the key and read the body."""
 
     request_id: UUID
     new_visitor_id: str
@@ -101,7 +101,7 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Identified(msgspec.Struct, frozen=True):
-    """A new identification that is on disk."""
+    """A new identification. It is durable by the time that a caller gets this."""
 
     verdict: Verdict
     """As it is stored."""
@@ -109,14 +109,14 @@ class Identified(msgspec.Struct, frozen=True):
 
 
 class Duplicate(msgspec.Struct, frozen=True):
-    """The `Idempotency-Key` was answered before."""
+    """The `Idempotency-Key` was answered before with `request_id` (decisions 3.2)."""
 
     request_id: UUID
     balance_micros: int
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """Refused inside the transaction, which changed nothing."""
+    """A refusal inside the transaction, which wrote nothing."""
 
     refusal: Refusal
     balance_micros: int

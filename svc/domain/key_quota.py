@@ -59,7 +59,7 @@ class ActiveKeys(msgspec.Struct, frozen=True, array_like=True):
 
 
 def may_issue(active: int, issued_today: int, keys_per_day: int) -> Literal["active_keys", "keys_per_day"] | None:
-    """Which limit keeps an organization from issuing a key now; `None` = it may."""
+    """Which limit forbids issuing a key now (decisions 2.5); `None` = it may be issued."""
     if active >= MOST_ACTIVE_KEYS:
         return "active_keys"
     return "keys_per_day" if issued_today >= keys_per_day else None

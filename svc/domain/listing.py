@@ -29,7 +29,7 @@ _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  the offset is reckoned apart, so 
 
 
 class Listing(NamedTuple):
-    """One page of the events that fit."""
+    """A checked request for one page of events."""
 
     from_ms: int
     """Of arrival, inclusive."""
@@ -45,7 +45,7 @@ class Listing(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What a query says, its types right and its values not looked at yet."""
+    """The parameters of a list of events as they were sent, their values not checked yet."""
 
     start: str | None = None
     end: str | None = None
@@ -56,7 +56,9 @@ class Asked(NamedTuple):
 
 
 def read_listing(asked: Asked, now_ms: int) -> Listing | Refusal:
-    """What to list; `422 invalid_window` names the parameter that is wrong."""
+    """Check the parameters of a list of events against the window and the limits (interface 4.2); `422 invalid_window`
+    with the parameter that is wrong.
+    """
     window = read_window(asked.start, asked.end, now_ms)
     if isinstance(window, Refusal):
         return window

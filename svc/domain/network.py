@@ -19,7 +19,7 @@ STANDS_THERE = frozenset({"tor", "vpn", "relay", "hosting", "cdn", "bot"})
 
 
 class Range(NamedTuple):
-    """One range that holds an address, as one source names it."""
+    """One range of addresses, as one source names it."""
 
     kind: str
     """`tor`, `vpn`, `relay`, `proxy`, `hosting`, `cdn`, `bot`, `residential_proxy`, `attack` or `spam`."""
@@ -46,7 +46,7 @@ class AutonomousSystem(NamedTuple):
 
 
 class Known(NamedTuple):
-    """All that the sources say of one address."""
+    """What all sources together say of one address."""
 
     ranges: tuple[Range, ...] = ()
     country: Country | None = None
@@ -64,7 +64,9 @@ class Ranges(Protocol):
 
 
 def read_network(ip: str, ranges: Ranges | None) -> Network:
-    """What is known of an address, or why nothing can be (decisions 3.4). Never raises."""
+    """Network facts of an address, or state `unavailable` with the reason why there are none (decisions 3.4). Never
+    raises.
+    """
     if ranges is None:
         return _NO_DATA
     address = read_address(ip)

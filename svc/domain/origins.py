@@ -37,7 +37,9 @@ def normalise_origin(text: str) -> str | None:
 
 
 def normalise_pattern(text: str) -> str | None:
-    """As `normalise_origin`, and `scheme://*.host` besides."""
+    """The one spelling of an allowed origin: as `normalise_origin`, or `scheme://*.host` (decisions 2.6); `None` for
+    other text.
+    """
     return _normalise(text, wildcard=True)
 
 

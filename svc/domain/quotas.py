@@ -89,7 +89,9 @@ class Holding(msgspec.Struct, frozen=True, array_like=True):
         )
 
     def with_identification(self, *, visitors: int, report_bytes: int, production: bool) -> Holding:
-        """After one more event of this day; `visitors` is 1 for a new one, `report_bytes` 0 without a document."""
+        """The record after one more event on its day; `visitors` is 1 for a new one, `report_bytes` (`row_bytes`) 0
+        without a document.
+        """
         return msgspec.structs.replace(
             self.plus(events=1, visitors=visitors).with_report(report_bytes, production=production),
             nonproduction=self.nonproduction + (not production),
@@ -119,7 +121,7 @@ def may_identify(
 
 
 def has_capacity(holding: Holding, quotas: Quotas, capacity_bytes: int) -> bool:
-    """Whether the organization holds less than its share of a store of this capacity."""
+    """Whether the organization holds less than its share of a store that can have `capacity_bytes`."""
     return holding.held_bytes < quotas.store_share * capacity_bytes
 
 

@@ -109,7 +109,9 @@ def over_rate(reached: Bound, retry_after_s: int, use: Use | None = None) -> Ref
 
 
 def over_day(what: str, retry_after_s: int, reason: str = "") -> Refusal:
-    """`429 rate_limited` until midnight (UTC): `what` is what the organization has used up today."""
+    """`429 rate_limited` until midnight UTC; `what` names in the message what the organization has used up today,
+    `reason` is for the log.
+    """
     explanation = f"The organization has used up {what} (until midnight UTC). Wait for the seconds in Retry-After."
     return Refusal("rate_limited", retry_after_s=retry_after_s, reason=reason, explanation=explanation)
 

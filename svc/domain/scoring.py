@@ -60,7 +60,7 @@ class Score(msgspec.Struct, frozen=True):
 
 
 def default_profile(platform: Platform) -> Weights:
-    """The configuration that is in force where neither the organization nor the key has its own."""
+    """The weights in force where neither the organization nor the key has its own (decisions 6.2)."""
     return _DEFAULT_PROFILES[platform]
 
 
@@ -113,7 +113,7 @@ def group_triggers(triggers: Iterable[Trigger]) -> tuple[GroupTrigger, ...]:
 
 
 def surest(one: Level, other: Level) -> Level:
-    """The higher of two levels."""
+    """The higher of two confidences."""
     return one if _RANK[one] >= _RANK[other] else other
 
 

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Turns(Generic[K, T]):
-    """Items of many owners. Memory is bounded by the items in it: an owner without items is forgotten."""
+    """Queued items of many owners. Memory is bounded by the items: an owner without any is dropped."""
 
     def __init__(self) -> None:
         self._queues: OrderedDict[K, deque[T]] = OrderedDict()
@@ -34,7 +34,7 @@ class Turns(Generic[K, T]):
         return 0 if queue is None else len(queue)
 
     def add(self, owner: K, item: T) -> None:
-        """Queue an item; a new owner is served after those that are here."""
+        """Queue an item behind those of its owner; a new owner is served after those that are queued already."""
         self._queues.setdefault(owner, deque()).append(item)
         self._items += 1
 

@@ -41,7 +41,7 @@ MAX_FILES = 256
 
 
 class Signature(NamedTuple):
-    """By which a change of a file is noticed."""
+    """What shows that a file was changed."""
 
     inode: int
     size: int
@@ -76,7 +76,7 @@ class Problem(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One file of the folder."""
+    """One file of the folder, and what of it is in use."""
 
     signature: Signature
     source: Source | None
@@ -91,7 +91,9 @@ NOTHING: Reading = MappingProxyType({})
 
 
 def read_folder(directory: Path, before: Reading = NOTHING) -> Reading:
-    """The folder as it is now; a folder that is not there is empty. Raises `OSError` where it cannot be listed."""
+    """The folder as it is now; only files that changed since `before` are read, and without a change `before` itself is
+    returned. A missing folder is empty. Raises `OSError` where it cannot be listed.
+    """
     try:
         with os.scandir(directory) as found:
             signatures = {item.name: _signature(item.stat()) for item in found if _is_ours(item)}

@@ -22,7 +22,9 @@ State = Literal["ok", "missing", "stale"]
 
 
 class NetworkData:
-    """A `svc.domain.network.Ranges` over the sources in use."""
+    """A `svc.domain.network.Ranges` over the sources in use; addresses seen lately are cached. False where there is no
+    source.
+    """
 
     def __init__(self, built_in: BuiltInRanges | None, reading: Reading) -> None:
         """Of two databases that know the country, or the network, of an address the one built later is believed."""

@@ -19,7 +19,7 @@ BEYOND_MS = (1 << 48) - 1
 
 
 class Sought(NamedTuple):
-    """Which records are shown. Their times are those of their ids."""
+    """A filter of audit records. Their times are those of their ids."""
 
     organization: int | None = None
     """`None` = any."""

@@ -58,7 +58,7 @@ class Part(NamedTuple):
     """One part of a key.
 
     `layout` is a big-endian struct format without the leading `>`: `B`, `H`, `I` and `Q` are unsigned integers, `16s`
-    is sixteen raw bytes. `read` raises `ValueError` for a text that is none.
+    is sixteen raw bytes. `read` takes what `show` makes, and raises `ValueError` for any other text.
     """
 
     layout: str
@@ -106,7 +106,9 @@ class Key:
         return packed
 
     def prefix(self, *values: Any) -> bytes:
-        """The bytes with which every key that starts with these parts starts."""
+        """The bytes that every key with these first parts begins with. Raises `struct.error` for values that the layout
+        cannot hold.
+        """
         fixed = len(self._prefixes) - 1
         if len(values) <= fixed:
             return self._prefixes[len(values)].pack(*values)

@@ -72,7 +72,9 @@ def event_page(snapshot: Snapshot, number: int, environment: Environment, listin
 
 
 def places(snapshot: Snapshot, number: int, environment: Environment, listing: Listing) -> list[EventPosition]:
-    """Where the events of a page are, in its order: for `read`, which may take them some at a time."""
+    """The index rows of a page of events, in its order, for `read`, which may take them some at a time. No event is
+    read.
+    """
     place = ENVIRONMENTS.index(environment)
     visitor = listing.visitor_id
     table, stem = (
@@ -91,7 +93,9 @@ def places(snapshot: Snapshot, number: int, environment: Environment, listing: L
 
 
 def read(snapshot: Snapshot, wanted: Sequence[EventPosition]) -> list[EventMatch]:
-    """The events at these places; those that were deleted since are left out, with their index rows."""
+    """The events of these index rows, in their order; events deleted since are left out. Raises `CorruptionError` for
+    an index row that names no event, or another one.
+    """
     found = [(UUID(bytes=place.request_id), _indexed(snapshot, place)) for place in wanted]
     return [EventMatch(request_id, event) for request_id, event in found if event is not None]
 

@@ -54,15 +54,15 @@ class ReadOnlyStore:
 
     @property
     def used_bytes(self) -> int:
-        """Pages in use, free pages inside the file included."""
+        """Bytes of all pages in use, free pages inside the file included."""
         return self.engine.space().used_bytes
 
     def size(self) -> FileSize:
-        """What the file is made of."""
+        """The size of the file and its parts, at the last commit."""
         return self.engine.file_size()
 
     def readers(self) -> list[ReaderSlot]:
-        """Of every process but this one, which reads too; none where nobody else may write."""
+        """The reader slots of other processes; none where the store was opened as a file that nobody writes."""
         return [slot for slot in self.engine.reader_slots() if slot.process != os.getpid()]
 
 

@@ -56,7 +56,7 @@ class ReadTransaction:
 
 
 class StoreStatistics(msgspec.Struct, frozen=True):
-    """What the writer has done since the store was opened, and how large it is."""
+    """What the writer has done since the store was opened, and the store's size now."""
 
     commits: int
     jobs: int
@@ -75,7 +75,7 @@ class StoreStatistics(msgspec.Struct, frozen=True):
 
 
 class StoreSpace(msgspec.Struct, frozen=True):
-    """What the store holds, and what could make it grow."""
+    """How large the store is, and what makes it grow."""
 
     disk_free_bytes: int
     """Left on the disk of the data directory, for this user."""
@@ -167,7 +167,7 @@ class Store:
     def write_now(
         self, jobs: Sequence[Callable[[Transaction], T]], *, may_use_reserve: bool = False
     ) -> list[T | Exception]:
-        """As `write`, on the calling thread: for the command line."""
+        """As `write`, on the calling thread and without a turn: for the command line."""
         return self._write_now(jobs, may_use_reserve=may_use_reserve, has_run=_nobody_waits)
 
     def _write_now(
@@ -192,7 +192,7 @@ class Store:
         return self.engine.is_low()
 
     def capacity_bytes(self) -> int:
-        """How large the store can become: by its map, or by the whole disk where that is smaller."""
+        """How large the store can become: the size of its map, or of the whole disk where that is smaller."""
         return self.engine.capacity_bytes()
 
     def clear_full_flag(self) -> None:
@@ -208,7 +208,7 @@ class Store:
         self.engine.check(reach)
 
     def reader_check(self) -> int:
-        """Free the reader slots of processes that died; how many there were."""
+        """Free the reader slots of processes that died; returns how many there were."""
         return self.engine.clear_stale_readers()
 
     def statistics(self) -> StoreStatistics:
@@ -299,7 +299,9 @@ def _run_job(writer: Writer, job: Callable[[Transaction], T], changes: Changes |
 
 
 def version_of(engine: Engine) -> int:
-    """The version of the store in an engine, without making anything in it; 0 = nothing has ever been committed."""
+    """The version of the store in an engine; 0 = nothing was ever committed. Creates nothing. Raises `EngineError` and
+    `CorruptionError`.
+    """
     try:
         engine.open_tables([META.name])
     except MissingTableError:

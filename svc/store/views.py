@@ -38,7 +38,7 @@ class Account(NamedTuple):
 
 
 class ScopeWeights(NamedTuple):
-    """One platform as an organization or one of its keys sees it."""
+    """The weights of one platform, as an organization or one of its keys sees them."""
 
     platform: Platform
     stored: StoredWeights | None
@@ -60,7 +60,7 @@ def organization(snapshot: Snapshot, number: int) -> Organization:
 
 
 def is_removed(snapshot: Snapshot, number: int) -> bool:
-    """Whether the operator has removed the organization: nothing is added to it any more."""
+    """Whether the operator has removed the organization; `False` for a number that was never given."""
     found = snapshot.get(ORGANIZATIONS, number)
     return found is not None and found.removed_at_ms is not None
 
@@ -72,7 +72,7 @@ def find_account(snapshot: Snapshot, organization_id: str) -> Account | None:
 
 
 def accounts(snapshot: Snapshot) -> list[Account]:
-    """All organizations, oldest first."""
+    """All organizations with their balances, oldest first, removed ones included."""
     return [Account(found, balance(snapshot, number)) for (number,), found in snapshot.scan(ORGANIZATIONS)]
 
 
@@ -82,7 +82,7 @@ def balance(snapshot: Snapshot, number: int) -> int:
 
 
 def keys_of(snapshot: Snapshot, number: int) -> list[ApiKey]:
-    """All keys of an organization, oldest first, revoked included."""
+    """All keys of an organization, oldest first, revoked ones included."""
     return list(scan_keys(snapshot, number))
 
 
@@ -119,19 +119,19 @@ def weights_snapshot(snapshot: Snapshot, digest: bytes) -> dict[str, int]:
 
 
 def find_key_of(snapshot: Snapshot, number: int, key_id: str, kinds: Sequence[KeyKind]) -> ApiKey | None:
-    """A key of the organization and of one of these kinds, revoked or not, by its id, which may be any text."""
+    """A key of the organization and of one of these kinds, revoked or not, by its id; `None` for any other text."""
     digest = snapshot.get(KEY_IDS, key_id) if is_key_id(key_id) else None
     key = None if digest is None else snapshot.get(KEYS, digest)
     return key if key is not None and key.organization == number and key.kind in kinds else None
 
 
 def find_sdk_key(snapshot: Snapshot, number: int, key_id: str) -> ApiKey | None:
-    """A public or secret key of the organization, revoked or not, by its id."""
+    """A public or secret key of the organization, revoked or not, by its id; `None` for any other text."""
     return find_key_of(snapshot, number, key_id, SDK_KEYS)
 
 
 def weights_key(number: int, key_id: str | None, platform: Platform) -> tuple[int, int, str]:
-    """The key of a configuration in its table; `key_id=None` is the organization's own."""
+    """The key in `WEIGHTS` of a scope's configuration; `key_id=None` is the organization's own."""
     return number, PLATFORMS.index(platform), key_id or ""
 
 

@@ -39,14 +39,14 @@ MINUTES_PER_DAY = 24 * 60
 
 
 class Registered(NamedTuple):
-    """An endpoint and its number in the store."""
+    """An endpoint and its numbers in the store."""
 
     queue: EndpointKey
     endpoint: Endpoint
 
 
 class ClaimedDelivery(NamedTuple):
-    """A delivery whose turn it is, with all that an attempt needs."""
+    """A delivery that is to be sent, with all that an attempt needs."""
 
     queue: EndpointKey
     key: DeliveryKey
@@ -59,7 +59,7 @@ class ClaimedDelivery(NamedTuple):
 
 
 class FailedDeliveries(NamedTuple):
-    """What one piece of the log says of deliveries that ended `failed`."""
+    """The failed deliveries in one piece of the log."""
 
     event_ids: list[bytes]
     """In the order of the attempts that were their last."""
@@ -68,27 +68,27 @@ class FailedDeliveries(NamedTuple):
 
 
 class NoWork(NamedTuple):
-    """Nothing to send in this queue now."""
+    """Nothing is to be sent in this queue now."""
 
     due_ms: int | None
     """When there will be; `None` = not before somebody says so."""
 
 
 def endpoints_of(snapshot: Snapshot, number: int) -> list[Registered]:
-    """All endpoints of an organization, oldest first: at most ten."""
+    """All endpoints of an organization, oldest first: at most ten (interface 8)."""
     return [
         Registered(EndpointKey(number, endpoint), found) for (_, endpoint), found in snapshot.scan(ENDPOINTS, number)
     ]
 
 
 def endpoint_anywhere(snapshot: Snapshot, endpoint_id: str) -> Registered | None:
-    """An endpoint of any organization by its id: for the operator. Reads every endpoint there is."""
+    """An endpoint of any organization by its id, for the operator; `None` where there is none. Reads every endpoint."""
     rows = snapshot.scan(ENDPOINTS)
     return next((Registered(EndpointKey(*key), found) for key, found in rows if found.id == endpoint_id), None)
 
 
 def find_endpoint(snapshot: Snapshot, number: int, endpoint_id: str) -> Registered | None:
-    """An endpoint of the organization by its id, which may be any text."""
+    """An endpoint of the organization by its id; `None` for any other text."""
     return next((found for found in endpoints_of(snapshot, number) if found.endpoint.id == endpoint_id), None)
 
 
@@ -133,7 +133,7 @@ def lanes_with_work(snapshot: Snapshot, after: EndpointKey, limit: int) -> list[
 
 
 def has_removed(snapshot: Snapshot) -> bool:
-    """Whether a removed endpoint has left rows behind."""
+    """Whether a removed endpoint has left rows for `sweep_removed`."""
     return next(snapshot.scan(REMOVED_ENDPOINTS), None) is not None
 
 

@@ -37,11 +37,11 @@ IDLE_IN_ALL = 256
 
 
 class ResponseTooLargeError(Exception):
-    """More arrived than an answer may have."""
+    """A response has more than `MAX_WIRE_BYTES`."""
 
 
 class ConnectionKey(NamedTuple):
-    """Whose connection it is."""
+    """What a connection can be reused for: the same URL at the same address."""
 
     url: str
     address: Address
@@ -136,7 +136,7 @@ class PooledConnection:
         return True
 
     async def aclose(self) -> None:
-        """Close the socket, also inside a cancelled scope."""
+        """Close the socket, also inside a cancelled scope; the connection is not idle any more."""
         self.is_idle = False
         with trio.CancelScope(shield=True):
             await self._stream.aclose()
@@ -222,7 +222,7 @@ class IdleConnections:
             await self._close(next(iter(self._since)))
 
     async def aclose(self) -> None:
-        """Close all."""
+        """Close all idle connections."""
         while self._since:
             await self._close(next(iter(self._since)))
 
@@ -240,7 +240,8 @@ class IdleConnections:
 
 
 def tls_context(ca_file: Path | None = None) -> ssl.SSLContext:
-    """Trusts the usual authorities, the same on every machine, and those of a PEM file beside them. TLS 1.2 and later.
+    """A context that trusts the authorities of `certifi`, the same on every machine, and those of a PEM file. TLS 1.2
+    and later.
 
     Raises `OSError` when the file cannot be read, or holds no certificate (`ssl.SSLError` is an `OSError`).
     """

@@ -131,7 +131,9 @@ _SECONDS = re.compile(rb"[0-9]{1,9}")
 
 
 def retry_after_s(headers: list[tuple[bytes, bytes]], now_ms: int) -> int | None:
-    """Seconds until the receiver wants to hear again (RFC 9110, 10.2.3): a number or a date; `None` without either."""
+    """Seconds that `Retry-After` asks for, as a number or a date (RFC 9110, 10.2.3); `None` where it is missing or
+    neither.
+    """
     value = next((value.strip() for name, value in headers if name.lower() == b"retry-after"), None)
     if value is None:
         return None

@@ -20,7 +20,7 @@ ChallengeFailure = Literal["challenge_unknown", "challenge_foreign", "challenge_
 
 
 class Challenge(msgspec.Struct, frozen=True, array_like=True):
-    """A challenge that was given out."""
+    """A challenge that was issued and is kept for its five minutes."""
 
     key_id: str
     """The key that asked for it; another of the same organization may not use it."""

@@ -18,10 +18,10 @@ TOO_MANY_PLACES = 3
 
 
 class Findings:
-    """What one report gave away so far.
+    """The findings in one report so far.
 
-    A *subject* is what a finding was read from, such as the user agent: two findings from one subject are one proof.
-    A *place* is where a report contradicts itself; contradictions in one place count once.
+    A *subject* is what a finding was read from, such as the user agent: two findings from one subject are one proof. A
+    *place* is where a report contradicts itself; contradictions in one place count once.
     """
 
     def __init__(self) -> None:

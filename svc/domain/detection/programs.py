@@ -15,7 +15,9 @@ from svc.domain.model import Agent, Network, Observation, Platform, RequestFacts
 def detect_programs(
     facts: RequestFacts, agent: Agent, network: Network, platform: Platform, findings: Findings
 ) -> None:
-    """Look at crawlers and programs by name."""
+    """Add `search_crawler`, `ai_agent`, `spoofed_crawler` and `bot_user_agent` by the program that the user agent
+    names.
+    """
     spoofed = agent.crawler is not None and _is_spoofed(agent, network)
     if spoofed:
         findings.add("spoofed_crawler", "address_not_of_operator")
@@ -50,7 +52,9 @@ _CLOUDS = {"Bingbot": "Microsoft"}
 
 
 def comes_from_operator(agent: Agent, network: Network) -> bool:
-    """Whether the address is one that the crawler's operator publishes, or of the cloud that hides it."""
+    """Whether the address is one that the crawler's operator publishes, or of the cloud that it uses; `False` without
+    an operator.
+    """
     if agent.operator is None:
         return False
     cloud = _CLOUDS.get(agent.operator)

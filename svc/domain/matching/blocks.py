@@ -146,7 +146,7 @@ def block_keys(features: Features) -> tuple[BlockKey, ...]:
 
 
 class Block(msgspec.Struct, frozen=True, gc=False):
-    """What stands under one key: how many devices look like this, and who they are."""
+    """What is stored under one key: how many devices look like this, and which visitors they are."""
 
     count: float = 0.0
     """Expected number of devices: a doubtful new visitor counts less than one. Kept in sixteenths."""
@@ -154,13 +154,15 @@ class Block(msgspec.Struct, frozen=True, gc=False):
     """Visitor numbers, newest first, at most 32 (`BLOCK_LENGTH`)."""
 
     def with_posting(self, number: int, weight: float) -> Block:
-        """The block with one more visitor, counted as `weight` devices (0 to 1); itself when it is there already."""
+        """The block with one more visitor, counted as `weight` devices (0 to 1); the same object when it lists the
+        visitor already.
+        """
         if number in self.numbers:
             return self
         return Block(self.count + round(weight * 16) / 16, (number, *self.numbers[: BLOCK_LENGTH - 1]))
 
     def without(self, number: int) -> Block:
-        """The block with one visitor fewer; itself when the visitor is not in it."""
+        """The block with one visitor fewer; the same object when it does not list the visitor."""
         if number not in self.numbers:
             return self
         return Block(max(self.count - 1.0, 0.0), tuple(other for other in self.numbers if other != number))

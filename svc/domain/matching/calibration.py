@@ -63,7 +63,7 @@ def band_of(probability: float) -> int:
 
 
 class CalibrationSample(msgspec.Struct, frozen=True, gc=False):
-    """One judgement whose truth is known."""
+    """One link decision whose truth is known."""
 
     kind: int
     probability: float
@@ -74,7 +74,7 @@ class CalibrationSample(msgspec.Struct, frozen=True, gc=False):
 
 
 class Calibration(msgspec.Struct, gc=False):
-    """What the trials of one organization came to. `KINDS` times `BANDS` numbers, three times."""
+    """The counts of the calibration samples of one organization: `KINDS` times `BANDS` numbers, three times."""
 
     taken: int = 0
     trials: list[float] = msgspec.field(default_factory=lambda: [0.0] * (KINDS * BANDS))

@@ -26,7 +26,7 @@ ALL_AGREE: Final = (1 << ATTRIBUTE_COUNT) - 1
 
 
 def bits_of(attributes: Sequence[Attribute]) -> int:
-    """The mask of these attributes."""
+    """The bit mask in which exactly these attributes are set."""
     return sum(BIT[attribute] for attribute in attributes)
 
 
@@ -72,7 +72,7 @@ class Chance:
         return self._by_frequency(ALL_AGREE) < -3.0
 
     def log_share(self, agreement: int, *, same_version: bool) -> float:
-        """Log of the share of the class's devices that agree on these attributes."""
+        """Log of the share of the class's devices that agree on the attributes of this bit mask."""
         return self._by_frequency(agreement) - self._log_devices + (self._log_version if same_version else 0.0)
 
     def log_twins(self, agreement: int, *, same_version: bool, exact: bool) -> float:

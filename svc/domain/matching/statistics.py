@@ -72,7 +72,7 @@ ROW_OF_DAY: Final = tuple(
 
 
 class StatisticsUpdate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What one visit teaches. Data only, so that an undone transaction can drop it."""
+    """What one visit adds to the statistics. Data only, so that an undone transaction can drop it."""
 
     features: Features | None = None
     """`None`: nothing to learn."""
@@ -133,14 +133,14 @@ class _Format2(msgspec.Struct, gc=False):
 
 
 class Rows(NamedTuple):
-    """What is stored of a scope."""
+    """The stored rows of a scope."""
 
     shared: bytes
     classes: dict[int, bytes]
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Bytes of all rows together."""
         return len(self.shared) + sum(map(len, self.classes.values()))
 
 
@@ -156,7 +156,9 @@ def rows_of_format_2(raw: bytes) -> Rows | None:
 
 
 def change_table(rates: dict[Attribute, ChangeRate], scale: list[float]) -> ChangeTable:
-    """Log probabilities that attributes keep or change their value, by releases and days between two visits."""
+    """Log probabilities that attributes keep or change their value, by releases and days between two visits. `scale`
+    corrects the built-in rates, one factor for each attribute.
+    """
 
     def row(day: int, releases: int) -> ChangeRow:
         kept: list[float] = []
@@ -198,7 +200,9 @@ _EMPTY_CLASS: Final = _Class()
 
 
 class Statistics:
-    """The tables of one scope. Answers are pure reads; only `load`, `unload` and `learn` change anything."""
+    """The frequencies of one scope, in memory. Only `load`, `unload` and `learn` change anything; a class that is not
+    loaded counts as empty.
+    """
 
     def __init__(self, shared: bytes | None = None, *, of_another_scope: bool = False) -> None:
         """`shared` is the shared row; one of another format counts as none. Where it is that of another scope, this
@@ -229,7 +233,7 @@ class Statistics:
         return Rows(self.shared_bytes(), {family: self.class_bytes(family) for family in self._classes})
 
     def has_own(self, family: int) -> bool:
-        """Whether this scope has learned of the class, and so has a row of its own."""
+        """Whether this scope has learned from a device of this class, and so stores a row of its own."""
         return family in self._shared.classes
 
     def load(self, family: int, raw: bytes) -> None:
@@ -273,7 +277,7 @@ class Statistics:
         return logs
 
     def version_share(self, features: Features) -> float:
-        """Recent share of this browser and system version in its class."""
+        """Share, 0 to 1, of this browser and system version among recent visits of its class; smoothed, so never 0."""
         known = self._classes.get(features.family, _EMPTY_CLASS)
         return (known.versions.get(_version(features), 0.0) + 0.5) / (known.version_visits + 2.0)
 
@@ -288,17 +292,23 @@ class Statistics:
         return min(max(rate, low), high)
 
     def calibrated(self, kind: int, raw: float, prior: float) -> float:
-        """The probability that a judgement of this kind and raw probability is right (`calibration`)."""
+        """The probability that a link decision of this kind and raw probability is right
+        (`Calibration.probability`).
+        """
         return self._shared.calibration.probability(kind, raw, prior)
 
     def wants_trial(self, features: Features, now_ms: int) -> bool:
-        """Whether this visit, whose owner is proven, is one of the sample that is tried without the proof."""
+        """Whether this visit, whose visitor is proven, is in the sample that is also judged without the proof
+        (`calibration`). Follows from report and time, so that a run can be repeated.
+        """
         young, old = TRIAL_SHARES
         share = young if self._shared.calibration.taken < YOUNG_TRIALS else old
         return (features.exact + now_ms // 1000) % share == 0
 
     def learn(self, lesson: StatisticsUpdate) -> int | None:
-        """Apply a lesson; the class that was given up for that of the lesson, if any."""
+        """Apply one update. Returns the class (`family`) that was given up to keep their number bounded, `None` for
+        none; its row is to be deleted.
+        """
         features = lesson.features
         if features is None:
             return None

@@ -15,7 +15,7 @@ from svc.domain.report.table import Field
 
 
 class FieldRow(NamedTuple):
-    """One path that an adapter reads."""
+    """One path that an adapter reads: a row of `docs/report-fields.md`."""
 
     adapter: str
     """Name of the adapter; empty for fields of any report."""

@@ -62,7 +62,7 @@ class ConcurrencyLimit(NamedTuple):
 
 
 class EndpointQueue(msgspec.Struct, Generic[H], kw_only=True, eq=False):
-    """One endpoint with work. `H` is whatever the sender keeps of an attempt in flight."""
+    """The queue of one endpoint with work. `H` is what the sender keeps of an attempt in flight."""
 
     key: EndpointKey
     in_flight: dict[DeliveryKey, H] = {}
@@ -88,7 +88,7 @@ class EndpointQueue(msgspec.Struct, Generic[H], kw_only=True, eq=False):
 
 
 class DeliveryScheduler(Generic[H]):
-    """All endpoints with work, and whose turn it is."""
+    """The queues of all endpoints with work, and whose turn it is."""
 
     def __init__(self) -> None:
         self._lanes: dict[EndpointKey, EndpointQueue[H]] = {}
@@ -206,7 +206,7 @@ class DeliveryScheduler(Generic[H]):
             self._queue(queue)
 
     def wake_at_ms(self) -> int | None:
-        """When the next sleeping queue has work; `None` = none has."""
+        """Unix ms when the next queue that waits for a time has work; `None` = no queue waits for one."""
         while self._asleep:
             due_ms, key = self._asleep[0]
             queue = self._lanes.get(key)

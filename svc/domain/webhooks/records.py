@@ -71,7 +71,7 @@ class DeliveryKey(NamedTuple):
         return DELIVERY_KINDS.index(self.kind)
 
     def pack(self) -> bytes:
-        """17 bytes: the event's id and the place of the kind."""
+        """17 bytes: the event's id and the index of the kind."""
         return self.event_id + bytes([self.place])
 
     @classmethod
@@ -99,7 +99,7 @@ class Endpoint(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
 
 class Health(msgspec.Struct, frozen=True, array_like=True):
-    """How an endpoint has answered of late. Kept beside the endpoint, since it changes with every attempt."""
+    """How an endpoint has responded of late. Kept apart from the endpoint, since it changes with every attempt."""
 
     failures: int = 0
     """Failed attempts since the last delivered one."""
@@ -109,7 +109,7 @@ class Health(msgspec.Struct, frozen=True, array_like=True):
 
 
 class WebhookEvent(msgspec.Struct, frozen=True, array_like=True):
-    """An event once, however many endpoints it goes to."""
+    """An event, stored once however many endpoints it goes to."""
 
     type: str
     """An `EventType`, also one of a later version."""
@@ -157,7 +157,7 @@ class Attempt(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
 
 class AttemptCount(msgspec.Struct, frozen=True, array_like=True):
-    """Attempts of one endpoint in one minute."""
+    """How many attempts of one endpoint succeeded and failed in one minute."""
 
     delivered: int = 0
     failed: int = 0

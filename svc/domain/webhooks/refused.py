@@ -21,7 +21,7 @@ NOTIFIABLE = frozenset({401, 402, 413, 422, 429})
 
 
 class Refusals(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
-    """Refusals of one key and code that no event has told of yet, with the latest one's particulars."""
+    """Refusals of one key and code since the last event about them, with the particulars of the latest."""
 
     told_at_ms: int
     """When the last event was made."""
@@ -41,7 +41,7 @@ class Refusals(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
 
 class RefusedRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One refused request of a recognised key, or the latest of `count` alike."""
+    """One refused request of a recognized key, or the latest of `count` alike."""
 
     organization: int
     key_id: str

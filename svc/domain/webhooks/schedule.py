@@ -21,7 +21,7 @@ _HEEDED = frozenset({429, 503})
 
 
 class Result(NamedTuple):
-    """What one attempt came to, when it was scheduled and when it was made."""
+    """The outcome of one attempt, when it was scheduled and when it was made. Times are Unix milliseconds."""
 
     attempt: int
     """1, 2, ..."""

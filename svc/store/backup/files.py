@@ -82,7 +82,7 @@ class Lock:
         return True
 
     def content(self) -> bytes:
-        """What the holder wrote, at most 4 KiB."""
+        """What the process that holds the lock wrote, at most 4 KiB."""
         return os.pread(self._descriptor, 4096, 0)
 
     def write(self, content: bytes) -> None:

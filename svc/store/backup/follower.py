@@ -30,19 +30,21 @@ LOOKS_UNCUT = 4
 
 
 class Resumed(NamedTuple):
-    """Where following goes on."""
+    """Following goes on behind the last batch in the folder."""
 
     writer: segments.Writer
 
 
 class NotResumed(NamedTuple):
-    """Following has to begin again."""
+    """Following cannot go on: a new timeline must begin with a snapshot."""
 
     because: str
 
 
 def resume(store: Store, folder: Path) -> Resumed | NotResumed:
-    """Go on in a folder, where its segments continue what the store's log still has."""
+    """Go on in a folder whose segments end where the store's log still has the next batch; else why that is not so. The
+    last batch copied is compared, so that another store's log is never taken for this one's. Raises `DirectoryError`.
+    """
     with store.read() as snapshot:
         following = operations.follower(snapshot)
     if following is None:

@@ -37,7 +37,7 @@ _NAME = re.compile(r"operations-([0-9a-f]{32})-(\d{16})\.log")
 
 
 class Segment(NamedTuple):
-    """A segment by its name."""
+    """A segment file, as its name describes it."""
 
     path: Path
     timeline: bytes
@@ -55,7 +55,7 @@ class SegmentRecord(NamedTuple):
 
 
 class Torn(NamedTuple):
-    """The file goes on after `end`, and what follows is not a whole record."""
+    """The end of a file after its last whole record: what a crash left of an unfinished write."""
 
     path: Path
     end: int
@@ -63,7 +63,7 @@ class Torn(NamedTuple):
 
 
 class DamagedBackupError(CorruptionError):
-    """Bytes of a segment are not what was written."""
+    """Bytes of a segment are not what was written; the message names the file and the byte."""
 
 
 def listed(folder: Path, timeline: bytes | None = None) -> list[Segment]:
@@ -195,9 +195,8 @@ class Writer:
 
 
 def resume(folder: Path, timeline: bytes) -> tuple[Writer, bytes | None]:
-    """A writer that goes on after the last whole record, and that record's batch; a torn end is cut off.
-
-    Raises `DamagedBackupError`.
+    """A writer that goes on after the last whole record of the timeline, and that record's packed batch (`None` without
+    any). A torn end is cut off the file. Raises `DamagedBackupError` and `OSError`.
     """
     found = listed(folder, timeline)
     if not found:

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class FileSize(NamedTuple):
-    """What a store's file is made of."""
+    """The size of a store's file, in pages."""
 
     page_bytes: int
     pages: int
@@ -40,7 +40,7 @@ class FileSize(NamedTuple):
 
 
 class ReaderSlot(NamedTuple):
-    """A slot that a thread of a process has taken to read."""
+    """A slot of LMDB's reader table, which a thread keeps after its read."""
 
     process: int
     thread: str
@@ -185,7 +185,7 @@ class LmdbEngine:
 
     @property
     def file(self) -> Path:
-        """The file of the environment."""
+        """The path of `data.mdb`, also where the environment was opened as a file."""
         path = Path(self.environment.path())
         return path / FILE if path.is_dir() else path
 

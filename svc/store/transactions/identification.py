@@ -66,7 +66,7 @@ from svc.store.views import is_removed, organization, weights_in_force
 
 
 class Recorded(NamedTuple):
-    """What an identification came to, what matching may learn from it once the commit has returned, and who is told."""
+    """The outcome of an identification, and what follows once it is committed."""
 
     outcome: Identified | Duplicate | Refused
     lesson: StatisticsUpdate | None
@@ -84,7 +84,9 @@ def identify(
     quotas: Quotas = Quotas(),  # noqa: B008  immutable
     capacity_bytes: int = 1 << 60,
 ) -> Recorded:
-    """Record one identification. `statistics` is read only; `capacity_bytes` is what the whole store can hold."""
+    """Record one identification, or return what refuses it: then nothing is written. `statistics` is only read;
+    `capacity_bytes` is what the whole store can hold. The order of the steps is that of the module's docstring.
+    """
     submission = assessment.submission
     number = submission.organization
     balance = transaction.get(BALANCES, number) or 0

@@ -44,7 +44,9 @@ def issue_key(
 
 
 def store_key(transaction: Transaction, key: ApiKey, digest: bytes) -> ApiKey:
-    """Store a new key under the digest of its secret, of an organization that is known to have few."""
+    """Store a new key under the digest of its secret and count it, whatever the limits: for the first keys of an
+    organization.
+    """
     held, active = _held(transaction, key.organization, key.created_at_ms)
     active, issued = active.plus_key(key.expires_at_ms), held.keys_issued + 1
     keep(transaction, key.organization, msgspec.structs.replace(held, active_keys=active, keys_issued=issued))
@@ -79,7 +81,9 @@ def revoke_all_keys(transaction: Transaction, number: int, now_ms: int) -> int:
 def revoke_key_of(
     transaction: Transaction, number: int, kinds: Sequence[KeyKind], key_id: str, now_ms: int
 ) -> ApiKey | Refusal:
-    """As `revoke_key`, for an organization's own automation: another's key, or one of another kind, is not there."""
+    """As `revoke_key`, for a management key: `404 not_found` for a key of another organization or kind, `409` for one
+    that was revoked before (decisions 2.5).
+    """
     key = find_key_of(transaction, number, key_id, kinds)
     if key is None:
         return Refusal("not_found")
@@ -119,7 +123,9 @@ def purge_key(transaction: Transaction, key: ApiKey, digest: bytes, now_ms: int)
 
 
 def note_use(transaction: Transaction, digest: bytes, now_ms: int) -> None:
-    """Renew `last_used_at` of a key that is still there, unless a request that overlapped has done it just now."""
+    """Set `last_used_at` of a key; nothing where the key is gone, or was set less than a minute ago by another
+    request.
+    """
     key = transaction.get(KEYS, digest)
     if key is not None and touch_is_due(key, now_ms):
         transaction.put(KEYS, (digest,), msgspec.structs.replace(key, last_used_at_ms=now_ms))

@@ -19,7 +19,7 @@ from svc.domain.errors import OperatorError
 
 
 class CommandLocation(NamedTuple):
-    """Where a command is defined."""
+    """Where a command is defined, so that it can be listed without importing it."""
 
     module: str
     """Below `svc.cli`; the command has its own name there."""
@@ -102,7 +102,9 @@ def program(begin: Callable[[], None] | None) -> None:
 
 
 def main() -> None:
-    """Entry point: every log line goes to standard error; expected troubles become one line and status 1."""
+    """Entry point. Logs go to standard error; an `OperatorError` becomes one line and its exit status, wrong usage
+    status 2, Ctrl-C 130 (decisions 10).
+    """
     try:
         program(prog_name="svc", standalone_mode=False, obj=_log_to_standard_error)
     except click.exceptions.Exit as done:

@@ -102,7 +102,9 @@ def confirmed(consequence: str, *, sure: bool) -> None:
 
 
 def account(found: Opened, organization_id: str, *, removed_too: bool = False) -> Account:
-    """An organization by its id. Raises `CommandError` where there is none, or where it was removed."""
+    """An organization by its id. Raises `CommandError` where there is none, or, without `removed_too`, where it was
+    removed.
+    """
     with found.store.read() as snapshot:
         known = views.find_account(snapshot, organization_id)
     if known is None:

@@ -19,7 +19,7 @@ from svc.http.turnstile import KnownKeys
 
 
 class AppConnection(TrioConnection):
-    """One request, in the task that the edge runs it in."""
+    """One request on its way to the exchange, in the task of the connection."""
 
     app: App
 

@@ -54,7 +54,7 @@ AnyListener = trio.SocketListener | TlsListener
 
 
 class EdgeStatistics(msgspec.Struct, frozen=True):
-    """The edge at one moment. All but the first count from the start."""
+    """The connections of the edge now, and counts since the start."""
 
     connections_open: int
     """Connections being served now, idle ones included."""
@@ -75,7 +75,7 @@ class EdgeStatistics(msgspec.Struct, frozen=True):
 
 
 class Edge:
-    """The handle of a running edge: what `serve` reports when it has started."""
+    """A running edge, as `serve` reports it when it has started."""
 
     def __init__(self, shared: Shared, listeners: Sequence[AnyListener]) -> None:
         self._shared = shared

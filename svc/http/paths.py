@@ -12,7 +12,7 @@ from svc.http.routes import ROUTES
 
 
 class Resource(msgspec.Struct, frozen=True):
-    """One path as it is served."""
+    """The routes of one path."""
 
     routes: dict[str, Route]
     """By method."""

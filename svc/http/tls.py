@@ -25,7 +25,7 @@ class CertificateError(OperatorError):
 
 
 class Certificate(NamedTuple):
-    """What clients are shown."""
+    """A certificate that TLS can be served with, and its period of validity."""
 
     context: ssl.SSLContext
     not_before: datetime
@@ -83,7 +83,7 @@ def _explain(error: ssl.SSLError, certfile: Path, keyfile: Path) -> str:
 
 
 class TlsListener(trio.abc.Listener[trio.SSLStream[trio.SocketStream]]):
-    """As `trio.SSLListener`, with a context that may be replaced for all who connect from then on."""
+    """As `trio.SSLListener`, with a context that can be replaced for connections that are accepted later."""
 
     def __init__(self, transport_listener: trio.SocketListener, context: ssl.SSLContext) -> None:
         self.transport_listener = transport_listener

@@ -32,7 +32,7 @@ Logged = Literal["all", "refused", "none"]
 
 
 class RequestContext(msgspec.Struct, kw_only=True):
-    """One request on its way to its answer, and what is known of it by now."""
+    """One request while it is handled, and what is known of it so far."""
 
     request_id: UUID
     at_ms: int

@@ -60,7 +60,9 @@ class KnownKeys:
             self._organizations.popitem(last=False)
 
     def owner(self, data: bytes | bytearray, address: str) -> Hashable:
-        """Whose turn a request takes that begins with these bytes: an organization's number, else the address."""
+        """Who takes a turn for a request that begins with these bytes: the organization's number for a known key in the
+        first `HEAD_BYTES`, else the address.
+        """
         found = _API_KEY.search(data, 0, HEAD_BYTES)
         return address if found is None else self._organizations.get(_digest(found[1]), address)
 
@@ -98,7 +100,7 @@ class Turnstile:
             raise
 
     async def run(self) -> None:
-        """Until cancelled: let the next one in, once in `PASSES`."""
+        """Until cancelled: let the next waiting request begin, one in every `PASSES` passes of the loop."""
         while True:
             if self._is_free and not self._anybody_waits():
                 self._used = trio.Event()

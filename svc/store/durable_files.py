@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def sync(path: Path) -> None:
-    """fsync a file, or a folder, which makes the names in it durable. Raises `OSError`."""
+    """Make a file durable with fsync; of a folder, the names in it. Raises `OSError`."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -196,7 +196,7 @@ class SaveWeightsBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class PlatformWeightsBody(msgspec.Struct, frozen=True, kw_only=True):
-    """One platform of interface 2.11."""
+    """The weights of one platform (interface 2.11)."""
 
     platform: Annotated[Platform, about("Scoring profile.", "web")]
     scope: Annotated[WeightsScope, about("Whose configuration is in force.", "organization")]
@@ -215,7 +215,7 @@ class PlatformWeightsBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RiskWeightsBody(msgspec.Struct, frozen=True, kw_only=True):
-    """Interface 2.11, always with all three platforms."""
+    """The weights of a scope, always with all three platforms (interface 2.11, decisions 6.3)."""
 
     organization_id: OrganizationId
     scope: Annotated[Literal["organization", "key"], about("Whose weights they are.", "organization")]
@@ -249,7 +249,7 @@ class SignalsBody(msgspec.Struct, frozen=True):
 
 
 def proxy_key_row(key: ApiKey) -> ProxyKeyBody:
-    """A stored proxy key as a row of the interface."""
+    """A stored proxy key in the form of interface 2.7; the secret is in neither."""
     assert key.environment is not None
     return ProxyKeyBody(
         id=key.id,
@@ -267,7 +267,7 @@ def proxy_key_row(key: ApiKey) -> ProxyKeyBody:
 
 
 def sdk_key_row(key: ApiKey) -> SdkKeyBody:
-    """A stored SDK key as a row of the interface."""
+    """A stored SDK key in the form of decisions 2.4: platforms and origins only of a public key."""
     assert key.environment is not None
     assert key.kind in ("public", "secret")
     public = key.kind == "public"
@@ -290,7 +290,7 @@ def sdk_key_row(key: ApiKey) -> SdkKeyBody:
 
 
 def risk_weights(organization_id: str, key_id: str | None, platforms: tuple[ScopeWeights, ...]) -> RiskWeightsBody:
-    """The weights of a scope; `key_id=None` is the organization's own."""
+    """The weights of a scope in the form of interface 2.11; `key_id=None` is the organization's own scope."""
     return RiskWeightsBody(
         organization_id=organization_id,
         scope="organization" if key_id is None else "key",

@@ -171,7 +171,7 @@ class WebhookDeliveriesBody(msgspec.Struct, frozen=True):
 
 
 def webhook_row(registered: Registered, day: AttemptCount, last_attempt_at_ms: int | None, now_ms: int) -> WebhookBody:
-    """A stored endpoint as a row of the interface. `day`: its attempts in the last 24 hours."""
+    """A stored endpoint in the form of interface 2.9. `day`: its attempts in the last 24 hours."""
     endpoint = registered.endpoint
     until_ms = endpoint.previous_secret_expires_at_ms
     return WebhookBody(
@@ -191,7 +191,7 @@ def webhook_row(registered: Registered, day: AttemptCount, last_attempt_at_ms: i
 
 
 def delivery_row(attempt_id: bytes, attempt: Attempt) -> WebhookDeliveryBody:
-    """A line of the log as a row of the interface."""
+    """A line of the attempt log (its id as 16 bytes) in the form of interface 2.10."""
     return WebhookDeliveryBody(
         id=str(UUID(bytes=attempt_id)),
         endpoint_id=attempt.endpoint_id,

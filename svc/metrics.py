@@ -220,7 +220,9 @@ class Metrics:
         self._process = ProcessCollector(registry=None)
 
     async def expose(self) -> bytes:
-        """All values now, in Prometheus' text format 0.0.4; written metric by metric, with others served in between."""
+        """All values now, in Prometheus' text format 0.0.4, as UTF-8. Encoded metric by metric, with checkpoints in
+        between.
+        """
         census = await take_census(self._sources.store, self._sources.world.now_ms())
         held = await largest_holdings(self._sources.store)
         written: list[bytes] = []

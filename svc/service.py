@@ -66,7 +66,7 @@ DRAIN_MARGIN_S = 2.0
 
 
 class Service:
-    """One server over one open data directory."""
+    """One server over one open data directory: every actor, the HTTP application and what they share."""
 
     def __init__(
         self,
@@ -278,7 +278,9 @@ Listeners = list[trio.SocketListener] | list[TlsListener]
 
 
 async def listen(bind: str, option: str = "--bind", *, ssl_context: ssl.SSLContext | None = None) -> Listeners:
-    """Listen on HOST:PORT. Raises `ConfigError` where that cannot be, which names the option that sets it."""
+    """Listen on HOST:PORT, as `edge.open_listeners`. Raises `ConfigError`, which names `option`, where that is not
+    possible.
+    """
     try:
         return await open_listeners(bind, EdgeLimits().backlog, ssl_context=ssl_context)
     except ValueError as error:

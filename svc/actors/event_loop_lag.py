@@ -20,7 +20,7 @@ class EventLoopLag:
         self._late_s = Histogram(WAIT_S)
 
     async def run(self) -> None:
-        """Measure until cancelled."""
+        """Measure every `INTERVAL_S` until cancelled."""
         while True:
             due = trio.current_time() + INTERVAL_S
             await trio.sleep_until(due)

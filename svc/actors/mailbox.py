@@ -81,7 +81,7 @@ class Mailbox(Generic[M]):
 
     @property
     def taken(self) -> int:
-        """Messages taken out since the start."""
+        """Messages that the reader has taken out since the start."""
         return self.accepted - len(self._turns)
 
     def offer(self, message: M) -> None:

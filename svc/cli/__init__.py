@@ -74,7 +74,7 @@ class LazyCommands(MutableMapping[str, click.Command]):
 
 
 class Program(click.Group):
-    """A group whose help needs none of its commands."""
+    """The group `svc`. Its help comes from `COMMANDS`, so that none of the commands is imported for it."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one line for each command, from `COMMANDS`."""

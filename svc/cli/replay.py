@@ -61,7 +61,7 @@ NUMBERS_SHOWN = 10
 
 
 class ReplayedReport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One line of the replayed file."""
+    """One line of the replayed file: a report, and what came with it."""
 
     signals: msgspec.Raw
     at: str | int | UnsetType = UNSET
@@ -74,7 +74,7 @@ class ReplayedReport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Summary:
-    """Counts of a replay, for people."""
+    """Counts of a replay's responses: visitors, levels, signals, and lines that were refused."""
 
     def __init__(self) -> None:
         self.reports = 0
@@ -85,7 +85,9 @@ class Summary:
         self._signals: Counter[str] = Counter()
 
     def note(self, number: int, answer: dict[str, Any]) -> None:
-        """Count the response to one line of the file, `number` from 1."""
+        """Count the response to one line of the file, `number` from 1. `answer` is the response as JSON, with `error`
+        where the report was refused.
+        """
         self.reports += 1
         if "error" in answer:
             self.refused.append(number)

@@ -132,7 +132,9 @@ class EventBody(VerdictBody, frozen=True, kw_only=True):
 
 
 def verdict_fields(verdict: Verdict, request_id: UUID) -> dict[str, Any]:
-    """The fields of `VerdictBody`, for the bodies that extend it."""
+    """The fields of `VerdictBody` as keyword arguments for the bodies that extend it; what does not apply is
+    `UNSET`.
+    """
     return {
         "request_id": str(request_id),
         "visitor_id": verdict.visitor_id,
@@ -146,7 +148,9 @@ def verdict_fields(verdict: Verdict, request_id: UUID) -> dict[str, Any]:
 
 
 def event_row(event: Event, request_id: UUID) -> EventBody:
-    """A stored event as a row of the interface. What 0.1.0 did not store is left out."""
+    """A stored event in the form of interface 2.3 and decisions 7.1, without `document`. What version 0.1.0 did not
+    store is omitted.
+    """
     verdict = event.verdict
     return EventBody(
         **verdict_fields(verdict, request_id),
@@ -176,7 +180,9 @@ def event_row(event: Event, request_id: UUID) -> EventBody:
 
 
 def signal_rows(verdict: Verdict) -> tuple[TriggerBody, ...]:
-    """The signals that fired, heaviest first; empty also where they are not known."""
+    """The signals that fired in the form of interface 2.2, heaviest first; empty also for an event of 0.1.0, which did
+    not store them.
+    """
     return tuple(
         TriggerBody(fired.signal, fired.group, fired.weight, fired.confidence) for fired in verdict.signals or ()
     )

@@ -116,7 +116,7 @@ class Duplicate(msgspec.Struct, frozen=True):
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """A refusal inside the transaction, which wrote nothing."""
+    """A refusal inside the transaction, which wrote nothing. `balance_micros` is the balance as it stays."""
 
     refusal: Refusal
     balance_micros: int

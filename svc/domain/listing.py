@@ -93,7 +93,9 @@ def read_window(start: str | None, end: str | None, now_ms: int) -> tuple[int, i
 
 
 def read_timestamp(text: str) -> int | None:
-    """RFC 3339 with any offset as Unix milliseconds, rounded up, which keeps what is before it before it."""
+    """RFC 3339 with any offset as Unix milliseconds, rounded up so that whatever is before it stays before; `None` for
+    other text.
+    """
     found = _TIMESTAMP.fullmatch(text)
     if found is None:
         return None

@@ -38,7 +38,7 @@ class Country(NamedTuple):
 
 
 class AutonomousSystem(NamedTuple):
-    """Who announces the address to the internet."""
+    """The network (AS) that announces an address to the internet, as one source says."""
 
     number: int
     name: str | None

@@ -25,7 +25,7 @@ _decoder = msgspec.msgpack.Decoder(Changes)
 
 
 class Batch(NamedTuple):
-    """The changes of one commit, and when it was made."""
+    """The changes of one commit, and when it was made (Unix milliseconds)."""
 
     at_ms: int
     changes: Changes

@@ -32,7 +32,9 @@ _LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
 
 def normalise_origin(text: str) -> str | None:
-    """The one spelling of an origin, or `None` when the text is none (a path, a bare host, `null`, `*`)."""
+    """The one spelling of an origin: lower case, IDNA-encoded, without the default port (decisions 2.6). `None` for
+    text that is none: a path, a bare host, `null`, `*`.
+    """
     return _normalise(text, wildcard=False)
 
 

@@ -30,7 +30,7 @@ QUOTAS: tuple[Quota, ...] = get_args(Quota)
 
 
 class Quotas(NamedTuple):
-    """The operator's settings, for each organization."""
+    """The operator's settings for what each organization may hold and take (decisions 4)."""
 
     nonproduction_per_day: int = 100_000
     """Identifications outside production in a UTC day."""

@@ -103,7 +103,9 @@ _USES: dict[Use | None, str] = {
 
 
 def over_rate(reached: Bound, retry_after_s: int, use: Use | None = None) -> Refusal:
-    """`429 rate_limited` that says which limit was reached; `use` is `None` for identifications."""
+    """`429 rate_limited` whose message says which limit was `reached`; `use` is `None` for identifications (decisions
+    4).
+    """
     explanation = f"{_REACHED[reached]}{_USES[use]}. Wait for the seconds in Retry-After."
     return Refusal("rate_limited", retry_after_s=retry_after_s, explanation=explanation)
 
@@ -117,7 +119,9 @@ def over_day(what: str, retry_after_s: int, reason: str = "") -> Refusal:
 
 
 def over_share() -> Refusal:
-    """`503 service_unavailable` of an organization that holds its share of the store: sending again does not help."""
+    """`503 service_unavailable` of an organization that holds its share of the store (decisions 4). The message says
+    that sending again does not help, and what does.
+    """
     return Refusal(
         "service_unavailable",
         reason="the organization holds its share of the store",
@@ -128,5 +132,7 @@ def over_share() -> Refusal:
 
 
 def invalid(field: str, issue: Issue, location: Location = "body") -> Refusal:
-    """`422 validation_error` with one detail."""
+    """`422 validation_error` with one detail: `field` as a path such as `sdk.version`, empty for the whole (decisions
+    1.5).
+    """
     return Refusal("validation_error", (Detail(field, issue, location),))

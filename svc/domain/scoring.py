@@ -51,7 +51,7 @@ class GroupTrigger(msgspec.Struct, frozen=True):
 
 
 class Score(msgspec.Struct, frozen=True):
-    """What a scored identification came to (interface 2.2)."""
+    """The score of an identification: 0 or more, its level, and what it is made of (interface 2.2)."""
 
     score: int
     level: Level

@@ -35,7 +35,7 @@ class Webhooks(NamedTuple):
 
 
 class Services(NamedTuple):
-    """The objects that endpoints use; made once, in `svc.service`."""
+    """The objects that endpoints use; made once, in `svc.service`. `deferred_key` as of `deferred.signing_key`."""
 
     world: World
     store: Store
@@ -57,7 +57,7 @@ class Services(NamedTuple):
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """One request whose key, body and query have been checked."""
+    """One request that was authenticated and whose body and query were decoded, as an endpoint gets it."""
 
     request_id: UUID
     operation_id: str

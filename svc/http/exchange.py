@@ -49,7 +49,7 @@ _encoder = msgspec.json.Encoder()
 
 
 class Response(NamedTuple):
-    """A whole response, encoded."""
+    """A whole response: status, encoded headers in their order, body."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
@@ -57,7 +57,7 @@ class Response(NamedTuple):
 
 
 class Exchange:
-    """Handles requests by the table of routes."""
+    """Handles every request by the table of routes: authenticates, reads the body, calls the endpoint, encodes."""
 
     def __init__(self, services: Services, traffic: Traffic, keys: KnownKeys) -> None:
         """`keys` is told of every key that is found valid."""

@@ -61,7 +61,7 @@ TAGS = {
 
 
 class Scheme(NamedTuple):
-    """A security scheme of the document: a kind of key."""
+    """A security scheme of the document: its name and what kind of key it means (interface 5)."""
 
     name: str
     means: str

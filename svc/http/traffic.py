@@ -44,7 +44,7 @@ class RequestContext(msgspec.Struct, kw_only=True):
 
 
 class Finished(NamedTuple):
-    """How requests ended that are counted together."""
+    """A label set of request counts: route, status (`GONE` without a response) and code."""
 
     operation_id: str
     status: str

@@ -41,7 +41,7 @@ MAX_FILES = 256
 
 
 class Signature(NamedTuple):
-    """What shows that a file was changed."""
+    """Identity, size and modification time of a file: another signature means that it was changed."""
 
     inode: int
     size: int
@@ -49,7 +49,7 @@ class Signature(NamedTuple):
 
 
 class ListFile(NamedTuple):
-    """A list that is in use."""
+    """A list of addresses that is in use, and what it says of them."""
 
     name: str
     kind: str
@@ -69,7 +69,7 @@ Source = ListFile | Database
 
 
 class Problem(NamedTuple):
-    """Why a file, as it is now, is not used."""
+    """Why a file, as it is now, is not used; `line` counts from 1, `None` where the whole file is at fault."""
 
     line: int | None
     says: str

@@ -226,7 +226,7 @@ class Layout(Generic[V]):
 
 
 class Signed:
-    """A signed 64-bit integer. `name`: what it counts."""
+    """A codec of signed 64-bit integers. `name`: what the number is, for the inspector."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -252,7 +252,7 @@ class Opaque:
         self.holds: Holds = holds
 
     def encode(self, value: bytes) -> bytes:
-        """The bytes themselves."""
+        """The bytes themselves, unchanged."""
         return value
 
     def decode(self, raw: bytes) -> bytes:

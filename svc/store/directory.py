@@ -37,7 +37,7 @@ class DirectoryError(OperatorError):
 
 
 class NotInitializedError(DirectoryError):
-    """The service was started on a directory without data."""
+    """The service was started on a directory without data: status 2, since the same start would fail again."""
 
     exit_status = 2
 

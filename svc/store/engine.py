@@ -30,11 +30,11 @@ class EngineError(Exception):
 
 
 class MissingTableError(EngineError):
-    """The engine has no table of that name."""
+    """The engine has no table of that name, and was not asked to create it."""
 
 
 class InUseError(EngineError):
-    """Another process has the engine's files open."""
+    """Another process has the engine's files open, where one alone may."""
 
 
 class StoreFullError(OperatorError):
@@ -79,7 +79,7 @@ class Reader(Protocol):
         ...
 
     def get_many(self, table: str, keys: Sequence[bytes], /) -> list[bytes | None]:
-        """The values under these keys, in their order; `None` for each that is not there."""
+        """The values under these keys, in the keys' order; `None` for each that is missing. None is checked."""
         ...
 
     def range(
@@ -121,7 +121,7 @@ class Writer(Reader, Protocol):
     """
 
     def put(self, table: str, key: bytes, value: bytes, /) -> None:
-        """Insert or replace a row. Raises `StoreFullError` as well."""
+        """Insert or replace a row. The key has 1 to `MAX_KEY_BYTES` bytes. Raises `StoreFullError` as well."""
         ...
 
     def delete(self, table: str, key: bytes, /) -> bool:
@@ -153,7 +153,7 @@ class Engine(Protocol):
     def open_tables(self, names: Iterable[str], /, *, create: bool = False) -> None:
         """Open tables for use, before any reader or writer that uses them; `create` makes those that do not exist.
 
-        Raises `MissingTableError`.
+        Raises `MissingTableError` for one that does not exist, without `create`.
         """
         ...
 
@@ -194,7 +194,7 @@ class Engine(Protocol):
         ...
 
     def close(self) -> None:
-        """Close the files. No reader or writer may be open."""
+        """Close the files. No reader or writer may be open; nothing may be called afterwards."""
         ...
 
 

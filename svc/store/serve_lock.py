@@ -26,7 +26,7 @@ POLL_INTERVAL_S = 0.1
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """What the lock file says of the process that holds it."""
+    """The content of the lock file: which process holds it, since when (Unix milliseconds)."""
 
     command: str
     pid: int

@@ -46,7 +46,9 @@ class Snapshot:
         return None if raw is None else table.decode(packed, raw)
 
     def has(self, table: Table[Any], *key: Any) -> bool:
-        """Whether there is such a row. That there is none is believed without a look at the rows beside it (ADR 18)."""
+        """Whether there is a row under this key. That there is none is believed without a look at the rows beside it
+        (ADR 18).
+        """
         return self.reader.get(table.name, table.key.pack(*key)) is not None
 
     def length(self, table: Table[Any], *key: Any) -> int:
@@ -86,7 +88,7 @@ class Snapshot:
         return self.reader.count(table.name)
 
     def size(self, table: Table[Any]) -> int:
-        """Bytes that a table takes: with LMDB, those of its pages."""
+        """Bytes that a table takes in the file: with LMDB, those of its pages."""
         return self.reader.size(table.name)
 
     def with_progress(self, steps: Steps) -> Snapshot:

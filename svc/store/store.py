@@ -139,7 +139,9 @@ class Store:
         self.engine.close()
 
     def read(self) -> ReadTransaction:
-        """A snapshot, about a microsecond to begin. Never await inside: a forgotten reader makes the file grow."""
+        """A snapshot for a `with` block, about a microsecond to begin. Never await inside: a forgotten reader makes the
+        file grow.
+        """
         return ReadTransaction(self.engine)
 
     async def write(

@@ -87,7 +87,9 @@ def keys_of(snapshot: Snapshot, number: int) -> list[ApiKey]:
 
 
 def scan_keys(snapshot: Snapshot, number: int, after: ApiKey | None = None) -> Iterator[ApiKey]:
-    """The keys of an organization one by one, oldest first, revoked included; those behind `after`, if it is given."""
+    """The keys of an organization one by one, oldest first, revoked ones included; with `after`, those behind it in
+    that order.
+    """
     start = None if after is None else (number, after.created_at_ms, after.id)
     for key, digest in snapshot.scan(ORGANIZATION_KEYS, number, start=start):
         if key != start and (found := snapshot.get(KEYS, digest)) is not None:
@@ -136,7 +138,9 @@ def weights_key(number: int, key_id: str | None, platform: Platform) -> tuple[in
 
 
 def stored_weights(snapshot: Snapshot, number: int, key_id: str | None, platform: Platform) -> StoredWeights | None:
-    """The scope's own configuration; `None` when it has none and its parent's is in force."""
+    """The scope's own configuration of a platform (`key_id=None`: the organization's); `None` when it has none and its
+    parent's is in force.
+    """
     return snapshot.get(WEIGHTS, *weights_key(number, key_id, platform))
 
 

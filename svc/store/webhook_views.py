@@ -46,7 +46,7 @@ class Registered(NamedTuple):
 
 
 class ClaimedDelivery(NamedTuple):
-    """A delivery that is to be sent, with all that an attempt needs."""
+    """A delivery that is to be sent now, with all that an attempt needs."""
 
     queue: EndpointKey
     key: DeliveryKey
@@ -138,7 +138,7 @@ def has_removed(snapshot: Snapshot) -> bool:
 
 
 def is_answering(snapshot: Snapshot, queue: EndpointKey) -> bool:
-    """Whether the endpoint exists and is neither paused nor failing."""
+    """Whether deliveries to the endpoint are expected to arrive: it exists and is neither paused nor failing."""
     endpoint = snapshot.get(ENDPOINTS, *queue)
     return endpoint is not None and endpoint.status != "paused" and not is_failing(endpoint, health(snapshot, queue))
 
@@ -184,7 +184,9 @@ def manual_delivery(snapshot: Snapshot, queue: EndpointKey) -> DeliveryKey | Non
 def attempts_page(
     snapshot: Snapshot, number: int, environment: WebhookEnvironment | None, *, since: bytes, before: bytes, limit: int
 ) -> list[tuple[bytes, Attempt]]:
-    """(attempt id, attempt), newest first, of ids from `since` and below `before`; of all environments if `None`."""
+    """(attempt id, attempt) of at most `limit` attempts, newest first, with ids from `since` and below `before`; of
+    both environments if `None`.
+    """
     if environment is None:
         keys = snapshot.scan_keys_reverse(ATTEMPTS, (number, since), (number, before))
     else:

@@ -30,7 +30,9 @@ class Resolver(Protocol):
 
 
 def system_lookup(host: str) -> tuple[str, ...]:
-    """What the system knows of the name: hosts file, DNS, and old spellings of IPv4 addresses. Blocks."""
+    """The addresses that the system knows of a name, each once: hosts file, DNS, and old spellings of IPv4 addresses;
+    none for a name that does not resolve. Blocks the thread.
+    """
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):

@@ -49,7 +49,9 @@ def periods_to_search(at_ms: int) -> tuple[int, int, int]:
 
 
 def refusal(challenge: Challenge, key_id: str, at_ms: int) -> ChallengeFailure | None:
-    """Why a known challenge cannot be used by this key now; `None` where it can."""
+    """Why a challenge that was found cannot be used by this key at `at_ms`; `None` where it can. Another key, a second
+    use and five minutes of age are refused (interface 8, decisions 7.5).
+    """
     if challenge.key_id != key_id:
         return "challenge_foreign"
     if challenge.used:

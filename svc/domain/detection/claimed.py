@@ -145,8 +145,8 @@ def may_be_a_phone(claims: Claims) -> bool:
 
 
 def is_overridden(claims: Claims) -> bool:
-    """Whether a desktop browser on Chromium was started with another user agent: its hints lack the processor then.
-    Those of Brave always do.
+    """Whether a desktop browser on Chromium was started with another user agent: its hints then lack the processor.
+    Brave's always do, and are not counted.
     """
     hints = claims.hints
     return hints.overridden and not may_be_a_phone(claims) and all(brand != "Brave" for brand, _ in hints.brands)

@@ -36,7 +36,9 @@ def detect_programs(
 
 
 def visitor_kind(observations: Sequence[Observation], agent: Agent, network: Network) -> VisitorKind:
-    """Who visits. A crawler that is what it says stays one although it has no window either."""
+    """The kind of visitor (interface 2.3). A crawler that is what it claims stays one, although it runs without a
+    window; one that is not counts as `automation`.
+    """
     fired = frozenset(observation.signal for observation in observations)
     if agent.crawler == "search_crawler":
         genuine = agent.operator is None or comes_from_operator(agent, network)

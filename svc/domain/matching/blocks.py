@@ -136,7 +136,9 @@ def token_key(token: int) -> BlockKey:
 
 
 def block_keys(features: Features) -> tuple[BlockKey, ...]:
-    """Every key of a report: X, those over attributes, N, T; at most eight."""
+    """Every key of a report: X, those over attributes, then N and T where it has a network and a token; at most
+    eight.
+    """
     keys = (exact_key(features.exact), *attribute_keys(features.family, features.collector, features.values))
     if features.near_network:
         keys = (*keys, network_key(features.family, features.near_network))
@@ -168,7 +170,7 @@ class Block(msgspec.Struct, frozen=True, gc=False):
         return Block(max(self.count - 1.0, 0.0), tuple(other for other in self.numbers if other != number))
 
     def pack(self) -> bytes:
-        """Count in sixteenths and the numbers, each a little-endian u32."""
+        """The count in sixteenths, then the visitor numbers, each as a little-endian u32."""
         sixteenths = min(round(self.count * 16), 0xFFFFFFFF)
         return struct.pack(f"<{len(self.numbers) + 1}I", sixteenths, *self.numbers)
 

@@ -63,7 +63,9 @@ def band_of(probability: float) -> int:
 
 
 class CalibrationSample(msgspec.Struct, frozen=True, gc=False):
-    """One link decision whose truth is known."""
+    """One link decision whose truth is known. `prior` is the share of returns among such visits, `weight` how much the
+    sample counts.
+    """
 
     kind: int
     probability: float

@@ -79,7 +79,7 @@ class _Candidate(msgspec.Struct, gc=False):
 
 
 class TokenStanding(msgspec.Struct, frozen=True, gc=False):
-    """What a known token proves about a visit."""
+    """What a known token proves about a visit, beside what the device says."""
 
     believed: bool
     """The visit is the token's visitor, all things considered."""
@@ -175,7 +175,9 @@ def by_doubted_token(number: int) -> LinkDecision:
 
 
 def proven_by_network(judgement: LinkDecision) -> bool:
-    """Whether the visitor's own network makes the link as good as proven: wrong once in ten thousand visits."""
+    """Whether a link from the visitor's own network counts as proven: its probability is at least
+    `parameters.PROVEN_PROBABILITY`, which is wrong once in ten thousand visits.
+    """
     near = judgement.kind % SURROUNDINGS == NEAR
     return judgement.linked and near and judgement.probability >= parameters.PROVEN_PROBABILITY
 

@@ -173,7 +173,9 @@ def _embedding(report: Report, agent: Agent) -> str:
 
 
 def sketch(members: Iterable[str]) -> int:
-    """A 64-bit sketch of a set: one bit a member, so that sets that share most members share most bits."""
+    """A 64-bit sketch of a set: one bit for each member, so that sets that share most members share most bits. Only the
+    first `_SKETCHED_MEMBERS` count.
+    """
     bits = 0
     for count, member in enumerate(members):
         if count == _SKETCHED_MEMBERS:

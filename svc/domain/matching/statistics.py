@@ -133,7 +133,7 @@ class _Format2(msgspec.Struct, gc=False):
 
 
 class Rows(NamedTuple):
-    """The stored rows of a scope."""
+    """The stored rows of a scope, as MessagePack: the shared one, and one for each class (`family`)."""
 
     shared: bytes
     classes: dict[int, bytes]
@@ -229,7 +229,7 @@ class Statistics:
         return statistics
 
     def rows(self) -> Rows:
-        """What is to be stored: the shared row, and those of the classes that are loaded."""
+        """The rows to store: the shared one, and those of the classes that are loaded."""
         return Rows(self.shared_bytes(), {family: self.class_bytes(family) for family in self._classes})
 
     def has_own(self, family: int) -> bool:
@@ -255,7 +255,7 @@ class Statistics:
         return msgspec.msgpack.encode(self._classes[family])
 
     def devices(self, family: int) -> float:
-        """Expected number of devices of this class seen so far."""
+        """Expected number of devices of this class seen so far; a doubtful new visitor counts for less than one."""
         return self._classes.get(family, _EMPTY_CLASS).devices
 
     def log_frequencies(self, features: Features) -> list[float]:
@@ -282,7 +282,9 @@ class Statistics:
         return (known.versions.get(_version(features), 0.0) + 0.5) / (known.version_visits + 2.0)
 
     def return_rate(self, features: Features) -> float:
-        """P(a visit in this token state is a return), for visits whose token is not known."""
+        """P(a visit in this token state is a return), for visits whose token is not known; kept within the bounds of
+        `RETURN_RATE_WITH_TOKEN` or `RETURN_RATE_WITHOUT_TOKEN`.
+        """
         returned, visits = self._shared.returns.get(_token_state(features), (0.0, 0.0))
         usual, low, high = RETURN_RATE_WITH_TOKEN if features.token else RETURN_RATE_WITHOUT_TOKEN
         rate = (usual * RETURN_RATE_VISITS + returned) / (RETURN_RATE_VISITS + visits)

@@ -59,7 +59,7 @@ _UNITS = {
 
 
 def page() -> str:
-    """The page `docs/report-fields.md`, whole."""
+    """The whole text of `docs/report-fields.md`, in Markdown."""
     lines = [
         "# Fields of reports",
         "",

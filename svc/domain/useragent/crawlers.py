@@ -36,7 +36,7 @@ _ATTEMPTS = 4
 
 
 class Program(msgspec.Struct, frozen=True):
-    """A program that names itself in a user agent."""
+    """A program that names itself in a user agent: a crawler, a library, a tool."""
 
     name: str
     crawler: CrawlerKind | None = None

@@ -74,7 +74,9 @@ VERSION_NUMBERS = re.compile(r"(\d{1,5})(?:[._](\d{1,5}))?")
 
 
 def release_number(version: str | None) -> int:
-    """Major times 100 plus minor; build numbers, as ChromeOS has them, count alone. 0 = unknown."""
+    """A version as a number that grows with releases: major times 100 plus minor; a build number, as ChromeOS has it,
+    alone. 0 = unknown.
+    """
     numbers = VERSION_NUMBERS.match(version or "")
     if numbers is None:
         return 0

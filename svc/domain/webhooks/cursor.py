@@ -24,7 +24,9 @@ def cursors_key(pepper: bytes) -> bytes:
 
 
 def write_cursor(key: bytes, which: List, organization: int, row: bytes) -> str:
-    """The cursor of the page that follows this row. `key` comes from `cursors_key`."""
+    """The cursor of the page that follows this row: opaque text, authenticated for this list and organization. `key`
+    comes from `cursors_key`.
+    """
     return _text(row + _mac(key, which, organization, row))
 
 

@@ -35,7 +35,7 @@ LONGEST_PROBE_MS = 300_000
 
 
 class ConcurrencyLimit(NamedTuple):
-    """How many deliveries to one endpoint may be in flight."""
+    """How many deliveries to one endpoint may be in flight: raised by successes, halved by overload (AIMD)."""
 
     slots: int = FIRST_SLOTS
     successes: int = 0

@@ -120,7 +120,7 @@ class WebhookEvent(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Delivery(msgspec.Struct, frozen=True, array_like=True):
-    """One event on its way to one endpoint."""
+    """One event on its way to one endpoint, and how far it is."""
 
     state: DeliveryState
     attempts: int
@@ -136,7 +136,7 @@ class Delivery(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Attempt(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
-    """One line of the log of attempts (interface 2.10)."""
+    """One line of the log of attempts (interface 2.10): `event_id` as 16 bytes, the endpoint as it was at the time."""
 
     endpoint: int
     """The endpoint's number."""

@@ -34,7 +34,7 @@ class Result(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What an attempt makes of its delivery."""
+    """What an attempt means for its delivery: delivered, to be tried again, or failed."""
 
     status: AttemptStatus
     due_ms: int | None

@@ -111,7 +111,9 @@ def locked(path: Path) -> Generator[Lock]:
 
 @contextmanager
 def exclusive(path: Path, otherwise: str) -> Generator[None]:
-    """Hold a lock file. Raises `DirectoryError`, saying `otherwise`, while another process does."""
+    """Hold a lock file for the block. Raises `DirectoryError`, with the text `otherwise`, while another process holds
+    it.
+    """
     with locked(path) as lock:
         if not lock.acquire():
             raise DirectoryError(otherwise)

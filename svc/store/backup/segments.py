@@ -37,7 +37,7 @@ _NAME = re.compile(r"operations-([0-9a-f]{32})-(\d{16})\.log")
 
 
 class Segment(NamedTuple):
-    """A segment file, as its name describes it."""
+    """A segment file, as its name describes it: `first` is the sequence of its first batch."""
 
     path: Path
     timeline: bytes
@@ -45,7 +45,7 @@ class Segment(NamedTuple):
 
 
 class SegmentRecord(NamedTuple):
-    """One whole batch of a segment."""
+    """One whole batch of a segment, unpacked and as it was packed (`raw`)."""
 
     sequence: int
     batch: Batch

@@ -35,7 +35,7 @@ def keep(transaction: Transaction, number: int, changed: Holding) -> None:
 def release(
     transaction: Transaction, number: int, *, events: int = 0, visitors: int = 0, report_bytes: int = 0
 ) -> None:
-    """Subtract what was deleted from what an organization holds."""
+    """Subtract what was deleted from what an organization holds: counts of rows, and `row_bytes` of reports."""
     kept = holding(transaction, number)
     keep(transaction, number, kept.plus(events=-events, visitors=-visitors, report_bytes=-report_bytes))
 

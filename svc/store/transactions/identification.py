@@ -138,7 +138,7 @@ def identify(
 
 
 class Applied(NamedTuple):
-    """The visitor that an identification was given to."""
+    """The visitor that an identification was given to: its id, and its number in the store."""
 
     id: str
     number: int | None

@@ -112,7 +112,9 @@ def replace_origins(
 
 
 def purge_key(transaction: Transaction, key: ApiKey, digest: bytes, now_ms: int) -> None:
-    """Delete a key, revoked or not, with its weights."""
+    """Delete every row of a key, revoked or not, with its weights, and count it as gone where it was active. `digest`
+    is that of its secret.
+    """
     if key.status == "active":
         _uncount(transaction, key, now_ms)
     transaction.delete(KEYS, digest)

@@ -57,7 +57,7 @@ class CleanupStep(NamedTuple):
 
 
 class CleanupTask(NamedTuple):
-    """Rows of one table and organization to delete, in steps."""
+    """Rows of one table and organization to delete, in steps, each a transaction."""
 
     name: str
     step: Callable[[tuple[Any, ...], Transaction], CleanupStep]

@@ -61,7 +61,7 @@ _OLD_COUNTS_PER_ATTEMPT = 2
 
 
 class AttemptRecord(NamedTuple):
-    """An attempt that was made and is to be logged."""
+    """One attempt that was made, with all that `log_attempt` needs to write."""
 
     attempt_id: UUID
     queue: EndpointKey
@@ -73,7 +73,7 @@ class AttemptRecord(NamedTuple):
 
 
 class AttemptOutcome(NamedTuple):
-    """What an attempt changed."""
+    """What an attempt came to, once it is written."""
 
     status: AttemptStatus
     due_ms: int | None
@@ -217,7 +217,9 @@ def erase_identification(transaction: Transaction, organization: int, request_id
 
 
 def purge_webhook_event(transaction: Transaction, organization: int, event_id: bytes) -> None:
-    """Delete an event, if there is one, and every delivery of it; what is in flight is still logged when it ends."""
+    """Delete an event (16-byte id) and every delivery of it; nothing where there is none. An attempt in flight is still
+    logged when it ends.
+    """
     if not transaction.delete(WEBHOOK_EVENTS, organization, event_id):
         return
     present = [key for key, _ in transaction.scan(ENDPOINTS, organization)]

@@ -23,6 +23,7 @@ class BuildWithRenderer(build_py):
     """`build_py`, and the renderer: into the wheel, or into the checkout for an editable installation."""
 
     def run(self) -> None:
+        """Build the package, then write the renderer's files, compressed ones with the same bytes at each build."""
         super().run()
         folder = PAGE if self.editable_mode else Path(self.build_lib) / PAGE
         folder.mkdir(parents=True, exist_ok=True)

@@ -251,27 +251,27 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ] = 1_000
 
     def map_bytes(self) -> int:
-        """Largest size of the store."""
+        """The size of the store's map, in bytes: the largest that it can become."""
         return int(self.map_gib * (1 << 30))
 
     def networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
-        """`trusted_proxies`, read."""
+        """`trusted_proxies` as networks; each was checked by `load`."""
         return tuple(ip_network(text) for text in self.trusted_proxies)
 
     def webhook_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
-        """`webhook_allow_networks`, read."""
+        """`webhook_allow_networks` as networks; each was checked by `load`."""
         return tuple(ip_network(text) for text in self.webhook_allow_networks)
 
     def shares(self) -> Shares:
-        """What parts of an organization's traffic may take of its rate limit."""
+        """The parts of an organization's rate limit that some of its traffic may take (decisions 4)."""
         return Shares(self.nonproduction_rate_share, self.address_rate_share, self.address_rate_least)
 
     def allowances(self) -> Allowances:
-        """Limits beside identify."""
+        """Requests per second beside identify (decisions 4)."""
         return Allowances(self.client_rate, self.read_rate, self.management_rate)
 
     def quotas(self) -> Quotas:
-        """What each organization may hold and take in a day."""
+        """The quotas of each organization (decisions 4), with sizes in bytes."""
         return Quotas(
             self.nonproduction_per_day,
             self.archive_gib_per_day * GIB,
@@ -281,7 +281,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         )
 
     def network_files(self, data: Path | None) -> Path | None:
-        """`network_directory`, or where it is in the data directory; `None` where neither is known."""
+        """The folder of network files: `network_directory`, else `network` in the data directory; `None` where neither
+        is known.
+        """
         if self.network_directory is not None:
             return Path(self.network_directory)
         return None if data is None else data / "network"
@@ -365,7 +367,7 @@ def _one_line(error: msgspec.ValidationError, named: Callable[[str], str]) -> st
 
 
 def as_toml(config: Config) -> str:
-    """The settings as a file that `load` reads back."""
+    """The settings as the text of a TOML file, which `load` reads back; one that is not set becomes a comment."""
     lines: list[str] = []
     for name in config.__struct_fields__:
         value = getattr(config, name)

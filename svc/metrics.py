@@ -44,7 +44,7 @@ V = TypeVar("V")
 
 
 class Metric(NamedTuple):
-    """One metric as Prometheus sees it; counters are exposed with `_total` behind the name."""
+    """The declaration of one metric; counters are exposed with `_total` behind the name."""
 
     name: str
     kind: Literal["counter", "gauge", "histogram"]
@@ -187,7 +187,7 @@ ORGANIZATIONS_SHOWN = 10
 
 
 class Sources(NamedTuple):
-    """What a scrape asks."""
+    """The parts of a service that a scrape reads."""
 
     world: World
     store: Store
@@ -205,7 +205,7 @@ class Sources(NamedTuple):
 
 
 class Census(NamedTuple):
-    """Webhook endpoints, counted."""
+    """Webhook endpoints by status, and how far behind each status is."""
 
     endpoints: Counter[EndpointStatus]
     oldest_due_ms: dict[EndpointStatus, int]
@@ -213,14 +213,16 @@ class Census(NamedTuple):
 
 
 class Metrics:
-    """The metrics of one service."""
+    """Collects the metrics of one service from its parts when they are asked for; nothing is pushed (ADR 15)."""
 
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
         self._process = ProcessCollector(registry=None)
 
     async def expose(self) -> bytes:
-        """All values now, in Prometheus' text format 0.0.4; written metric by metric, with others served in between."""
+        """All values now, in Prometheus' text format 0.0.4, as UTF-8. Encoded metric by metric, with checkpoints in
+        between.
+        """
         census = await take_census(self._sources.store, self._sources.world.now_ms())
         held = await largest_holdings(self._sources.store)
         written: list[bytes] = []
@@ -267,7 +269,7 @@ class _Alone(Collector):
 
 
 async def take_census(store: Store, now_ms: int) -> Census:
-    """Looks at every endpoint, some at a time, with others served in between."""
+    """Count every webhook endpoint. Reads some at a time, with checkpoints in between."""
     census, after = Census(Counter(), {}), EndpointKey(0, 0)
     while True:
         with store.read() as snapshot:
@@ -284,7 +286,9 @@ async def take_census(store: Store, now_ms: int) -> Census:
 
 
 async def largest_holdings(store: Store) -> dict[str, int]:
-    """Bytes held by organization id, of those that hold most; looks at some at a time, with others served between."""
+    """Bytes held, by organization id, of the `ORGANIZATIONS_SHOWN` that hold most. Reads some organizations at a time,
+    with checkpoints in between.
+    """
     largest: list[tuple[int, int]] = []
     after = 0
     while True:

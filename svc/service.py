@@ -66,7 +66,7 @@ DRAIN_MARGIN_S = 2.0
 
 
 class Service:
-    """One server over one open data directory."""
+    """One server over one open data directory: every actor, the HTTP application and what they share."""
 
     def __init__(
         self,
@@ -209,31 +209,35 @@ class Service:
         )
 
     def network_data(self) -> str:
-        """`ok`, `missing` or `stale`, now."""
+        """The state of the network databases now: `ok`, `missing` or `stale` (decisions 9.1)."""
         today = datetime.fromtimestamp(self._world.now_ms() / 1000, UTC).date()
         return self._network.data.state(today, self._config.network_stale_days)
 
 
 def network_watch(config: Config, directory: Path | None) -> NetworkWatch:
-    """The network data as the settings name it, read once."""
+    """A watch over the network data that the settings name, read once on the calling thread."""
     watch = NetworkWatch(config.network_files(directory), BuiltInRanges() if config.network_builtin else None)
     watch.read_now()
     return watch
 
 
 def webhook_transport(config: Config, world: World, resolver: Resolver) -> WebhookTransport:
-    """The way to receivers, as the settings open it."""
+    """The transport of webhooks, with the policy and certificate authorities of the settings. Raises `OSError` for a CA
+    file that cannot be read.
+    """
     trusted = usual_tls_context() if config.webhook_ca_file is None else tls_context(Path(config.webhook_ca_file))
     return WebhookTransport(resolver, webhook_reach(config, world), trusted, world.now_ms)
 
 
 def webhook_reach(config: Config, world: World) -> TargetPolicy:
-    """Where webhooks may go, as the settings and this machine's own addresses say."""
+    """Where webhooks may be sent, by the settings and this machine's own addresses (decisions 8.7)."""
     return TargetPolicy(config.webhook_networks(), frozenset(config.webhook_allow_ports), world.is_own_address)
 
 
 def read_trust(config: Config) -> Trust:
-    """What attestations are measured against, from the files that the settings name. Raises `ConfigError`."""
+    """The roots, revocations and apps by which attestations are judged, from the files that the settings name; the
+    published roots where they name none. Raises `ConfigError`.
+    """
     roots, revoked = config.attestation_roots_file, config.attestation_status_file
     return Trust(
         roots=published_trust().roots if roots is None else _read_file("attestation_roots_file", roots, read_roots),
@@ -254,7 +258,7 @@ def _read_file(setting: str, file: str, read: Callable[[bytes], frozenset[T]]) -
 
 @contextmanager
 def opened_directory(directory: Path, config: Config, world: World, *, create: bool = True) -> Generator[Opened]:
-    """A data directory with these settings, closed at the end."""
+    """Open a data directory with these settings, and close its store at the end. Raises as `open_directory` does."""
     opened = open_directory(
         directory,
         world.run_sync,
@@ -274,7 +278,9 @@ Listeners = list[trio.SocketListener] | list[TlsListener]
 
 
 async def listen(bind: str, option: str = "--bind", *, ssl_context: ssl.SSLContext | None = None) -> Listeners:
-    """Listen on HOST:PORT. Raises `ConfigError` where that cannot be, which names the option that sets it."""
+    """Listen on HOST:PORT, as `edge.open_listeners`. Raises `ConfigError`, which names `option`, where that is not
+    possible.
+    """
     try:
         return await open_listeners(bind, EdgeLimits().backlog, ssl_context=ssl_context)
     except ValueError as error:
@@ -319,7 +325,7 @@ async def run_until_signalled(
 
 
 def written(found: list[Any]) -> list[str]:
-    """Addresses of sockets as HOST:PORT."""
+    """Addresses of sockets, as `getsockname` gives them, in the form `HOST:PORT`; IPv6 in brackets."""
     return [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port, *_ in found]
 
 
@@ -345,7 +351,7 @@ ReadTls = Callable[[], Certificate | None]
 
 
 def read_tls(config: Config) -> Certificate | None:
-    """As `ReadTls`, from the files that the settings name."""
+    """The certificate that the settings name, read now; `None` where they name none. Raises `ConfigError`."""
     certfile, keyfile = config.tls_certfile, config.tls_keyfile
     if certfile is None and keyfile is None:
         return None

@@ -34,7 +34,9 @@ class RunSync(Protocol):
     interpreter itself, and sets the event before it blocks.
     """
 
-    def __call__(self, function: Callable[[], T], /, *, until: Event | None = None) -> Awaitable[T]: ...
+    def __call__(self, function: Callable[[], T], /, *, until: Event | None = None) -> Awaitable[T]:
+        """What the function returns; raises what it raises."""
+        ...
 
 
 class RequestIds:
@@ -51,6 +53,7 @@ class RequestIds:
         self._counter = 0
 
     def __call__(self, now_ms: int) -> UUID:
+        """The next id. `now_ms` is Unix milliseconds; where it went back, the id keeps the latest time."""
         noise = int.from_bytes(self._entropy(10))
         if now_ms > self._last_ms:
             self._last_ms = now_ms
@@ -66,7 +69,9 @@ class RequestIds:
 
 
 def elapsed_s() -> float:
-    """Seconds by a clock that nobody sets, for programs that have no loop."""
+    """Seconds by a monotonic clock of unknown start, for programs that have no event loop: only differences mean
+    anything.
+    """
     return time.monotonic()
 
 
@@ -93,6 +98,7 @@ class World:
 
     @classmethod
     def real(cls) -> World:
+        """The machine's own clock, entropy and threads."""
         return cls(wall_clock_ms, secrets.token_bytes, _on_a_thread, is_own_address)
 
 

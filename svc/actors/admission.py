@@ -18,9 +18,9 @@ from svc.domain.ratelimit import Limiter, Shares
 
 
 async def run(inbox: Mailbox[Identify], scorer: Mailbox[Admitted], shares: Shares, now_ms: Callable[[], int]) -> None:
-    """Until the inbox is closed and empty; then closes the scorer's.
+    """Apply the rate limits until the inbox is closed and empty; then close the scorer's.
 
-    Tokens are counted by the time of now: a body may come long after its head, and would refill the past again.
+    Time is that of now, not of arrival: a body may come long after its head, and would refill the bucket a second time.
     """
     limiter = Limiter(shares)
     try:

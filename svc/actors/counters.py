@@ -18,7 +18,7 @@ NEWS_S = 60.0
 
 
 class IdentificationStatistics(msgspec.Struct, frozen=True):
-    """Since the start. Refused ones are not in it."""
+    """Identifications since the start, by result. Refused ones count only in `quotas`."""
 
     matched: dict[tuple[str, str], int]
     """By how the visitor was found or why it was not, and by band of confidence."""
@@ -35,6 +35,8 @@ class IdentificationStatistics(msgspec.Struct, frozen=True):
 
 
 class IdentificationCounters:
+    """Counts identifications by result, and limits how often a refused organization is logged."""
+
     def __init__(self) -> None:
         self._matched: Counter[tuple[str, str]] = Counter()
         self._levels: Counter[str] = Counter()
@@ -45,6 +47,7 @@ class IdentificationCounters:
         self._told_at: dict[int, float] = {}
 
     def note(self, recorded: Recorded) -> None:
+        """Count one outcome of a commit. A refusal counts only where it met a quota."""
         outcome = recorded.outcome
         if recorded.quota is not None:
             self._quotas[recorded.quota] += 1
@@ -60,7 +63,9 @@ class IdentificationCounters:
             self._signals[fired.signal] += 1
 
     def is_news(self, organization: int, now_s: float) -> bool:
-        """Whether nothing was said of this organization in the last minute; then it counts as said."""
+        """Whether nothing was logged of this organization for `NEWS_S`; `True` starts the next such period at
+        `now_s`.
+        """
         told_at = self._told_at.get(organization)
         if told_at is not None and now_s - told_at < NEWS_S:
             return False
@@ -68,6 +73,9 @@ class IdentificationCounters:
         return True
 
     def statistics(self) -> IdentificationStatistics:
+        """A copy of all counts since the start. Every quota is in it, also with 0; other names only once they were
+        counted.
+        """
         return IdentificationStatistics(
             matched=dict(self._matched),
             levels=dict(self._levels),
@@ -79,4 +87,5 @@ class IdentificationCounters:
 
 
 def band(confidence: int) -> str:
+    """The label in `BANDS` for a visitor confidence of 0 to 100, such as `90-94`."""
     return next(name for start, name in BANDS if confidence >= start)

@@ -14,16 +14,18 @@ INTERVAL_S = 0.1
 
 
 class EventLoopLag:
+    """Measures every `INTERVAL_S` how late the event loop wakes a task that is due."""
+
     def __init__(self) -> None:
         self._late_s = Histogram(WAIT_S)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Measure every `INTERVAL_S` until cancelled."""
         while True:
             due = trio.current_time() + INTERVAL_S
             await trio.sleep_until(due)
             self._late_s.observe(trio.current_time() - due)
 
     def statistics(self) -> HistogramStatistics:
-        """Seconds between when it was to wake and when it did."""
+        """Histogram of the lag since the start, in seconds."""
         return self._late_s.statistics()

@@ -36,6 +36,8 @@ class OverloadedError(Exception):
 
 
 class MailboxStatistics(msgspec.Struct, frozen=True):
+    """The state of one mailbox now, and its counts since the start."""
+
     waiting: int
     """Messages in the box now."""
     capacity: int
@@ -50,7 +52,7 @@ class MailboxStatistics(msgspec.Struct, frozen=True):
 
 
 class Mailbox(Generic[M]):
-    """One actor's bounded inbox."""
+    """The bounded inbox of one actor. Its messages are read by one task; owners take turns."""
 
     def __init__(
         self,
@@ -79,11 +81,13 @@ class Mailbox(Generic[M]):
 
     @property
     def taken(self) -> int:
-        """Messages taken out since the start."""
+        """Messages that the reader has taken out since the start."""
         return self.accepted - len(self._turns)
 
     def offer(self, message: M) -> None:
-        """Raises `OverloadedError` when there is no room, or none for this owner, at once."""
+        """Hand over a message without waiting. Raises `OverloadedError` when the mailbox is full or closed, or the
+        owner has used up `owner_capacity`.
+        """
         owner = self._owner(message)
         is_full = len(self._turns) >= self._capacity or self._turns.waiting(owner) >= self._owner_capacity
         if self._is_closed or is_full:
@@ -92,7 +96,9 @@ class Mailbox(Generic[M]):
         self._add(owner, (trio.current_time(), message))
 
     async def put(self, message: M) -> None:
-        """Waits for room, for whichever owner. Raises `trio.ClosedResourceError` when closed."""
+        """Hand over a message, waiting while the mailbox is full; `owner_capacity` does not apply. Raises
+        `trio.ClosedResourceError` when the mailbox is closed, also while waiting.
+        """
         handed_over_at = trio.current_time()
         while len(self._turns) >= self._capacity and not self._is_closed:
             await self._writers.park()
@@ -101,8 +107,8 @@ class Mailbox(Generic[M]):
         self._add(self._owner(message), (handed_over_at, message))
 
     async def batch(self, limit: int) -> list[M]:
-        """At least one message and at most `limit`, of each owner in turn. Raises `trio.EndOfChannel` when closed and
-        empty. Gives other tasks a turn when the reader has run for `SLICE_S`.
+        """At least one message and at most `limit`, from each owner in turn; waits while there is none. Raises
+        `trio.EndOfChannel` when closed and empty. Gives other tasks a turn when the reader has run for `SLICE_S`.
         """
         if self._turns and trio.current_time() - self._running_since >= SLICE_S:
             await self._give_a_turn()
@@ -122,7 +128,7 @@ class Mailbox(Generic[M]):
         return [message for _, message in taken]
 
     def close(self) -> None:
-        """No more messages; those inside are still read."""
+        """Accept no more messages; those inside are still read. Wakes every task that waits in `put` or `batch`."""
         self._is_closed = True
         self._reader.unpark_all()
         self._writers.unpark_all()
@@ -155,6 +161,7 @@ class Mailbox(Generic[M]):
         self._reader.unpark()
 
     def statistics(self) -> MailboxStatistics:
+        """A copy of the counts; reading them changes nothing."""
         return MailboxStatistics(
             waiting=len(self._turns),
             capacity=self._capacity,
@@ -166,7 +173,7 @@ class Mailbox(Generic[M]):
 
 
 class Reply(Generic[R]):
-    """One answer to one asker. Setting it never blocks and never fails, also when the asker has gone."""
+    """One response to one caller. Setting it never blocks and never fails, also when the caller has gone."""
 
     __slots__ = ("_event", "_value")
 
@@ -175,16 +182,18 @@ class Reply(Generic[R]):
         self._value: R | None = None
 
     def set(self, value: R) -> None:
-        """Answer. Answering twice is a mistake of this program."""
+        """Store the response and wake the caller. A second call is a programmer error (`AssertionError`)."""
         assert self._value is None, "a reply is set once"
         self._value = value
         self._event.set()
 
     @property
     def is_set(self) -> bool:
+        """Whether there is a response, so that `wait` returns at once."""
         return self._value is not None
 
     async def wait(self) -> R:
+        """The response, once it is set. There is no time limit: the caller brings its own."""
         await self._event.wait()
         assert self._value is not None
         return self._value

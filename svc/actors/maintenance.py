@@ -22,7 +22,9 @@ BEHIND_MS = 60_000
 
 
 async def run(store: Store) -> None:
-    """Until cancelled."""
+    """Every `INTERVAL_S` until cancelled: let writes try a full store again, clear stale readers, log a follower that
+    lags.
+    """
     while True:
         await trio.sleep(INTERVAL_S)
         store.clear_full_flag()

@@ -14,7 +14,7 @@ from svc.domain.ratelimit import Bound
 
 
 class Admission(NamedTuple):
-    """The state of the rate limit when a request was judged."""
+    """The organization's rate limit at the moment of admission: the headers of decisions 3.10."""
 
     limit_per_s: int
     """0 = none."""
@@ -22,6 +22,8 @@ class Admission(NamedTuple):
 
 
 class RateLimited(NamedTuple):
+    """Refused by a rate limit: `429`, nothing stored (decisions 4)."""
+
     retry_after_s: int
     reached: Bound
 
@@ -34,13 +36,15 @@ class Failed(NamedTuple):
 
 
 class PipelineResult(NamedTuple):
-    """What comes back for an `Identify`."""
+    """The response of the pipeline to an `Identify`."""
 
     admission: Admission
     outcome: Identified | Duplicate | Refused | RateLimited | Failed
 
 
 class Identify(NamedTuple):
+    """A request at the front door of the pipeline: its key is valid and its body could be read."""
+
     submission: Submission
     limit_per_s: int
     """The organization's rate limit now."""
@@ -50,14 +54,19 @@ class Identify(NamedTuple):
 
 
 class Admitted(NamedTuple):
+    """An `Identify` that the rate limits let pass."""
+
     submission: Submission
     admission: Admission
     reply: Reply[PipelineResult]
 
     def answer(self, outcome: Identified | Duplicate | Refused | Failed) -> None:
+        """Send the outcome to the caller, with the rate limit as it was at admission. To be called once."""
         self.reply.set(PipelineResult(self.admission, outcome))
 
 
 class Assessed(NamedTuple):
+    """An `Admitted` with everything that its report says by itself; what is left is the transaction."""
+
     assessment: Assessment
     admitted: Admitted

@@ -23,7 +23,7 @@ log = structlog.get_logger()
 
 
 class NetworkWatch:
-    """`ranges` is the look-up in force; `None` while there is nothing to look in, and all traffic is free."""
+    """Keeps the address look-up up to date with the files of a folder; `data` is the look-up in force."""
 
     def __init__(self, directory: Path | None, built_in: BuiltInRanges | None) -> None:
         """Without a directory only the built-in ranges are in use. Reads nothing yet."""
@@ -35,16 +35,23 @@ class NetworkWatch:
 
     @property
     def ranges(self) -> Ranges | None:
+        """The look-up to use for the next address, `None` while there is nothing to look in. Never keep it: it is
+        replaced whole when a file changes.
+        """
         return self.data or None
 
     def read_now(self) -> None:
-        """As one look of `run`, on the calling thread: before the first request."""
+        """Read the folder once, on the calling thread: before the first request. Files that cannot be used are logged,
+        and so is having no network data at all.
+        """
         self._take_up(self._look(self._reading))
         if self.ranges is None:
             log.warning("no network data: every identification is unavailable and free", reason="no_network_data")
 
     async def run(self, run_sync: RunSync, interval_s: float) -> None:
-        """Until cancelled; returns at once where there is no folder to watch."""
+        """Look at the folder every `interval_s` seconds until cancelled; returns at once where there is no folder to
+        watch.
+        """
         while self._directory is not None:
             await trio.sleep(interval_s)
             self._take_up(await run_sync(partial(self._look, self._reading)))

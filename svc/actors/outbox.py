@@ -55,6 +55,8 @@ DRAIN_S = 10.0
 
 
 class OutboxStatistics(msgspec.Struct, frozen=True):
+    """What the outbox does now, and its counts since the start."""
+
     in_flight: int
     queues: int
     """Endpoints with work, or of which something was learned."""
@@ -67,7 +69,7 @@ class OutboxStatistics(msgspec.Struct, frozen=True):
 
 
 class Outbox:
-    """`transport` is the way out; `secrets_key` as in `signature.secrets_key`."""
+    """Sends webhook deliveries. `transport` does the HTTP; `secrets_key` as in `signature.secrets_key`."""
 
     def __init__(self, store: Store, world: World, transport: Transport, secrets_key: bytes) -> None:
         self._store = store
@@ -87,13 +89,15 @@ class Outbox:
         self._found_late = False
 
     def nudge(self, queues: Iterable[EndpointKey]) -> None:
-        """Something is due in these queues: to be called after the commit that made it so."""
+        """Send what is due in these queues now. To be called after the commit that queued it."""
         for queue in queues:
             self._lanes.offer(queue, 0)
             self._awake.set()
 
     def removed(self, key: EndpointKey) -> None:
-        """The endpoint was removed: what is in flight to it is cut off, and what it leaves behind is swept away."""
+        """Cancel what is in flight to a removed endpoint, and delete its rows in the background. To be called after the
+        commit that removed it.
+        """
         queue = self._lanes.forget(key)
         if queue is not None:
             for scope in queue.in_flight.values():
@@ -101,20 +105,22 @@ class Outbox:
         self._swept.set()
 
     async def drain(self) -> None:
-        """Begin nothing more, and wait until what is in flight has ended and is written down."""
+        """Begin no more attempts; returns when those in flight are written down, or after `DRAIN_S`."""
         self._draining = True
         if self._lanes.in_flight:
             with trio.move_on_after(DRAIN_S):
                 await self._drained.wait()
 
     def is_behind(self) -> bool:
-        """Whether a delivery to an endpoint that answers was late at the last look, or that look itself is too old.
+        """Whether at the last poll a delivery to an endpoint that responds was over `LATE_MS` late, or that poll itself
+        was so long ago.
 
-        What waits for a paused endpoint or a failing one is not late: nothing here could send it.
+        Deliveries that wait for a paused or failing endpoint are not late: nothing here could send them.
         """
         return self._found_late or self._world.now_ms() - self._looked_at_ms > LATE_MS
 
     def statistics(self) -> OutboxStatistics:
+        """A copy of the counts; `attempts` names every status, `errors` only those that occurred."""
         return OutboxStatistics(
             in_flight=self._lanes.in_flight,
             queues=len(self._lanes.all()),
@@ -124,7 +130,7 @@ class Outbox:
         )
 
     async def run(self) -> None:
-        """Until cancelled. Begins again from what is on disk, also after a failure."""
+        """Deliver until cancelled. Starts from what is on disk, also when it is called again after a failure."""
         self._lanes = DeliveryScheduler()
         self._made = Mailbox[AttemptRecord](BATCH)
         async with trio.open_nursery() as nursery:

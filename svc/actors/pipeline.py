@@ -24,7 +24,9 @@ ADMISSION_PARTS = 4
 
 
 class Pipeline:
-    """`admission` is the front door. `run` returns when the door is closed and everything behind it is answered."""
+    """The three actors and their mailboxes; `admission` is the front door. `run` returns when it is closed and
+    everything behind it has its reply.
+    """
 
     def __init__(  # noqa: PLR0913  what it is made of, and its limits
         self,
@@ -65,6 +67,7 @@ class Pipeline:
         self.counters = IdentificationCounters()
 
     async def run(self) -> None:
+        """Run the three actors; returns when `admission` is closed and every message behind it has its reply."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(
                 visitor_index.run,
@@ -79,7 +82,7 @@ class Pipeline:
             nursery.start_soon(admission.run, self.admission, self._scorer, self._shares, self._now_ms)
 
     def statistics(self) -> dict[str, MailboxStatistics]:
-        """Per mailbox, in the order in which a request passes them."""
+        """The statistics of each mailbox by name, in the order in which a request passes them."""
         return {
             "admission": self.admission.statistics(),
             "scorer": self._scorer.statistics(),

@@ -34,6 +34,10 @@ Name = tuple[int, str]
 
 
 class RefusalLog:
+    """Gathers refused requests for `identification.refused` (decisions 8.9). `nudge` gets the queues that a commit
+    added to.
+    """
+
     def __init__(self, store: Store, world: World, nudge: Nudge) -> None:
         self._store = store
         self._world = world
@@ -44,7 +48,9 @@ class RefusalLog:
         self._something = trio.Event()
 
     def note(self, request: RefusedRequest) -> None:
-        """One request of a recognised key was refused."""
+        """Count one refused request of a recognized key. Returns at once; written to disk within about a second, where
+        the organization has a subscriber.
+        """
         name = request.organization, request.name
         earlier = self._gathered.get(name)
         if earlier is not None:
@@ -53,7 +59,9 @@ class RefusalLog:
         self._something.set()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Write what was noted until cancelled; first reads from the store which minutes are still running. Raises what
+        a transaction raised, but for a full store, which is tried again.
+        """
         with self._store.read() as snapshot:
             self._due = [(kept.due_ms, (number, name)) for (number, name), kept in snapshot.scan(REFUSALS)]
         heapq.heapify(self._due)

@@ -37,7 +37,7 @@ REST = 9.0
 
 
 class RetentionStatistics(msgspec.Struct, frozen=True):
-    """Since the start."""
+    """What retention has done since the start."""
 
     deleted: dict[str, int]
     """Rows, by table."""
@@ -48,7 +48,9 @@ class RetentionStatistics(msgspec.Struct, frozen=True):
 
 
 class Progress:
-    """What retention has done."""
+    """What retention has deleted since the start. `began_at_ms` stands for the end of the last sweep until there is
+    one.
+    """
 
     def __init__(self, began_at_ms: int = 0) -> None:
         self.deleted: Counter[str] = Counter()
@@ -56,13 +58,16 @@ class Progress:
         self.swept_at_ms = began_at_ms
 
     def statistics(self) -> RetentionStatistics:
+        """A copy of the counts."""
         return RetentionStatistics(dict(self.deleted), dict(self.failed), self.swept_at_ms)
 
 
 async def run(
     store: Store, world: World, visitor_days: int, progress: Progress | None = None, interval_s: float = INTERVAL_S
 ) -> None:
-    """Until cancelled."""
+    """Sweep every `interval_s` seconds until cancelled, with full scans every `PASS_INTERVAL_MS` and in the first
+    sweep. `visitor_days`: days without a visit after which a visitor is deleted.
+    """
     progress = progress or Progress()
     passed_at_ms: int | None = None
     while True:
@@ -78,7 +83,10 @@ async def run(
 async def sweep(
     store: Store, now_ms: int, visitor_days: int, progress: Progress | None = None, *, with_passes: bool
 ) -> None:
-    """Delete what is over now, in every organization."""
+    """Delete what has expired at `now_ms`, in every organization, and finish interrupted erasures and removals.
+    `with_passes`: also by full scans of the tables whose keys do not say the age of a row. Failures are logged and
+    counted, never raised.
+    """
     progress = progress or Progress()
     with store.read() as snapshot:
         erasures = pending_erasures(snapshot)

@@ -28,7 +28,9 @@ async def run(
     ranges: Callable[[], Ranges | None],
     trust: Trust | None,
 ) -> None:
-    """Until the inbox is closed and empty; then closes the visitor index's. `ranges()` are those in force now."""
+    """Assess messages until the inbox is closed and empty; then close the visitor index's. `ranges()` are those in
+    force now, `trust` as of `assess`.
+    """
     try:
         while True:
             for admitted in await inbox.batch(1):

@@ -30,7 +30,9 @@ NAME = "settler"
 
 
 async def run(store: Store, world: World, interval_s: float = INTERVAL_S) -> None:
-    """Until cancelled."""
+    """Settle every `interval_s` seconds until cancelled. A full store is logged and tried again; any other exception is
+    raised after `interval_s`.
+    """
     while True:
         try:
             await settle_all(store, world)
@@ -43,7 +45,9 @@ async def run(store: Store, world: World, interval_s: float = INTERVAL_S) -> Non
 
 
 async def settle_all(store: Store, world: World) -> None:
-    """Every day that is due now, and every organization that is overdue. Raises `StoreFullError`."""
+    """Settle every day that is due now, and block every organization that is overdue (decisions 5.3, 5.4). Raises
+    `StoreFullError`.
+    """
     now_ms = world.now_ms()
     with store.read() as snapshot:
         late = overdue(snapshot, now_ms)

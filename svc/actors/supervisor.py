@@ -20,9 +20,10 @@ WITHIN_S = 60.0
 
 
 async def supervise(name: str, run: Callable[[], Awaitable[None]], restarts: Counter[str] | None = None) -> None:
-    """Run an actor to its end, restarting it after a failure at most three times a minute; the fourth is raised.
+    """Run an actor to its end, restarting it after a failure at most three times a minute; the fourth failure is
+    raised.
 
-    `restarts` counts them by name.
+    `restarts` counts the restarts by `name`.
     """
     failures: list[float] = []
     while True:

@@ -54,7 +54,9 @@ async def run(
     counters: IdentificationCounters,
     quotas: Quotas = Quotas(),  # noqa: B008  immutable
 ) -> None:
-    """Until the inbox is closed and empty; then writes what the statistics have learned."""
+    """Identify until the inbox is closed and empty; then write what the statistics have learned. At most `batch_limit`
+    messages share a commit; each reply follows it.
+    """
     frequencies = Frequencies(store)
     try:
         while True:
@@ -65,7 +67,7 @@ async def run(
 
 
 class ClassKey(NamedTuple):
-    """What is loaded, and written, by itself."""
+    """A class of devices (`family`) in one scope of an organization: what is loaded, written and evicted as one."""
 
     organization: int
     scope: int
@@ -73,7 +75,7 @@ class ClassKey(NamedTuple):
 
 
 class Frequencies:
-    """The statistics of organizations, in memory, written behind."""
+    """The statistics of organizations in memory, at most `most` classes for long; changes are written behind."""
 
     def __init__(self, store: Store, most: int = CLASSES_HELD) -> None:
         self._store = store
@@ -86,7 +88,9 @@ class Frequencies:
         self._given_up: set[ClassKey] = set()
 
     def of(self, key: ClassKey) -> Statistics:
-        """The statistics of a scope, with this class loaded."""
+        """The statistics of a scope with this class loaded, from the store where needed. Only to be read; `learn`
+        changes them.
+        """
         if key in self._held:
             self._held.move_to_end(key)
             return self._scopes[key[:2]]
@@ -99,7 +103,9 @@ class Frequencies:
         return statistics
 
     def learn(self, key: ClassKey, recorded: Recorded) -> None:
-        """Only after the commit has returned: a transaction that is undone teaches nothing."""
+        """Apply what a committed identification teaches. Only after the commit: a transaction that is undone teaches
+        nothing.
+        """
         if recorded.lesson is None:
             return
         given_up = self.of(key).learn(recorded.lesson)
@@ -112,7 +118,9 @@ class Frequencies:
             self._held.pop(gone, None)
 
     async def write_behind(self, lessons: int) -> None:
-        """Write the classes that are at least so many lessons ahead of the store, and make room for others."""
+        """Write the classes that are at least `lessons` updates ahead of the store, and evict the least recently used.
+        A full store is logged, and what could not be written stays in memory.
+        """
         # Many at once: else each batch would have a second commit.
         crowded = len(self._held) > self._most + self._most // 4
         surplus = list(islice(self._held, len(self._held) - self._most)) if crowded else []

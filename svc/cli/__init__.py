@@ -19,7 +19,7 @@ from svc.domain.errors import OperatorError
 
 
 class CommandLocation(NamedTuple):
-    """Where a command is defined."""
+    """Where a command is defined, so that it can be listed without importing it."""
 
     module: str
     """Below `svc.cli`; the command has its own name there."""
@@ -74,9 +74,10 @@ class LazyCommands(MutableMapping[str, click.Command]):
 
 
 class Program(click.Group):
-    """A group whose help needs none of its commands."""
+    """The group `svc`. Its help comes from `COMMANDS`, so that none of the commands is imported for it."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write one line for each command, from `COMMANDS`."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, COMMANDS[name].summary) for name in self.list_commands(ctx)])
 
@@ -101,7 +102,9 @@ def program(begin: Callable[[], None] | None) -> None:
 
 
 def main() -> None:
-    """Entry point: every log line goes to standard error; expected troubles become one line and status 1."""
+    """Entry point. Logs go to standard error; an `OperatorError` becomes one line and its exit status, wrong usage
+    status 2, Ctrl-C 130 (decisions 10).
+    """
     try:
         program(prog_name="svc", standalone_mode=False, obj=_log_to_standard_error)
     except click.exceptions.Exit as done:

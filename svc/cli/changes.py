@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Change(NamedTuple):
-    """What a command has changed, for the audit log."""
+    """What a command has changed, for the audit log (docs/audit.md)."""
 
     organization: int
     """Its number."""
@@ -31,10 +31,11 @@ class Change(NamedTuple):
 
 
 def commit(found: Opened, world: World, job: Callable[[Transaction], T], change: Callable[[T], Change | None]) -> T:
-    """One administrative change and its record, on disk when this returns; `change` says what the outcome is.
+    """Make one administrative change and its audit record in one transaction; returns the job's outcome when that is
+    durable.
 
-    A job that finds that it may not raises `CommandError`: then nothing is changed, and nothing recorded. Nor is where
-    `change` answers `None`, which says that there was nothing to do.
+    A job that finds that it may not raises `CommandError`: then nothing is changed and nothing recorded. Nothing is
+    recorded either where `change` returns `None`, which says that there was nothing to do.
     """
     return go_on(found, recorded(world, job, change))
 
@@ -42,7 +43,7 @@ def commit(found: Opened, world: World, job: Callable[[Transaction], T], change:
 def recorded(
     world: World, job: Callable[[Transaction], T], change: Callable[[T], Change | None]
 ) -> Callable[[Transaction], T]:
-    """The job with its record, as in `commit`: for a transaction that makes several changes."""
+    """The job together with its audit record, as in `commit`: for a transaction that makes several changes."""
     at_ms = world.now_ms()
 
     def record(outcome: T) -> AuditRecord | None:
@@ -62,7 +63,9 @@ def recorded(
 
 
 def go_on(found: Opened, job: Callable[[Transaction], T]) -> T:
-    """A further step of a change that has its record; on disk when this returns."""
+    """Make a further step of a change that was recorded already; returns its outcome when that is durable. Raises what
+    the job raises.
+    """
     (outcome,) = found.store.write_now([job], may_use_reserve=True)
     if isinstance(outcome, Exception):
         raise outcome
@@ -70,9 +73,9 @@ def go_on(found: Opened, job: Callable[[Transaction], T]) -> T:
 
 
 def operator() -> Actor:
-    """Who runs this program: as the system knows it, not the environment, which anybody may set.
+    """The user who runs this program, from the system and not from the environment, which anybody may set.
 
-    Only sudo's word for who ran it is taken from there, beside the user that it runs as.
+    Only `SUDO_USER` is taken from there, beside the user that the program runs as.
     """
     return Actor(
         kind="command_line",

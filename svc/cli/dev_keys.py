@@ -33,7 +33,7 @@ _KINDS: dict[str, dict[str, Any]] = {
 
 
 class DevelopmentKeys(msgspec.Struct, frozen=True):
-    """Secrets. An empty one is not known."""
+    """The secrets of the development keys; an empty one is not known."""
 
     public: str = ""
     secret: str = ""
@@ -43,9 +43,10 @@ class DevelopmentKeys(msgspec.Struct, frozen=True):
 def development_keys(
     directory: Path, found: Opened, world: World, organization: int, region: str, origins: tuple[str, ...] = ()
 ) -> DevelopmentKeys:
-    """The keys in the file; one that the store does not accept any more is made again, and the file with it.
+    """The development keys in the file; a key that the store does not accept any more is issued again and the file
+    written.
 
-    `origins` are added to those of the public key. Raises `CommandError` where one of them is none.
+    `origins` are added to those of the public key. Raises `CommandError` for one that is no origin.
     """
     added = read_origins(origins)
     path = directory / FILE

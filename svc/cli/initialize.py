@@ -43,7 +43,7 @@ _NO_ORIGIN = (
 
 
 class First(NamedTuple):
-    """What to create, read from the `SVC_INIT_*` variables."""
+    """The first organization and its keys, as the `SVC_INIT_*` variables describe them."""
 
     name: str
     origins: tuple[str, ...]
@@ -52,7 +52,7 @@ class First(NamedTuple):
 
 
 def read_first(environment: Mapping[str, str]) -> First:
-    """Raises `ConfigError`, which names the variable."""
+    """Read the `SVC_INIT_*` variables. Raises `ConfigError`, which names the variable."""
     file = environment.get("SVC_INIT_KEYS_FILE")
     origins = [part.strip() for part in environment.get("SVC_INIT_ORIGINS", "").split(",") if part.strip()]
     try:

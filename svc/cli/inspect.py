@@ -31,7 +31,9 @@ BY_NAME = {table.name: table for table in TABLES}
 
 
 def source_options(command: F) -> F:
-    """`--data DIR` or `--snapshot PATH`; the command is given `source`, a context with the open store."""
+    """`--data DIR` or `--snapshot PATH`; the command gets `store`, open while it runs. Neither or both is a usage
+    error.
+    """
 
     @directory_option("The data directory, also while a service runs on it.")
     @click.option(
@@ -52,6 +54,7 @@ def source_options(command: F) -> F:
 
 
 def row_options(command: F) -> F:
+    """`--payload` and `--json`, passed on as `payload` and `as_json`."""
     for option in (
         click.option(
             "--payload", is_flag=True, help="With reports, webhook bodies, tags and addresses: personal data."

@@ -88,7 +88,9 @@ def issue(  # noqa: PLR0913, PLR0917  one parameter per option
 
 
 def issue_key(found: Opened, world: World, **fields: Any) -> tuple[ApiKey, str]:
-    """A new key and its secret; `fields` as of `credentials.new_key`. Raises `CommandError` at a limit."""
+    """Issue a key within the organization's limits and record it; returns it with its secret. `fields` as of
+    `credentials.new_key`. Raises `CommandError` at a limit.
+    """
     keys_per_day = settings().keys_per_day
     issued, secret = new_key(
         key_id="key_" + twenty_characters(world.entropy), entropy=world.entropy(32), now_ms=world.now_ms(), **fields
@@ -111,7 +113,7 @@ def issue_key(found: Opened, world: World, **fields: Any) -> tuple[ApiKey, str]:
 
 
 def issued_change(key: ApiKey) -> Change:
-    """A new key, for the audit log."""
+    """The audit record of a new key: everything that was asked for, and no secret."""
     asked = {
         "kind": key.kind,
         "name": key.name,
@@ -124,7 +126,9 @@ def issued_change(key: ApiKey) -> Change:
 
 
 def read_origins(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Allowed origins in their one spelling."""
+    """Allowed origins in their normal form, each once (decisions 2.6). Raises `CommandError` for one that is none, and
+    for too many.
+    """
     if len(texts) > MAX_ORIGINS:
         raise CommandError(f"a key has at most {MAX_ORIGINS} origins")
     origins: list[str] = []
@@ -165,7 +169,7 @@ def revoke(key_id: str, directory: Path, as_json: bool) -> None:
 
 
 def revoke_key(found: Opened, world: World, key_id: str) -> ApiKey:
-    """The key as it is from now on. Raises `CommandError` where there is nothing to revoke."""
+    """Revoke a key and record it; returns it as it is now. Raises `CommandError` for an unknown or revoked key."""
     now_ms = world.now_ms()
 
     def job(transaction: Transaction) -> ApiKey:

@@ -98,9 +98,9 @@ def _line(chain: list[structlog.typing.Processor], event: str, **fields: object)
 
 
 class AsyncLogWriter:
-    """A stream that takes whole lines at once and writes them a moment later.
+    """A stream that takes whole lines without blocking and writes them from a thread of its own.
 
-    `lost_line` makes the line that says how many found no place. One thread at a time may write, as structlog sees to.
+    `lost_line` makes the line that says how many were lost. One thread at a time may write, as structlog sees to.
     """
 
     def __init__(self, stream: TextIO, lost_line: Callable[[int], str], most_waiting: int = MOST_WAITING) -> None:
@@ -122,6 +122,9 @@ class AsyncLogWriter:
         self._thread.start()
 
     def write(self, line: str) -> int:
+        """Queue one line and return its length. Never blocks; where `most_waiting` lines are queued, the line is lost
+        and counted. A stream without a file descriptor is written to directly.
+        """
         if self._thread is None:
             self._stream.write(line)
         elif len(self._waiting) < self._most_waiting:
@@ -133,10 +136,10 @@ class AsyncLogWriter:
         return len(line)
 
     def flush(self) -> None:
-        """The thread does it."""
+        """Does nothing: the thread writes what is queued."""
 
     def close(self) -> None:
-        """Write what waits, if its reader lets it."""
+        """Write what is queued, waiting at most `FLUSH_S` for a reader that is slow."""
         self._closing.set()
         self._something.set()
         if self._thread is not None:

@@ -61,6 +61,9 @@ class Dollars(click.ParamType[int]):
     name = "usd"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Integer micro-dollars, at most 10^15 either way; an integer is taken as micro-dollars already. Fails with a
+        usage error.
+        """
         if isinstance(value, int):
             return value
         try:
@@ -106,7 +109,7 @@ def create(name: str, credit: int, rate_limit: int, sure: bool, directory: Path,
 
 
 def check_name(name: str) -> str:
-    """The name of an organization without spaces around it. Raises `CommandError`."""
+    """An organization's name without spaces around it. Raises `CommandError` unless it has 1 to 200 characters."""
     if not name.strip() or len(name) > 200:
         raise CommandError("an organization's name has 1 to 200 characters")
     return name.strip()
@@ -115,13 +118,13 @@ def check_name(name: str) -> str:
 def create_organization(
     found: Opened, world: World, name: str, *, credit: int, rate_limit: int = DEFAULT_LIMIT_PER_S
 ) -> Organization:
-    """A new organization with its first credit, in one transaction."""
+    """Create an organization with its first credit (micro-dollars) and record it, in one transaction."""
     job = creation(world, name, credit=credit, rate_limit=rate_limit)
     return commit(found, world, job, partial(created_change, credit=credit))
 
 
 def creation(world: World, name: str, *, credit: int, rate_limit: int) -> Callable[[Transaction], Organization]:
-    """The job that creates an organization with its first credit, in micro-dollars."""
+    """The job that creates an organization with its first credit, in micro-dollars; 0 = no line on the ledger."""
     now_ms = world.now_ms()
     organization_id = "org_" + twenty_characters(world.entropy)
     entry_id = world.request_id(now_ms) if credit else None
@@ -140,7 +143,7 @@ def creation(world: World, name: str, *, credit: int, rate_limit: int) -> Callab
 
 
 def created_change(created: Organization, *, credit: int) -> Change:
-    """A new organization, for the audit log."""
+    """The audit record of a new organization; `credit` in micro-dollars."""
     asked = {"name": created.name, "credit_usd": _usd(credit), "rate_limit_per_s": created.rate_limit_per_s}
     return Change(created.number, created.id, asked)
 

@@ -39,6 +39,7 @@ class Moment(click.ParamType[int]):
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Unix milliseconds; an integer is returned as it is. Fails with a usage error."""
         at_ms = value if isinstance(value, int) else read_timestamp(value)
         if at_ms is None:
             self.fail(f"{value!r} is not a time such as 2026-01-05T10:00:00Z", param, ctx)
@@ -62,29 +63,36 @@ data_option = directory_option("The data directory.", required=True)
 
 
 def json_option(command: F) -> F:
+    """`--json`, passed on as `as_json`."""
     return click.option("--json", "as_json", is_flag=True, help="One JSON object instead of text.")(command)
 
 
 def settings(file: Path | None = None) -> Config:
-    """The settings in force for a command: of this file, or of that which SVC_CONFIG names, as for the service."""
+    """The settings in force for a command: from `file`, else from the file that SVC_CONFIG names, and SVC_* variables,
+    as for the service. Raises `ConfigError` as `load` does.
+    """
     named = os.environ.get("SVC_CONFIG")
     return load(file or (Path(named) if named else None), os.environ)
 
 
 @contextmanager
 def opened(directory: Path, *, create: bool = False) -> Generator[Opened]:
-    """The data directory, also while a service runs on it."""
+    """Open a data directory, also while a service runs on it; closed at the end of the block. `create`: where there is
+    none yet.
+    """
     with opened_directory(directory, settings(), World.real(), create=create) as found:
         yield found
 
 
 def yes_option(command: F) -> F:
-    """`--yes`, for scripts: what is asked otherwise."""
+    """`--yes`, passed on as `sure`: skips the question of `confirmed`."""
     return click.option("--yes", "sure", is_flag=True, help="Do not ask.")(command)
 
 
 def confirmed(consequence: str, *, sure: bool) -> None:
-    """Go on if the operator is sure. Raises `CommandError` where not, and where there is nobody to ask."""
+    """Return if the operator agrees to `consequence`, or `sure` is set. Raises `CommandError` on a no, and where
+    standard input is no terminal to ask on.
+    """
     if sure:
         return
     if not sys.stdin.isatty():
@@ -94,7 +102,9 @@ def confirmed(consequence: str, *, sure: bool) -> None:
 
 
 def account(found: Opened, organization_id: str, *, removed_too: bool = False) -> Account:
-    """An organization by its id. Raises `CommandError` where there is none, or where it was removed."""
+    """An organization by its id. Raises `CommandError` where there is none, or, without `removed_too`, where it was
+    removed.
+    """
     with found.store.read() as snapshot:
         known = views.find_account(snapshot, organization_id)
     if known is None:
@@ -108,7 +118,7 @@ def account(found: Opened, organization_id: str, *, removed_too: bool = False) -
 
 
 def show(values: Mapping[str, Any], *, as_json: bool) -> None:
-    """A record: aligned lines for people, one object for programs."""
+    """Print one record: aligned `name value` lines for people, one JSON object with `as_json`."""
     if as_json:
         click.echo(msgspec.json.encode(values).decode())
         return
@@ -118,7 +128,9 @@ def show(values: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def show_table(rows: list[dict[str, Any]], columns: tuple[str, ...], name: str, *, as_json: bool) -> None:
-    """Records: a table of some columns for people, `{name: [...]}` for programs."""
+    """Print records: a table of `columns` for people; `{name: [...]}` with every field as JSON. Without rows people
+    read `no {name}`.
+    """
     if as_json:
         click.echo(msgspec.json.encode({name: rows}).decode())
         return
@@ -132,11 +144,14 @@ def show_table(rows: list[dict[str, Any]], columns: tuple[str, ...], name: str, 
 
 
 def optional_timestamp(at_ms: int | None) -> str | None:
+    """The text of `timestamp`; `None` for `None`."""
     return None if at_ms is None else timestamp(at_ms)
 
 
 def readable(value: Any) -> str:
-    """A value in one line of text that moves no cursor."""
+    """One line of text for any value: `-` for nothing, lists joined by commas, control characters escaped so that no
+    text can move the cursor.
+    """
     if value is None or value in ((), []):
         return "-"
     if isinstance(value, list | tuple):

@@ -36,7 +36,7 @@ class _Bars(Steps):
 
 @contextmanager
 def progress() -> Generator[Steps]:
-    """Steps that are shown where standard error is a terminal, and go unheard where it is not."""
+    """Progress bars where standard error is a terminal, else `QUIET`."""
     if not sys.stderr.isatty():
         yield QUIET
         return

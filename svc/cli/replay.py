@@ -61,7 +61,7 @@ NUMBERS_SHOWN = 10
 
 
 class ReplayedReport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One line of the file."""
+    """One line of the replayed file: a report, and what came with it."""
 
     signals: msgspec.Raw
     at: str | int | UnsetType = UNSET
@@ -74,7 +74,7 @@ class ReplayedReport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Summary:
-    """What a replay came to, for people."""
+    """Counts of a replay's responses: visitors, levels, signals, and lines that were refused."""
 
     def __init__(self) -> None:
         self.reports = 0
@@ -85,7 +85,9 @@ class Summary:
         self._signals: Counter[str] = Counter()
 
     def note(self, number: int, answer: dict[str, Any]) -> None:
-        """Count the answer to the line of this number."""
+        """Count the response to one line of the file, `number` from 1. `answer` is the response as JSON, with `error`
+        where the report was refused.
+        """
         self.reports += 1
         if "error" in answer:
             self.refused.append(number)
@@ -98,7 +100,7 @@ class Summary:
         self._signals.update(trigger["signal"] for trigger in answer.get("triggers", ()))
 
     def lines(self) -> list[str]:
-        """Reports, visitors, levels and the signals that fired most often."""
+        """Lines to print: reports, visitors, levels and the signals that fired most often."""
         return [
             f"{self.reports} reports replayed, {len(self.refused)} refused",
             f"visitors  {_counted(self._visitors)}",
@@ -166,7 +168,7 @@ def _without_quotas(config: Config, *, own_store: bool) -> Config:
 
 
 class VirtualClock:
-    """Stands where the file says."""
+    """The clock of a replay: it shows the time of the present line."""
 
     def __init__(self) -> None:
         self.now_ms = FIRST_MOMENT_MS - STEP_MS

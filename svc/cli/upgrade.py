@@ -31,7 +31,7 @@ def opened_alone(
     copy: bool = True,
     wait_s: float = 0,
 ) -> Generator[Opened]:
-    """The data directory, held by this command alone (`serve_lock`), at this program's version.
+    """Open a data directory at this program's version, with its lock held (`serve_lock`) until the end of the block.
 
     Nothing is changed before the lock is held. `wait_s` is how long to wait for a predecessor. `copy=False` upgrades
     without keeping a copy. Raises what `open_directory`, `upgrade` and `sole_process` raise.
@@ -54,7 +54,9 @@ def _log_wait(holder: str) -> None:
 
 
 def upgrade_where_needed(directory: Path, config: Config, world: World, *, copy: bool = True) -> None:
-    """Bring an older store to this program's version, with a copy of it kept before, unless `copy` is false."""
+    """Upgrade an older store to this program's version, keeping a copy of it unless `copy` is false. Raises as
+    `upgrade` does.
+    """
     done = upgrade(
         directory,
         world.run_sync,

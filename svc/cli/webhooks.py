@@ -107,7 +107,9 @@ def verify(secrets: tuple[str, ...], at: str, signature: str, file: BinaryIO, as
 
 
 def verify_delivery(secrets: Sequence[str], signature: str | None, at: str | None, body: bytes, now_s: int) -> Verdict:
-    """Whether a delivery is authentic: signed with one of the secrets, within five minutes of now (decisions 8.1)."""
+    """Whether a delivery is authentic: signed with one of the secrets, and its timestamp within five minutes of `now_s`
+    (decisions 8.1). `signature` and `at` are the headers, `None` where they are missing.
+    """
     if signature is None or at is None or not _is_count(at):
         return "not signed"
     signed = at.encode() + b"." + body
@@ -161,7 +163,7 @@ class _Receiver(ThreadingHTTPServer):
 
 
 class ReceivedDelivery(NamedTuple):
-    """What is shown of one."""
+    """One received delivery, as `svc webhook listen` shows it."""
 
     received_at: str
     verdict: Verdict | Literal["not checked"]

@@ -34,7 +34,7 @@ def parse_ip(text: str) -> str | None:
 
 
 def read_address(text: str) -> Address | None:
-    """The address that the text spells; an IPv4 address mapped into IPv6 is the IPv4 address."""
+    """The address in the text, `None` for any other; an IPv4 address mapped into IPv6 becomes the IPv4 address."""
     return _read(text) if len(text) <= LONGEST_LITERAL else None
 
 
@@ -52,7 +52,7 @@ def _read(text: str) -> Address | None:
 
 
 def is_public(address: Address) -> bool:
-    """Whether the address can be that of somebody on the internet."""
+    """Whether the address can be that of a host on the internet: no private, reserved, multicast or translated one."""
     number = int(address)
     if isinstance(address, IPv4Address):
         return not _covers(_V4, number)
@@ -60,10 +60,10 @@ def is_public(address: Address) -> bool:
 
 
 def client_address(peer: str, forwarded_for: str | None, trusted: Sequence[IPv4Network | IPv6Network]) -> str:
-    """Whose request it is (decisions 2.10): the peer's, unless the peer is a trusted proxy.
+    """The address that a request came from (decisions 2.10): the peer's, unless the peer is a trusted proxy.
 
-    Then the right-most address of `X-Forwarded-For` that is not itself trusted. What stands left of an entry that is
-    no address is not believed, so the nearest address that is known is the answer.
+    Then the right-most address of `X-Forwarded-For` that is not itself trusted. Entries to the left of one that is no
+    address are not believed: then the nearest address that is known is returned.
     """
     nearest = parse_ip(peer) or peer
     if not trusted or forwarded_for is None or not is_trusted(nearest, trusted):
@@ -79,7 +79,7 @@ def client_address(peer: str, forwarded_for: str | None, trusted: Sequence[IPv4N
 
 
 def is_trusted(text: str, trusted: Sequence[IPv4Network | IPv6Network]) -> bool:
-    """Whether the address in `text` lies in one of the networks."""
+    """Whether the address in `text` lies in one of the networks; `False` for text that is no address."""
     address = read_address(text)
     return address is not None and any(address in network for network in trusted)
 

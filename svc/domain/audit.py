@@ -72,7 +72,9 @@ class AuditRecord(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
 
 def asked(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What may be written of the values that a change asked for; `None` says nothing, and is left out."""
+    """The values of a change as they may be recorded, by name: `None` is left out, a URL becomes its origin, a long
+    text its beginning, and a field that is not in `RECORDED` becomes `WITHHELD`.
+    """
     return {name: _written(name, value) for name, value in values.items() if value is not None}
 
 

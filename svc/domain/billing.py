@@ -44,7 +44,7 @@ class LedgerEntry(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """What some lines of a ledger come to. Identifications are told apart by their price."""
+    """Counts and sums of some lines of a ledger. Identifications are told apart by their price."""
 
     identifiable: int = 0
     unidentifiable: int = 0
@@ -56,11 +56,12 @@ class Usage(msgspec.Struct, frozen=True):
 
     @property
     def identifications(self) -> int:
+        """All identifications that these ledger lines are about."""
         return self.identifiable + self.unidentifiable + self.free
 
     @property
     def change_micros(self) -> int:
-        """What the balance gained."""
+        """What the balance gained, in micro-dollars; negative where more was charged than credited."""
         return self.credited_micros - self.charged_micros
 
     def __add__(self, other: Usage) -> Usage:
@@ -68,7 +69,9 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 class Settlement(msgspec.Struct, frozen=True, array_like=True):
-    """What one UTC day of production traffic came to, as it is told once (decisions 8.10). Append fields."""
+    """What one UTC day of production traffic came to: the content of `usage.daily_settled` (decisions 8.10). Append
+    fields.
+    """
 
     identifiable: int
     unidentifiable: int
@@ -99,7 +102,7 @@ SETTLED_AFTER_MS = 5 * 60 * 1000
 
 
 def counters(entries: Iterable[LedgerEntry]) -> Usage:
-    """What these lines of a ledger come to."""
+    """Sums of these ledger lines. A charge of any other price than `UNIDENTIFIABLE_MICROS` counts as identifiable."""
     identifiable = unidentifiable = free = charged = credited = 0
     for entry in entries:
         amount = entry.amount_micros
@@ -121,7 +124,9 @@ def _counts(usage: Usage) -> tuple[int, ...]:
 
 
 def price_micros(*, environment: Environment, state: State, identifiable: bool) -> int:
-    """What one identification costs (interface 8): nothing outside production and nothing without a network look-up."""
+    """The price of one identification in micro-dollars (interface 8): 0 outside production and without a network
+    look-up.
+    """
     if environment != "production" or state == "unavailable":
         return 0
     return IDENTIFIABLE_MICROS if identifiable else UNIDENTIFIABLE_MICROS
@@ -130,7 +135,9 @@ def price_micros(*, environment: Environment, state: State, identifiable: bool) 
 def refused_for_money(
     *, environment: Environment, status: BillingStatus, balance_micros: int, credit_limit_micros: int, price: int
 ) -> Literal["billing_blocked", "no_credit"] | None:
-    """The `402` of this very identification, or `None`. Only production traffic is refused (decisions 5.2, 5.3)."""
+    """The code of the `402` for an identification of this price, or `None`. Only production traffic is refused
+    (decisions 5.2, 5.3). Amounts in micro-dollars.
+    """
     if environment != "production":
         return None
     if status == "blocked":

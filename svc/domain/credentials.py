@@ -35,7 +35,7 @@ _KEY_ID = re.compile(r"key_[0-9A-Za-z]{20}", re.ASCII)
 
 
 class Credential(msgspec.Struct, frozen=True):
-    """A well-formed key as it was presented. Whether it exists is the store's to say."""
+    """A presented key of correct form. Whether it was issued, only the store knows."""
 
     kind: KeyKind
     region: str
@@ -69,26 +69,32 @@ class ApiKey(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def status(self) -> Literal["active", "revoked"]:
+        """`revoked` once it was revoked; expiry does not change it (interface 2.7)."""
         return "active" if self.revoked_at_ms is None else "revoked"
 
     @property
     def ended_at_ms(self) -> int | None:
-        """When it was revoked, else when it expires; `None` for a key without end."""
+        """Unix ms when it was revoked, else when it expires or expired; `None` for a key that does neither."""
         return self.expires_at_ms if self.revoked_at_ms is None else self.revoked_at_ms
 
     def usable(self, now_ms: int) -> bool:
+        """Whether it is neither revoked nor expired; it stops working at `expires_at_ms` itself."""
         return self.revoked_at_ms is None and (self.expires_at_ms is None or now_ms < self.expires_at_ms)
 
 
 def prefix(kind: KeyKind, region: str, environment: Environment | None) -> str:
-    """The readable start of a key, such as `svc_px_us_production`."""
+    """The readable start of a key, such as `svc_px_us_production`, without the underscore that follows. Raises
+    `ValueError` unless exactly management keys come without an environment.
+    """
     if (environment is None) != (kind == "management"):
         raise ValueError("management keys, and only they, have no environment")
     return "_".join(filter(None, ("svc", _MARKS[kind], region, environment)))
 
 
 def issue_secret(kind: KeyKind, region: str, environment: Environment | None, entropy: bytes) -> str:
-    """The whole text of a new key from 32 bytes of entropy."""
+    """The whole text of a new key from 32 bytes of entropy, checksum included (decisions 2.1). Raises `ValueError` for
+    another length, and as `prefix` does.
+    """
     if len(entropy) != 32:
         raise ValueError("a key takes 32 bytes of entropy")
     body = f"{prefix(kind, region, environment)}_{_base62(int.from_bytes(entropy), _SECRET_LENGTH)}"
@@ -110,7 +116,9 @@ def new_key(  # noqa: PLR0913  a key is its fields
     allowed_origins: tuple[str, ...] = (),
     expires_at_ms: int | None = None,
 ) -> tuple[ApiKey, str]:
-    """A new key and its secret, which is shown once. Origins are normalised already."""
+    """A new key and its secret, which is shown once. Origins must be normalised already (`origins.normalise_pattern`).
+    Raises `ValueError` where platforms, origins, role or environment do not suit the kind.
+    """
     if kind != "public" and (platforms or allowed_origins):
         raise ValueError("only public keys have platforms and origins")
     if (role is None) == (kind == "management"):
@@ -135,7 +143,9 @@ def new_key(  # noqa: PLR0913  a key is its fields
 
 
 def parse(text: str) -> Credential | None:
-    """Read a presented key; `None` when its form or its checksum is wrong."""
+    """Read a presented key; `None` when its form or its checksum is wrong. Says nothing of whether it was ever
+    issued.
+    """
     match = _GRAMMAR.fullmatch(text)
     if match is None or _checksum(text[:-_CHECK_LENGTH]) != text[-_CHECK_LENGTH:]:
         return None
@@ -147,12 +157,12 @@ def parse(text: str) -> Credential | None:
 
 
 def is_key_id(text: str) -> bool:
-    """Whether it has the form of a key's id (decisions 1.1); what has not is none's, and needs no look-up."""
+    """Whether the text has the form of a key's id (decisions 1.1); any other text is no key's, and needs no look-up."""
     return _KEY_ID.fullmatch(text) is not None
 
 
 def digest(pepper: bytes, secret: str) -> bytes:
-    """HMAC-SHA256(pepper, secret): what the store knows a key by (decisions 2.2). 32 bytes."""
+    """HMAC-SHA256 of the secret with the pepper, 32 bytes: the key under which the store has it (decisions 2.2)."""
     return hmac.digest(pepper, secret.encode(), "sha256")
 
 

@@ -23,18 +23,24 @@ _MAC_LENGTH = 16
 
 
 class DeferredToken(NamedTuple):
+    """What a valid deferred token grants: one report for this request, until then."""
+
     request_id: UUID
     expires_at_ms: int
 
 
 def issue_token(signing_key: bytes, request_id: UUID, key_id: str, origin: str | None, now_ms: int) -> str:
-    """A token good for 24 hours for this request, key and origin (`None` = no origin)."""
+    """A token good for 24 hours for this request, key and origin (`None` = no origin). `signing_key` as of
+    `signing_key()`.
+    """
     body = _FORM.pack(_VERSION, request_id.bytes, now_ms + LIFETIME_MS, _binding(key_id, origin))
     return base64.urlsafe_b64encode(body + _mac(signing_key, body)).rstrip(b"=").decode()
 
 
 def open_token(signing_key: bytes, text: str, key_id: str, origin: str | None, now_ms: int) -> DeferredToken | None:
-    """What the token says, or `None` when it is forged, expired, or was issued to another key or origin."""
+    """The content of a token, or `None` when it is malformed, forged, expired, or was issued to another key or
+    origin.
+    """
     if "=" in text:
         return None
     try:
@@ -53,12 +59,13 @@ def open_token(signing_key: bytes, text: str, key_id: str, origin: str | None, n
 
 
 def signing_key(pepper: bytes) -> bytes:
-    """The key of all deferred tokens of one installation, derived from its pepper."""
+    """The 32-byte key of all deferred tokens of one installation, derived from its pepper."""
     return hmac.digest(pepper, b"svc deferred token 1", "sha256")
 
 
 def report_digest(sdk_platform: str | None, sdk_version: str | None, signals_json: bytes) -> bytes:
-    """16 bytes that two reports share when SDK and signals have the same canonical JSON (decisions 7.4).
+    """16 bytes that two reports share when SDK and signals have the same canonical JSON (decisions 7.4). Raises
+    `msgspec.DecodeError` for `signals_json` that is not JSON.
 
     Canonical: names sorted, no space, one spelling of each text and number, as RFC 8785 has it.
     """

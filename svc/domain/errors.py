@@ -17,5 +17,5 @@ class OperatorError(Exception):
 
     @property
     def line(self) -> str:
-        """What the command line prints after `svc: `."""
+        """The text that the command line prints after `svc: `; `str()` unless a subclass adds what to do."""
         return str(self)

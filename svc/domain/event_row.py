@@ -32,7 +32,7 @@ from svc.domain.verdict import Verdict
 
 
 class TriggerBody(msgspec.Struct, frozen=True):
-    """A signal that fired."""
+    """A signal that fired, as identify shows it (interface 2.2)."""
 
     signal: Annotated[str, about("The signal. Names are permanent.", "automation", form=open_to(*CATALOGUE))]
     group: SignalGroup
@@ -41,7 +41,7 @@ class TriggerBody(msgspec.Struct, frozen=True):
 
 
 class EventTriggerBody(msgspec.Struct, frozen=True):
-    """A group of signals, of which at least one fired."""
+    """A group of signals of which at least one fired, as events show it (interface 2.3)."""
 
     signal: Annotated[SignalGroup, about("The group of signals that fired.")]
     weight: Annotated[int, about("What the group added to the score.", 40)]
@@ -132,7 +132,9 @@ class EventBody(VerdictBody, frozen=True, kw_only=True):
 
 
 def verdict_fields(verdict: Verdict, request_id: UUID) -> dict[str, Any]:
-    """The fields of `VerdictBody`, for the bodies that extend it."""
+    """The fields of `VerdictBody` as keyword arguments for the bodies that extend it; what does not apply is
+    `UNSET`.
+    """
     return {
         "request_id": str(request_id),
         "visitor_id": verdict.visitor_id,
@@ -146,7 +148,9 @@ def verdict_fields(verdict: Verdict, request_id: UUID) -> dict[str, Any]:
 
 
 def event_row(event: Event, request_id: UUID) -> EventBody:
-    """A stored event as a row of the interface. What 0.1.0 did not store is left out."""
+    """A stored event in the form of interface 2.3 and decisions 7.1, without `document`. What version 0.1.0 did not
+    store is omitted.
+    """
     verdict = event.verdict
     return EventBody(
         **verdict_fields(verdict, request_id),
@@ -176,12 +180,14 @@ def event_row(event: Event, request_id: UUID) -> EventBody:
 
 
 def signal_rows(verdict: Verdict) -> tuple[TriggerBody, ...]:
-    """The signals that fired, heaviest first; empty also where they are not known."""
+    """The signals that fired in the form of interface 2.2, heaviest first; empty also for an event of 0.1.0, which did
+    not store them.
+    """
     return tuple(
         TriggerBody(fired.signal, fired.group, fired.weight, fired.confidence) for fired in verdict.signals or ()
     )
 
 
 def present(value: Any) -> Any:
-    """What does not apply is left out of a body, not `null` (interface 2)."""
+    """The value, or `UNSET` for `None`: what does not apply is left out of a body, not `null` (interface 2)."""
     return UNSET if value is None else value

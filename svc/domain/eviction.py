@@ -24,7 +24,7 @@ HOSTS_OF_A_CROWD = 64
 
 
 class IdleConnection(NamedTuple):
-    """A connection that waits for its client."""
+    """A connection that waits for its client, and may be evicted."""
 
     prefix: str
     """`client_prefix` its address."""
@@ -36,7 +36,9 @@ class IdleConnection(NamedTuple):
 
 @lru_cache(4_096)
 def client_prefix(host: str) -> str:
-    """Addresses that one client can have at will count as one. Behind a proxy everybody is one crowd."""
+    """The name under which connections of one client are counted: an IPv4 address, or the /64 of an IPv6 one in
+    hexadecimal digits; a host that is no address as it is. Behind a proxy all clients have one.
+    """
     try:
         address = ip_address(host)
     except ValueError:  # a socket without an address, such as a Unix one
@@ -49,7 +51,9 @@ def client_prefix(host: str) -> str:
 
 
 def eviction_order(waiting: Sequence[IdleConnection], count: int, now_s: float) -> list[int]:
-    """Positions in `waiting` of those to close, `count` or as many as may be; first to go, first in the list."""
+    """Indexes in `waiting` of the connections to evict, at most `count`, the first to go first: of the prefix with most
+    connections the one that waits longest. One whose request began less than `REQUEST_GRACE_S` ago is spared.
+    """
     by_prefix: dict[str, list[int]] = {}
     for position in sorted(range(len(waiting)), key=lambda position: -waiting[position].since_s):
         one = waiting[position]

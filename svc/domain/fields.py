@@ -43,17 +43,17 @@ def about(description: str, *examples: Any, form: dict[str, Any] | None = None) 
 
 
 def bare(described: inspect.Type) -> inspect.Type:
-    """A type without what `about` says of it."""
+    """A type without the `Meta` around it; any other type as it is."""
     return described.type if isinstance(described, inspect.Metadata) else described
 
 
 def open_to(*values: str) -> dict[str, list[str]]:
-    """The form of a response's enumeration, to which values may be added (decisions 1.10)."""
+    """JSON Schema of an open enumeration in responses, to which later versions may add values (decisions 1.10)."""
     return {"x-extensible-enum": [*values]}
 
 
 def id_form(prefix: str) -> dict[str, str]:
-    """The form of an id: a prefix and twenty characters."""
+    """JSON Schema of an id: the prefix and twenty letters and digits (decisions 1.1)."""
     return {"pattern": f"^{prefix}[0-9A-Za-z]{{20}}$"}
 
 

@@ -16,7 +16,7 @@ GROUPS = (1, 2, 4, 8, 16, 32, 64)
 
 
 class HistogramStatistics(msgspec.Struct, frozen=True):
-    """A histogram at one moment."""
+    """A copy of a histogram's counts."""
 
     bounds: tuple[float, ...]
     """Upper bounds of the buckets, inclusive, ascending; the last bucket has none."""
@@ -27,7 +27,7 @@ class HistogramStatistics(msgspec.Struct, frozen=True):
 
 
 class Histogram:
-    """Counts values; `bounds` as in `HistogramStatistics`."""
+    """Counts values in fixed buckets; `bounds` as in `HistogramStatistics`."""
 
     __slots__ = ("_bounds", "_counts", "_total")
 
@@ -37,8 +37,10 @@ class Histogram:
         self._total = 0.0
 
     def observe(self, value: float) -> None:
+        """Count one value, in the unit of the bounds."""
         self._counts[bisect_left(self._bounds, value)] += 1
         self._total += value
 
     def statistics(self) -> HistogramStatistics:
+        """A copy that later observations do not change."""
         return HistogramStatistics(self._bounds, tuple(self._counts), self._total)

@@ -95,14 +95,14 @@ class AddressHistory(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ReportFingerprint(msgspec.Struct, frozen=True, array_like=True):
-    """When and from where a report was sent first."""
+    """When, in seconds since 1970, and from which address (`address_id`) a report was sent first."""
 
     at_s: int
     address: int
 
 
 class ReplayKey(msgspec.Struct, frozen=True):
-    """What a report is known again by."""
+    """By what a report is recognized when it is sent again."""
 
     digest: bytes
     """16 bytes, of the nonce or of the signals byte for byte as sent."""
@@ -112,7 +112,7 @@ class ReplayKey(msgspec.Struct, frozen=True):
 
 
 class HistoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What history compares of one identification: all that can be told without the store."""
+    """What history compares of one identification: everything that does not need the store."""
 
     at_s: int
     address: int
@@ -128,6 +128,9 @@ class HistoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def trace(report: Report, network: Network, ip: str, signals_json: bytes, at_ms: int) -> HistoryEvidence:
+    """What history compares of this identification. `ip` is the visitor's address as text; `signals_json` the signals
+    byte for byte as sent, whose hash recognizes a report without a nonce.
+    """
     wanders = network.tor or network.relay
     ordinary = network.state == "enriched" and not (wanders or network.vpn or network.proxy or network.hosting)
     zone = None if Attribute.TIMEZONE in report.masked else report.claims.timezone
@@ -142,7 +145,9 @@ def trace(report: Report, network: Network, ip: str, signals_json: bytes, at_ms:
 
 
 def address_id(ip: str) -> int:
-    """64 bits that stand for an IPv4 address, or for the /64 of an IPv6 one."""
+    """64 bits that stand for an IPv4 address, or for the /64 of an IPv6 one. Text that is no address is hashed as it
+    is.
+    """
     address = read_address(ip)
     if address is None:
         spelled = ip.encode("utf-8", "replace")
@@ -161,7 +166,7 @@ def _mark(report: Report, signals_json: bytes, at_ms: int) -> ReplayKey | None:
 
 
 def visited(before: VisitorHistory, seen: HistoryEvidence) -> VisitorHistory:
-    """A visitor's history with this identification, and without what has left its window."""
+    """A visitor's history with this identification added, and without what has left its window."""
     now_s = seen.at_s
     slot = now_s // SLOT_S
     counts = {then: count for then, count in before.activity if abs(slot - then) < SLOTS}
@@ -192,7 +197,9 @@ def _latest(
 
 
 def velocity(history: VisitorHistory) -> list[Observation]:
-    """What a visitor's history shows, this identification being in it."""
+    """The velocity signals of a visitor's history (signals.md 2): activity, addresses, countries. This identification
+    must be in it already (`visited`).
+    """
     shown: list[Observation] = []
     if sum(count for _, count in history.activity) >= MANY_IDENTIFICATIONS:
         shown.append(Observation("high_activity", "low", ("identifications_in_an_hour",)))
@@ -204,21 +211,25 @@ def velocity(history: VisitorHistory) -> list[Observation]:
 
 
 def met(before: AddressHistory, visitor: int, homeland: str) -> AddressHistory:
-    """The day of an address with this visitor; the same record where that changes nothing."""
+    """The day of an address with this visitor added; the same object where the visitor is in it or the sample is
+    full.
+    """
     if len(before.visitors) >= SAMPLED_VISITORS or visitor in before.visitors:
         return before
     return AddressHistory((*before.visitors, visitor), (*before.homelands, homeland), before.lessons)
 
 
 def may_teach(visitor: VisitorHistory, address: AddressHistory) -> bool:
-    """Whether matching may learn from one more visit of this visitor and this address today: without such a limit, a
-    few thousand reports from one place could make it doubt everybody.
+    """Whether matching may learn from one more visit of this visitor and this address today. The limit keeps a few
+    thousand reports from one place from making it doubt everybody.
     """
     return visitor.lessons < VISITOR_LESSONS and address.lessons < ADDRESS_LESSONS
 
 
 def is_crossroads(history: AddressHistory) -> bool:
-    """Whether people of many countries share the address, so that most of them cannot be where it is."""
+    """Whether people of many countries share the address, so that most of them cannot be where it is: at least
+    `MANY_VISITORS` sampled visitors from `MANY_HOMELANDS` countries, none of which has more than half of them.
+    """
     homelands = history.homelands
     if len(homelands) < MANY_VISITORS:
         return False
@@ -242,13 +253,17 @@ def with_crossroads(observations: tuple[Observation, ...]) -> tuple[Observation,
 
 
 def is_remembered(first: ReportFingerprint, now_s: int) -> bool:
+    """Whether a report that was sent first then still counts as sent before: within 30 days, on either side
+    (`REPLAY_MEMORY_S`).
+    """
     return abs(now_s - first.at_s) < REPLAY_MEMORY_S
 
 
 def replay(first: ReportFingerprint, seen: HistoryEvidence) -> Observation | None:
-    """What it shows that this report was sent before; `first` is the earlier sending.
+    """The `replayed` signal of a report that was sent before, `first` being the earlier one; `None` where that is
+    innocent. `seen.mark` must be set.
 
-    A nonce is used once, whatever else is sent with it: who tries again in good faith sends the same
+    A nonce is used once, whatever else is sent with it: a client that retries in good faith sends the same
     `Idempotency-Key` and never comes this far. A report without a nonce may come again from the same address, and from
     another one for ten minutes, when a phone changes networks between two attempts.
     """
@@ -261,7 +276,9 @@ def replay(first: ReportFingerprint, seen: HistoryEvidence) -> Observation | Non
 
 
 def rare_device(statistics: Statistics, features: Features) -> Observation | None:
-    """Whether hardly any other device of the class has parts like this one's; about 5 µs in a class large enough."""
+    """The `rare_device` signal where `RARE_TOGETHER` parts are each rare in the class of devices; `None` otherwise, and
+    for a class of fewer than `ENOUGH_DEVICES`. About 5 µs.
+    """
     devices = statistics.devices(features.family)
     if devices < ENOUGH_DEVICES:
         return None

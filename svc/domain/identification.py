@@ -38,7 +38,7 @@ from svc.domain.verdict import EventSignal, EventTrigger, Verdict
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
-    """What was sent to identify, by whom, from where. Whoever holds one has a valid key and a readable body."""
+    """What was sent to identify, by whom, from where. Whoever makes one has authenticated the key and read the body."""
 
     request_id: UUID
     new_visitor_id: str
@@ -66,6 +66,9 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def platform(self) -> Platform:
+        """The scoring profile: bridges count as their system, and a missing or unknown platform as `web` (decisions
+        3.1).
+        """
         return scoring_platform(self.sdk_platform or "web")
 
 
@@ -89,7 +92,7 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def price(self) -> int:
-        """Micros that this identification costs."""
+        """Micro-dollars that this identification costs if it is new; a duplicate is free."""
         return price_micros(
             environment=self.submission.environment,
             state=self.network.state,
@@ -98,7 +101,7 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Identified(msgspec.Struct, frozen=True):
-    """A new identification that is on disk."""
+    """A new identification. It is durable by the time that a caller gets this."""
 
     verdict: Verdict
     """As it is stored."""
@@ -106,14 +109,14 @@ class Identified(msgspec.Struct, frozen=True):
 
 
 class Duplicate(msgspec.Struct, frozen=True):
-    """The `Idempotency-Key` was answered before."""
+    """The `Idempotency-Key` was answered before with `request_id` (decisions 3.2)."""
 
     request_id: UUID
     balance_micros: int
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """Refused inside the transaction, which changed nothing."""
+    """A refusal inside the transaction, which wrote nothing. `balance_micros` is the balance as it stays."""
 
     refusal: Refusal
     balance_micros: int
@@ -143,7 +146,9 @@ def assess(submission: Submission, ranges: Ranges | None, trust: Trust | None = 
 
 
 def decide(assessment: Assessment, recognition: Recognition, visitor_id: str, result: Score | None) -> Verdict:
-    """The verdict, once the store has said whose report it is. `result`: the score; `None` = not scored."""
+    """The verdict, once matching has decided whose report it is. `result` is the score; `None` = not scored (decisions
+    3.9).
+    """
     fired = () if result is None else result.triggers
     return Verdict(
         visitor_id=visitor_id,
@@ -163,9 +168,12 @@ def decide(assessment: Assessment, recognition: Recognition, visitor_id: str, re
 
 
 def deflate(document: bytes) -> bytes:
-    """Level 1: a report shrinks to a third or less, and a higher level costs three times as much for a tenth more."""
+    """Compress a document with zlib at level 1: a report shrinks to a third or less, and a higher level costs three
+    times as much for a tenth more.
+    """
     return zlib.compress(document, 1)
 
 
 def inflate(archive: bytes) -> bytes:
+    """The bytes given to `deflate`. Raises `zlib.error` for anything else."""
     return zlib.decompress(archive)

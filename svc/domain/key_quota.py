@@ -26,16 +26,17 @@ class ActiveKeys(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def count(self) -> int:
+        """Active keys at `as_of_ms`: call it on the result of `at`."""
         return self.unlimited + len(self.expiries_ms)
 
     def at(self, now_ms: int) -> ActiveKeys:
-        """The same now: without the keys that have expired."""
+        """The record at `now_ms`, without the keys that have expired; never at an earlier time than `as_of_ms`."""
         as_of_ms = max(self.as_of_ms, now_ms)
         expired = bisect_right(self.expiries_ms, as_of_ms)
         return ActiveKeys(self.unlimited, self.expiries_ms[expired:], as_of_ms)
 
     def plus_key(self, expires_at_ms: int | None) -> ActiveKeys:
-        """With one more key."""
+        """The record with one more key; the same object for a key that has expired already."""
         if expires_at_ms is None:
             return msgspec.structs.replace(self, unlimited=self.unlimited + 1)
         if expires_at_ms <= self.as_of_ms:
@@ -45,7 +46,9 @@ class ActiveKeys(msgspec.Struct, frozen=True, array_like=True):
         return msgspec.structs.replace(self, expiries_ms=tuple(expiries))
 
     def minus_key(self, expires_at_ms: int | None) -> ActiveKeys:
-        """Without a key that was not revoked; one that has expired is left out already."""
+        """The record without a key that was not revoked before; the same object for one that has expired and is left
+        out already.
+        """
         if expires_at_ms is None:
             return msgspec.structs.replace(self, unlimited=self.unlimited - 1)
         if expires_at_ms not in self.expiries_ms:
@@ -56,7 +59,7 @@ class ActiveKeys(msgspec.Struct, frozen=True, array_like=True):
 
 
 def may_issue(active: int, issued_today: int, keys_per_day: int) -> Literal["active_keys", "keys_per_day"] | None:
-    """Which limit keeps an organization from issuing a key now; `None` = it may."""
+    """Which limit forbids issuing a key now (decisions 2.5); `None` = it may be issued."""
     if active >= MOST_ACTIVE_KEYS:
         return "active_keys"
     return "keys_per_day" if issued_today >= keys_per_day else None

@@ -29,7 +29,7 @@ _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  the offset is reckoned apart, so 
 
 
 class Listing(NamedTuple):
-    """One page of the events that fit."""
+    """A checked request for one page of events."""
 
     from_ms: int
     """Of arrival, inclusive."""
@@ -45,7 +45,7 @@ class Listing(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What a query says, its types right and its values not looked at yet."""
+    """The parameters of a list of events as they were sent, their values not checked yet."""
 
     start: str | None = None
     end: str | None = None
@@ -56,7 +56,9 @@ class Asked(NamedTuple):
 
 
 def read_listing(asked: Asked, now_ms: int) -> Listing | Refusal:
-    """What to list; `422 invalid_window` names the parameter that is wrong."""
+    """Check the parameters of a list of events against the window and the limits (interface 4.2); `422 invalid_window`
+    with the parameter that is wrong.
+    """
     window = read_window(asked.start, asked.end, now_ms)
     if isinstance(window, Refusal):
         return window
@@ -91,7 +93,9 @@ def read_window(start: str | None, end: str | None, now_ms: int) -> tuple[int, i
 
 
 def read_timestamp(text: str) -> int | None:
-    """RFC 3339 with any offset as Unix milliseconds, rounded up, which keeps what is before it before it."""
+    """RFC 3339 with any offset as Unix milliseconds, rounded up so that whatever is before it stays before; `None` for
+    other text.
+    """
     found = _TIMESTAMP.fullmatch(text)
     if found is None:
         return None

@@ -244,7 +244,7 @@ class Network(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Observation(msgspec.Struct, frozen=True):
-    """One signal that was observed, before any weight is applied."""
+    """One signal that was observed, before its weight is known."""
 
     signal: str
     confidence: Level

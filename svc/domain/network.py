@@ -19,7 +19,7 @@ STANDS_THERE = frozenset({"tor", "vpn", "relay", "hosting", "cdn", "bot"})
 
 
 class Range(NamedTuple):
-    """One range that holds an address, as one source names it."""
+    """One range of addresses, as one source names it."""
 
     kind: str
     """`tor`, `vpn`, `relay`, `proxy`, `hosting`, `cdn`, `bot`, `residential_proxy`, `attack` or `spam`."""
@@ -29,6 +29,8 @@ class Range(NamedTuple):
 
 
 class Country(NamedTuple):
+    """Where an address is, as one source says."""
+
     code: str
     """ISO 3166-1 alpha-2, upper case."""
     name: str | None
@@ -36,7 +38,7 @@ class Country(NamedTuple):
 
 
 class AutonomousSystem(NamedTuple):
-    """Who announces the address to the internet."""
+    """The network (AS) that announces an address to the internet, as one source says."""
 
     number: int
     name: str | None
@@ -44,7 +46,7 @@ class AutonomousSystem(NamedTuple):
 
 
 class Known(NamedTuple):
-    """All that the sources say of one address."""
+    """What all sources together say of one address."""
 
     ranges: tuple[Range, ...] = ()
     country: Country | None = None
@@ -54,11 +56,17 @@ class Known(NamedTuple):
 class Ranges(Protocol):
     """A look-up of addresses; a few microseconds, never a network call. `None` where no source knows anything."""
 
-    def find(self, address: Address, /) -> Known | None: ...
+    def find(self, address: Address, /) -> Known | None:
+        """What the sources say of this address, `None` for nothing. Raises `ValueError`, `OSError` or `LookupError`
+        where a source cannot be read.
+        """
+        ...
 
 
 def read_network(ip: str, ranges: Ranges | None) -> Network:
-    """What is known of an address, or why nothing can be (decisions 3.4). Never raises."""
+    """Network facts of an address, or state `unavailable` with the reason why there are none (decisions 3.4). Never
+    raises.
+    """
     if ranges is None:
         return _NO_DATA
     address = read_address(ip)
@@ -72,7 +80,7 @@ def read_network(ip: str, ranges: Ranges | None) -> Network:
 
 
 def all_ranges(known: Known) -> tuple[Range, ...]:
-    """The ranges found; where none tells what stands at the address, what the network's name tells."""
+    """The ranges found, and one derived from the network's name where none tells what stands at the address."""
     system = known.system
     if system is None or system.name is None or any(found.kind in STANDS_THERE for found in known.ranges):
         return known.ranges

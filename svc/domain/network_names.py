@@ -25,7 +25,9 @@ LONGEST_NAME = 200
 
 @lru_cache(maxsize=CACHED_NAMES)
 def kind_of_network(name: str) -> Literal["hosting", "vpn"] | None:
-    """What stands behind the addresses of a network with this name; `None` for all that is not known for sure."""
+    """What the name of a network (AS) says of its addresses; `None` for every name that does not say it beyond
+    doubt.
+    """
     words = " ".join(_WORD.findall(name[:LONGEST_NAME].lower()))
     if _VPN.search(words) is not None:
         return "vpn"

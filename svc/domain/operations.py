@@ -25,7 +25,7 @@ _decoder = msgspec.msgpack.Decoder(Changes)
 
 
 class Batch(NamedTuple):
-    """What one commit changed."""
+    """The changes of one commit, and when it was made (Unix milliseconds)."""
 
     at_ms: int
     changes: Changes
@@ -47,18 +47,18 @@ class Following(msgspec.Struct, frozen=True, array_like=True):
 
 
 def pack_batch(batch: Batch) -> bytes:
-    """The bytes of a batch."""
+    """A batch as bytes: BLAKE3 digest, time, and the changes as MessagePack."""
     body = batch.at_ms.to_bytes(8) + msgspec.msgpack.encode(batch.changes)
     return blake3(body).digest(DIGEST_BYTES) + body
 
 
 def moment_of(raw: bytes) -> int:
-    """The moment of a packed batch, of which the first bytes are enough."""
+    """Unix milliseconds of a packed batch, from its first bytes alone; nothing is verified."""
     return int.from_bytes(raw[DIGEST_BYTES:_BODY])
 
 
 def unpack_batch(raw: bytes) -> Batch:
-    """Raises `ValueError` for bytes that are not a whole batch."""
+    """Read the bytes of `pack_batch`. Raises `ValueError` for bytes that are not a whole batch."""
     if blake3(raw[DIGEST_BYTES:]).digest(DIGEST_BYTES) != raw[:DIGEST_BYTES]:
         raise ValueError("the batch fails its check")
     return Batch(moment_of(raw), _decoder.decode(raw[_BODY:]))  # both of its errors are ValueErrors

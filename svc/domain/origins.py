@@ -32,12 +32,16 @@ _LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
 
 def normalise_origin(text: str) -> str | None:
-    """The one spelling of an origin, or `None` when the text is none (a path, a bare host, `null`, `*`)."""
+    """The one spelling of an origin: lower case, IDNA-encoded, without the default port (decisions 2.6). `None` for
+    text that is none: a path, a bare host, `null`, `*`.
+    """
     return _normalise(text, wildcard=False)
 
 
 def normalise_pattern(text: str) -> str | None:
-    """As `normalise_origin`, and `scheme://*.host` besides."""
+    """The one spelling of an allowed origin: as `normalise_origin`, or `scheme://*.host` (decisions 2.6); `None` for
+    other text.
+    """
     return _normalise(text, wildcard=True)
 
 

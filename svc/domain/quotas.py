@@ -30,7 +30,7 @@ QUOTAS: tuple[Quota, ...] = get_args(Quota)
 
 
 class Quotas(NamedTuple):
-    """The operator's settings, for each organization."""
+    """The operator's settings for what each organization may hold and take (decisions 4)."""
 
     nonproduction_per_day: int = 100_000
     """Identifications outside production in a UTC day."""
@@ -65,11 +65,13 @@ class Holding(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def held_bytes(self) -> int:
-        """The figure that the share of the store is about."""
+        """Estimated bytes in the store, for the limit of `Quotas.store_share`."""
         return self.events * EVENT_BYTES + self.visitors * VISITOR_BYTES + self.report_bytes
 
     def on(self, at_ms: int) -> Holding:
-        """The same on the day of this moment: on another day, the day's counts begin at zero."""
+        """The record on the UTC day of this moment: on another day than its own, the counts of the day begin at
+        zero.
+        """
         day = at_ms // DAY_MS
         if day == self.day:
             return self
@@ -78,6 +80,7 @@ class Holding(msgspec.Struct, frozen=True, array_like=True):
         )
 
     def plus(self, *, events: int = 0, visitors: int = 0, report_bytes: int = 0) -> Holding:
+        """The record with these differences added, which may be negative. The counts of the day stay."""
         return msgspec.structs.replace(
             self,
             events=self.events + events,
@@ -86,40 +89,46 @@ class Holding(msgspec.Struct, frozen=True, array_like=True):
         )
 
     def with_identification(self, *, visitors: int, report_bytes: int, production: bool) -> Holding:
-        """After one more event of this day; `visitors` is 1 for a new one, `report_bytes` 0 without a document."""
+        """The record after one more event on its day; `visitors` is 1 for a new one, `report_bytes` (`row_bytes`) 0
+        without a document.
+        """
         return msgspec.structs.replace(
             self.plus(events=1, visitors=visitors).with_report(report_bytes, production=production),
             nonproduction=self.nonproduction + (not production),
         )
 
     def with_report(self, report_bytes: int, *, production: bool) -> Holding:
-        """After one more archived report of this day."""
+        """The record after one more archived report on its day. `report_bytes` as of `row_bytes`."""
         of_day = "archived_bytes" if production else "nonproduction_archived_bytes"
         counts = {of_day: getattr(self, of_day) + report_bytes}
         return msgspec.structs.replace(self, report_bytes=self.report_bytes + report_bytes, **counts)
 
 
 def row_bytes(length: int) -> int:
-    """What a row of so many bytes takes."""
+    """Bytes that a row of this length takes in the file: whole pages for a long one."""
     return length if length <= ROW_BYTES else -(-length // PAGE_BYTES) * PAGE_BYTES
 
 
 def may_identify(
     holding: Holding, quotas: Quotas, capacity_bytes: int, *, production: bool
 ) -> Literal["nonproduction_day", "store_share"] | None:
-    """Whether one more event may be stored now, `holding` being that of today; `None` = it may."""
+    """Which quota forbids storing one more event now; `None` = it may be stored. `holding` must be that of today
+    (`Holding.on`).
+    """
     if not production and holding.nonproduction >= quotas.nonproduction_per_day:
         return "nonproduction_day"
     return None if has_capacity(holding, quotas, capacity_bytes) else "store_share"
 
 
 def has_capacity(holding: Holding, quotas: Quotas, capacity_bytes: int) -> bool:
-    """Whether the organization holds less than its share of a store of this capacity."""
+    """Whether the organization holds less than its share of a store that can have `capacity_bytes`."""
     return holding.held_bytes < quotas.store_share * capacity_bytes
 
 
 def may_archive(holding: Holding, quotas: Quotas, length: int, *, production: bool) -> bool:
-    """Whether a report of so many bytes still fits into the budget of today."""
+    """Whether a report of `length` bytes (`row_bytes`) fits into the budget of today; `holding` as for
+    `may_identify`.
+    """
     if production:
         return holding.archived_bytes + length <= quotas.archive_bytes_per_day
     return holding.nonproduction_archived_bytes + length <= quotas.nonproduction_archive_bytes_per_day

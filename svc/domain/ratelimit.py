@@ -16,7 +16,7 @@ than that is not missed."""
 
 
 class Bucket(NamedTuple):
-    """What is left, in thousandths of a token, at a moment in Unix milliseconds."""
+    """A token bucket: what is left of it, in thousandths of a token, at a time in Unix milliseconds."""
 
     thousandths: int
     at_ms: int
@@ -27,6 +27,8 @@ Bound = Literal["organization", "nonproduction", "address"]
 
 
 class Taken(NamedTuple):
+    """The decision of one bucket, and the bucket after it."""
+
     bucket: Bucket
     admitted: bool
     remaining: int
@@ -38,7 +40,9 @@ class Taken(NamedTuple):
 
 
 def take(bucket: Bucket | None, limit_per_s: int, now_ms: int) -> Taken:
-    """Take one token. A new bucket is full; burst = limit; a clock that goes back refills nothing; 0 = no limit."""
+    """Take one token of a bucket; `None` = a new one, which is full. Burst = limit; a clock that goes back refills
+    nothing; limit 0 = no limit (decisions 4).
+    """
     if limit_per_s == 0:
         return Taken(Bucket(0, now_ms), admitted=True, remaining=0, retry_after_s=0)
     full = limit_per_s * 1000
@@ -126,5 +130,7 @@ class Limiter:
 
 
 def share_of(limit_per_s: int, share: float, least: int = 1) -> int:
-    """A part of a limit in whole requests: at least `least`, and never more than all of it."""
+    """The part `share` (0 to 1) of a limit, in whole requests a second: at least `least`, and never more than all of
+    it.
+    """
     return min(limit_per_s, max(least, round(limit_per_s * share)))

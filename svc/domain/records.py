@@ -111,13 +111,13 @@ class DeferredReport(msgspec.Struct, frozen=True, array_like=True, kw_only=True)
 
 
 class WeightsSnapshot(msgspec.Struct, frozen=True, array_like=True):
-    """A set of weights that scored something, kept once however often it is used."""
+    """A set of weights that scored something, stored once however many documents name it."""
 
     weights: dict[str, int]
 
 
 class Idempotency(msgspec.Struct, frozen=True, array_like=True):
-    """The answer to an `Idempotency-Key`."""
+    """Which request an `Idempotency-Key` was answered with, and when (decisions 3.2)."""
 
     request_id: bytes
     """16 bytes."""

@@ -64,7 +64,7 @@ class Detail(msgspec.Struct, frozen=True):
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """An expected "no"."""
+    """An expected "no": a code of `CATALOGUE`, and what goes into the error body (interface 2.12)."""
 
     code: str
     details: tuple[Detail, ...] = ()
@@ -80,10 +80,12 @@ class Refusal(msgspec.Struct, frozen=True):
 
     @property
     def status(self) -> int:
+        """The HTTP status of the code. Raises `KeyError` for a code that is not in the catalogue."""
         return CATALOGUE[self.code][0]
 
     @property
     def message(self) -> str:
+        """The text for the caller: `explanation`, else that of the catalogue."""
         return self.explanation or CATALOGUE[self.code][1]
 
 
@@ -101,19 +103,25 @@ _USES: dict[Use | None, str] = {
 
 
 def over_rate(reached: Bound, retry_after_s: int, use: Use | None = None) -> Refusal:
-    """`429 rate_limited` that says which limit was reached; `use` is `None` for identifications."""
+    """`429 rate_limited` whose message says which limit was `reached`; `use` is `None` for identifications (decisions
+    4).
+    """
     explanation = f"{_REACHED[reached]}{_USES[use]}. Wait for the seconds in Retry-After."
     return Refusal("rate_limited", retry_after_s=retry_after_s, explanation=explanation)
 
 
 def over_day(what: str, retry_after_s: int, reason: str = "") -> Refusal:
-    """`429 rate_limited` until midnight (UTC): `what` is what the organization has used up today."""
+    """`429 rate_limited` until midnight UTC; `what` names in the message what the organization has used up today,
+    `reason` is for the log.
+    """
     explanation = f"The organization has used up {what} (until midnight UTC). Wait for the seconds in Retry-After."
     return Refusal("rate_limited", retry_after_s=retry_after_s, reason=reason, explanation=explanation)
 
 
 def over_share() -> Refusal:
-    """`503 service_unavailable` of an organization that holds its share of the store: sending again does not help."""
+    """`503 service_unavailable` of an organization that holds its share of the store (decisions 4). The message says
+    that sending again does not help, and what does.
+    """
     return Refusal(
         "service_unavailable",
         reason="the organization holds its share of the store",
@@ -124,5 +132,7 @@ def over_share() -> Refusal:
 
 
 def invalid(field: str, issue: Issue, location: Location = "body") -> Refusal:
-    """`422 validation_error` with one detail."""
+    """`422 validation_error` with one detail: `field` as a path such as `sdk.version`, empty for the whole (decisions
+    1.5).
+    """
     return Refusal("validation_error", (Detail(field, issue, location),))

@@ -51,6 +51,8 @@ class GroupTrigger(msgspec.Struct, frozen=True):
 
 
 class Score(msgspec.Struct, frozen=True):
+    """The score of an identification: 0 or more, its level, and what it is made of (interface 2.2)."""
+
     score: int
     level: Level
     triggers: tuple[Trigger, ...] = ()
@@ -58,12 +60,12 @@ class Score(msgspec.Struct, frozen=True):
 
 
 def default_profile(platform: Platform) -> Weights:
-    """The configuration that is in force where neither the organization nor the key has its own."""
+    """The weights in force where neither the organization nor the key has its own (decisions 6.2)."""
     return _DEFAULT_PROFILES[platform]
 
 
 def score(observations: Sequence[Observation], profile: Weights, platform: Platform) -> Score:
-    """The plain sum of the weights in force (decisions 6.1)."""
+    """The sum of the weights in force, its level and its triggers (decisions 6.1)."""
     triggers = sorted(in_force(observations, profile, platform), key=_heaviest_first)
     total = sum(trigger.weight for trigger in triggers)
     return Score(total, level_of(total, profile.threshold), tuple(triggers))
@@ -111,7 +113,7 @@ def group_triggers(triggers: Iterable[Trigger]) -> tuple[GroupTrigger, ...]:
 
 
 def surest(one: Level, other: Level) -> Level:
-    """The higher of two levels."""
+    """The higher of two confidences."""
     return one if _RANK[one] >= _RANK[other] else other
 
 

@@ -22,7 +22,7 @@ MAX_WEIGHT = 100
 
 
 class Signal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One entry of the catalogue."""
+    """One signal of the catalogue (signals.md 2)."""
 
     name: str
     group: str

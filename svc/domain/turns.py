@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Turns(Generic[K, T]):
-    """Items of many owners. Memory is bounded by the items in it: an owner without items is forgotten."""
+    """Queued items of many owners. Memory is bounded by the items: an owner without any is dropped."""
 
     def __init__(self) -> None:
         self._queues: OrderedDict[K, deque[T]] = OrderedDict()
@@ -29,17 +29,17 @@ class Turns(Generic[K, T]):
         return self._items
 
     def waiting(self, owner: K) -> int:
-        """Items of one owner."""
+        """How many items of this owner are queued."""
         queue = self._queues.get(owner)
         return 0 if queue is None else len(queue)
 
     def add(self, owner: K, item: T) -> None:
-        """Queue an item; a new owner is served after those that are here."""
+        """Queue an item behind those of its owner; a new owner is served after those that are queued already."""
         self._queues.setdefault(owner, deque()).append(item)
         self._items += 1
 
     def take(self) -> T:
-        """The next item. Raises `LookupError` where there is none."""
+        """Remove and return the next item, of the owner whose turn it is. Raises `LookupError` where there is none."""
         if not self._queues:
             raise LookupError("nothing is queued")
         if self._served is not None:

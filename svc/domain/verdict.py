@@ -13,7 +13,7 @@ from svc.domain.model import Level, State
 
 
 class EventTrigger(msgspec.Struct, frozen=True, array_like=True):
-    """A signal group that fired (interface 2.3)."""
+    """A signal group that fired, with the sum of its weights (interface 2.3)."""
 
     signal: str
     weight: int

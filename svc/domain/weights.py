@@ -33,7 +33,7 @@ class StoredWeights(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
 
 class WeightsChange(msgspec.Struct, frozen=True, kw_only=True):
-    """What a save names; the rest keeps its value in force."""
+    """The fields that a save names; the others keep their value in force."""
 
     threshold: int | None = None
     weights: dict[str, int] = {}
@@ -88,7 +88,9 @@ def changed(
 
 
 def faulty(change: WeightsChange, platform: Platform) -> Refusal | None:
-    """What is wrong with a change whatever is stored, in the body's own terms (decisions 6.3)."""
+    """`422 validation_error` with every fault that a change has whatever is stored, in the names of the body (decisions
+    6.3); `None` where it has none.
+    """
     names = signal_names(platform)
     faults: list[Detail] = []
     if change.threshold is not None and not SMALLEST_THRESHOLD <= change.threshold <= LARGEST_THRESHOLD:

@@ -19,18 +19,21 @@ from svc.http.turnstile import KnownKeys
 
 
 class AppConnection(TrioConnection):
-    """One request, in the task that the edge runs it in."""
+    """One request on its way to the exchange, in the task of the connection."""
 
     app: App
 
     async def __call__(self, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        """Answer one request through the exchange: head and body are sent only when the whole response is there."""
         status, headers, body = await self.app.exchange.answer(self.scope, receive)
         await send({"type": "http.response.start", "status": status, "headers": headers, "trailers": False})
         await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
 class App(QuartTrio):
-    """ASGI application of the service."""
+    """The ASGI application of the service; `exchange` answers every path. `keys` as in `edge.serve`, to be shared with
+    it.
+    """
 
     asgi_http_class = AppConnection
 

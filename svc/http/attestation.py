@@ -15,7 +15,9 @@ from svc.store.transactions.attestation import issue_challenge
 
 
 async def issue(services: Services, call: Call) -> Outcome:
-    """`POST /attestation/challenge`: answered once the challenge is on disk, so that a crash forgets none."""
+    """`POST /attestation/challenge`: `200` once the challenge is durable, so that a crash loses none (interface
+    2.5).
+    """
     caller = caller_of(call)
     challenge = services.world.entropy(CHALLENGE_BYTES)
     job = partial(

@@ -32,7 +32,7 @@ Headers = Mapping[str, str]
 
 
 class AuthPolicy(msgspec.Struct, frozen=True):
-    """What a key is judged by, beside the store."""
+    """What authentication depends on beside the store: pepper, region, trusted proxies."""
 
     pepper: bytes
     region: str
@@ -42,7 +42,7 @@ class AuthPolicy(msgspec.Struct, frozen=True):
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """Whoever presented a valid key."""
+    """Who presented a valid key, and the visitor that the request is about."""
 
     key: ApiKey
     """The key in `x-api-key`."""
@@ -60,7 +60,10 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 def authenticate(
     gate: AuthPolicy, snapshot: Snapshot, headers: Headers, peer: str, *, kinds: Sequence[KeyKind], now_ms: int
 ) -> Caller | Refusal:
-    """Judge the key of a request (decisions 1.8: before anything else is looked at)."""
+    """Authenticate a request by its key, before anything else is looked at (decisions 1.8, 2.7-2.11). `401
+    unauthorized` for any reason, `422 invalid_visitor_metadata` where a proxy or server forwarded malformed details.
+    `kinds`: the key kinds that the route takes; `peer`: the address of the connection.
+    """
     found = _find(gate, snapshot, headers.get("x-api-key"), kinds, now_ms)
     if isinstance(found, Refusal):
         return found
@@ -77,7 +80,9 @@ def authenticate(
 
 
 def platform_refusal(caller: Caller, platform: str | None) -> Refusal | None:
-    """The part of a public key's check that needs the body: without an origin only its native platforms pass."""
+    """`401` of a public key that came without an origin and for a platform that is not one of its native ones
+    (decisions 2.7); `None` where it passes. `platform` is `sdk.platform` or the header's, `None` = `web`.
+    """
     if not caller.must_be_native:
         return None
     profile = scoring_platform(platform or "web")
@@ -91,14 +96,16 @@ def platform_refusal(caller: Caller, platform: str | None) -> Refusal | None:
 
 
 def forbidden(caller: Caller, organization_id: str | None, role: str | None) -> Refusal | None:
-    """Whether the key reaches what the path names: its own organization alone, and with the role that is needed."""
+    """`404 not_found` where the path names another organization than the key's, `403 insufficient_role` where the key
+    has another role than `role` (`None` = any); `None` where it may.
+    """
     if organization_id is not None and organization_id != caller.organization.id:
         return Refusal("not_found")
     return None if role is None or caller.key.role == role else Refusal("insufficient_role")
 
 
 def claimed_platform(headers: Headers) -> str | None:
-    """`x-svc-sdk-platform`, where the body does not say."""
+    """The platform in `x-svc-sdk-platform`, `None` where it is missing or over 64 characters."""
     claimed = headers.get("x-svc-sdk-platform")
     return claimed if claimed and len(claimed) <= MAX_PLATFORM_LENGTH else None
 

@@ -40,7 +40,9 @@ _QUOTED_STRING = re.compile(r'"[^"]*"')
 
 
 def acceptable(content_type: str | None, content_encoding: str | None, content_length: str | None) -> Refusal | None:
-    """What the headers alone already forbid, before a byte of the body is read."""
+    """`413` or `415` for a request whose headers alone rule it out, before a byte of the body is read (decisions 1.4,
+    1.9); `None` where they do not.
+    """
     if content_length is not None and content_length.isdecimal() and int(content_length) > MAX_WIRE_BYTES:
         return _TOO_LARGE
     if content_type is not None and not _is_json(content_type):
@@ -57,7 +59,9 @@ def _is_json(content_type: str) -> bool:
 
 
 def unpack(wire: bytes, content_type: str | None, content_encoding: str | None) -> bytes | Refusal:
-    """The body as it was before it was packed, within the limits: size, depth, number of values."""
+    """The body without its `Content-Encoding`, within the limits of decisions 1.4 and 1.9. `413`, `415`, or `422` with
+    the issue.
+    """
     body = wire
     if content_encoding is not None and content_encoding.strip().lower() == "gzip":
         unpacked = gunzip(wire)
@@ -72,9 +76,10 @@ def unpack(wire: bytes, content_type: str | None, content_encoding: str | None) 
 
 
 def beyond_bounds(text: bytes) -> Refusal | None:
-    """Depth, number of values and size of numbers, by counting in the text, before anything is made of it.
+    """`422` for JSON beyond the limits on depth, number of values and size of numbers (decisions 1.4), counted in the
+    text before anything is made of it; `None` within them.
 
-    Exact where the text is JSON; what is none, and passes, the decoder refuses.
+    Exact for valid JSON; what is not valid, and passes, the decoder refuses.
     """
     if not _may_be_beyond(text):
         return None
@@ -125,7 +130,9 @@ class _WithSdk(msgspec.Struct):
 
 
 def sdk_platform(body: bytes) -> str | None:
-    """`sdk.platform` of a body that may be wrong elsewhere: part of who is calling (decisions 2.7)."""
+    """`sdk.platform` of a body, which authentication needs before the body is checked (decisions 2.7); `None` where it
+    has none, or is not JSON.
+    """
     try:
         return msgspec.json.decode(body, type=_WithSdk).sdk.platform
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -133,7 +140,9 @@ def sdk_platform(body: bytes) -> str | None:
 
 
 def gunzip(wire: bytes) -> bytes | Refusal:
-    """One gzip member and nothing behind it. Stops at a byte over the limit, whatever the ratio."""
+    """Unpack exactly one gzip member. `413` where it unpacks to more than 1 MiB, which is found out after 1 MiB and a
+    byte; `422` (`malformed_encoding`) for a broken one or bytes behind it (decisions 1.9).
+    """
     inflater = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
     try:
         body = inflater.decompress(wire, MAX_BODY_BYTES + 1)
@@ -147,7 +156,10 @@ def gunzip(wire: bytes) -> bytes | Refusal:
 
 
 def decode(body: bytes, kind: type[T]) -> T | Refusal:
-    """Strict JSON into a struct: UTF-8, no `NaN`, no name twice at the top. Its bounds are `unpack`'s to check."""
+    """Decode a body strictly into a struct: UTF-8, no `NaN`, no name twice at the top (decisions 1.4). `422
+    validation_error` with the field that is wrong. The limits on size and depth are those of `unpack`, which comes
+    before.
+    """
     try:
         value = msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
@@ -160,7 +172,9 @@ def decode(body: bytes, kind: type[T]) -> T | Refusal:
 
 
 def decode_object(raw: bytes, field: str) -> dict[str, Any] | Refusal:
-    """A free-form member of a decoded body, such as `signals`: any JSON object."""
+    """Decode a free-form member such as `signals`, given as the raw JSON of a decoded body. `422` (`wrong_type`, with
+    `field`) where it is no object.
+    """
     if raw[:1] != b"{":
         return invalid(field, "wrong_type")
     try:
@@ -212,7 +226,9 @@ def _quoted_names(kind: type[msgspec.Struct]) -> list[bytes]:
 
 
 def explain(message: str, location: Location) -> Refusal:
-    """The decoder's sentence as a detail: which field, and what is the matter with it."""
+    """`422 validation_error` from the message of msgspec's `ValidationError`: which field, and which issue of decisions
+    1.5.
+    """
     where = _WHERE.search(message)
     path = where.group(1) if where else ""
     if message.startswith("Object contains unknown field"):

@@ -68,7 +68,9 @@ async def _commit(
 
 
 async def noted(services: Services, call: Call) -> Caller:
-    """The caller of a route that only reads, its use noted, which costs a key one commit a minute."""
+    """The caller of a route that only reads. Its `last_used_at` is written first where that is due, at most one commit
+    a minute for each key (decisions 2.3).
+    """
     caller = caller_of(call)
     if touch_is_due(caller.key, call.at_ms):
         await _commit(services, call, lambda _: None)  # where there is no room for it, the read goes on without
@@ -76,7 +78,7 @@ async def noted(services: Services, call: Call) -> Caller:
 
 
 def caller_of(call: Call) -> Caller:
-    """The caller of a route that takes a key."""
+    """The caller of a route that takes a key. Raises `AssertionError` on a route that takes none."""
     assert call.caller is not None
     return call.caller
 

@@ -30,7 +30,7 @@ MAX_IDEMPOTENCY_KEY = 255
 
 
 async def identify(services: Services, call: Call) -> Outcome:
-    """`POST /identify`: answered once everything it changes is on disk (decisions 3.3)."""
+    """`POST /identify`: responds once everything that it changes is durable (decisions 3.3)."""
     assert call.caller is not None
     submission = read_submission(services, call, call.caller, call.body)
     if isinstance(submission, Refusal):
@@ -39,11 +39,11 @@ async def identify(services: Services, call: Call) -> Outcome:
 
 
 async def submit(services: Services, call: Call, caller: Caller, submission: Submission) -> Outcome:
-    """The answer to a submission of this caller, once everything it changes is on disk.
+    """Response to a submission of this caller, once everything it changes is on disk.
 
-    To a development key it says in `Server-Timing` how many milliseconds that took, which browsers' tools show.
+    Refusals are those of the pipeline; `service_unavailable` where admission is full. A development key is answered
+    with the milliseconds that it took in `Server-Timing`, which browsers' tools show.
     """
-    began_at = trio.current_time()
     reply: Reply[PipelineResult] = Reply()
     try:
         limit = caller.organization.rate_limit_per_s
@@ -58,7 +58,9 @@ async def submit(services: Services, call: Call, caller: Caller, submission: Sub
 
 
 def read_submission(services: Services, call: Call, caller: Caller, body: IdentifyBody) -> Submission | Refusal:
-    """The rules about single fields that need more than a type."""
+    """A submission from a decoded body, or `422` for what a type cannot check: `signals`, a deferred report, and the
+    `Idempotency-Key` (decisions 3.2, 7.4).
+    """
     signals_json = bytes(body.signals)
     signals = decode_object(signals_json, "signals")
     if isinstance(signals, Refusal):

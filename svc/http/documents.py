@@ -24,7 +24,9 @@ _FOLDER = Folder(files("svc.http").joinpath("page"), ASSETS)
 
 
 def routes(described: Sequence[Route]) -> tuple[Route, ...]:
-    """The rows of the page and of the documents of these routes; each is made once, when it is first asked for."""
+    """The routes of the page, and of the OpenAPI document and collection of `described`; each document is made once,
+    when it is first requested.
+    """
 
     @cache
     def document() -> Json:

@@ -54,7 +54,7 @@ AnyListener = trio.SocketListener | TlsListener
 
 
 class EdgeStatistics(msgspec.Struct, frozen=True):
-    """The edge at one moment. All but the first count from the start."""
+    """The connections of the edge now, and counts since the start."""
 
     connections_open: int
     """Connections being served now, idle ones included."""
@@ -75,7 +75,7 @@ class EdgeStatistics(msgspec.Struct, frozen=True):
 
 
 class Edge:
-    """The handle of a running edge: what `serve` reports when it has started."""
+    """A running edge, as `serve` reports it when it has started."""
 
     def __init__(self, shared: Shared, listeners: Sequence[AnyListener]) -> None:
         self._shared = shared
@@ -83,6 +83,7 @@ class Edge:
         """Where it listens, in the order of the listeners: the way to a port that the kernel chose."""
 
     def statistics(self) -> EdgeStatistics:
+        """A copy of the counts."""
         shared = self._shared
         return EdgeStatistics(
             connections_open=len(shared.connections),
@@ -141,8 +142,9 @@ async def open_listeners(
     bind: str, backlog: int, *, ssl_context: ssl.SSLContext | None = None
 ) -> list[trio.SocketListener] | list[TlsListener]:
     """Listen on `host:port`; a host name with several addresses gives several listeners, no host means every address.
-
     With `ssl_context` the listeners speak TLS.
+
+    Raises `ValueError` for text of another form, and `OSError` where an address cannot be bound.
     """
     parts = BIND.fullmatch(bind)
     if parts is None or int(parts["port"]) > 65_535:
@@ -179,7 +181,7 @@ async def _accept(shared: Shared, stream: AnyStream) -> None:
 
 
 def addresses(listeners: Sequence[AnyListener]) -> list[Any]:
-    """Where they listen, in their order."""
+    """What `getsockname` says of each listener, in their order: `(host, port)`, for IPv6 with two more numbers."""
     return [_socket_of(listener).getsockname() for listener in listeners]
 
 
@@ -258,6 +260,7 @@ class TrioConnection(TrioASGIHTTPConnection):
     """
 
     async def __call__(self, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        """Answer one request through Quart. Raises what the application lets escape; the edge makes it a 500."""
         request = self._create_request_from_scope(send)
         max_bytes = cast("int | None", self.app.config["MAX_CONTENT_LENGTH"])
         request.body = PulledBody(request.content_length, max_bytes, receive)

@@ -6,7 +6,7 @@ import msgspec
 
 
 class EdgeLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What one client, and all of them together, may take."""
+    """Limits on one client, and on all of them together."""
 
     max_connections: int = 1_000
     backlog: int = 1_024

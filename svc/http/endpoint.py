@@ -22,7 +22,7 @@ from svc.world import World
 
 
 class Webhooks(NamedTuple):
-    """What the routes about webhooks need beside the store."""
+    """What the webhook routes use beside the store."""
 
     outbox: Outbox
     """To be told of every change."""
@@ -35,7 +35,7 @@ class Webhooks(NamedTuple):
 
 
 class Services(NamedTuple):
-    """The ready objects that endpoints use; made once, in `svc.service`."""
+    """The objects that endpoints use; made once, in `svc.service`. `deferred_key` as of `deferred.signing_key`."""
 
     world: World
     store: Store
@@ -57,7 +57,7 @@ class Services(NamedTuple):
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """One request whose key, body and query have been judged."""
+    """One request that was authenticated and whose body and query were decoded, as an endpoint gets it."""
 
     request_id: UUID
     operation_id: str
@@ -81,14 +81,14 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class File(NamedTuple):
-    """Bytes that are answered as they stand."""
+    """A response body that is sent as it is."""
 
     content: bytes
     media_type: str
 
 
 class Outcome(NamedTuple):
-    """What an endpoint answers: a body of the schema, a file, nothing, or a refusal."""
+    """What an endpoint responds with: a body of the schema, a file, nothing, or a refusal."""
 
     body: msgspec.Struct | File | Refusal | None
     status: int = 200

@@ -49,7 +49,9 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.I
 
 
 async def list_events(services: Services, call: Call) -> Outcome:
-    """`GET /events`: a page of the key's own organization and environment, newest first."""
+    """`GET /events`: a page of events of the key's own organization and environment, newest first (interface 4.2). `422
+    invalid_window`.
+    """
     query: ListEventsQuery = call.query
     asked = Asked(
         _sent(query.start), _sent(query.end), query.page, query.limit, _sent(query.visitor), _sent(query.level)
@@ -69,7 +71,9 @@ def _rows(services: Services, places: Sequence[events.EventPosition]) -> list[Ev
 
 
 async def get_event(services: Services, call: Call) -> Outcome:
-    """`GET /events/{request_id}`: one event with its archive and its deferred report."""
+    """`GET /events/{request_id}`: one event with its archived document and its deferred report (interface 2.3). `404
+    event_not_found`, `422 invalid_request_id`.
+    """
     request_id = read_request_id(call.path["request_id"])
     if isinstance(request_id, Refusal):
         return Outcome(request_id)
@@ -99,7 +103,9 @@ def visits(services: Services, caller: Caller, visitor_id: str, limit: int, now_
 
 
 async def supplement_event(services: Services, call: Call) -> Outcome:
-    """`POST /events/{request_id}/supplement`: answered once the report is on disk."""
+    """`POST /events/{request_id}/supplement`: `202` once the deferred report is durable (interface 2.4, 4.1). `409
+    supplement_conflict`, `422 invalid_supplement` or `invalid_request_id`.
+    """
     body: SupplementBody = call.body
     caller = caller_of(call)
     request_id = read_request_id(call.path["request_id"])
@@ -138,7 +144,9 @@ async def supplement_event(services: Services, call: Call) -> Outcome:
 
 
 def read_request_id(text: str) -> UUID | Refusal:
-    """A request id from a path; any UUID, since one that is not ours is only unknown."""
+    """The request id in a path, or `422 invalid_request_id`. Any UUID passes: one that was never given is only
+    unknown.
+    """
     if _UUID.fullmatch(text):
         return UUID(text)
     return Refusal("invalid_request_id", (Detail("request_id", "invalid_value", "path"),))

@@ -49,7 +49,7 @@ _encoder = msgspec.json.Encoder()
 
 
 class Response(NamedTuple):
-    """A whole answer, ready for the wire."""
+    """A whole response: status, encoded headers in their order, body."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
@@ -57,7 +57,7 @@ class Response(NamedTuple):
 
 
 class Exchange:
-    """Answers requests from the table of routes."""
+    """Handles every request by the table of routes: authenticates, reads the body, calls the endpoint, encodes."""
 
     def __init__(self, services: Services, traffic: Traffic, keys: KnownKeys) -> None:
         """`keys` is told of every key that is found valid."""
@@ -67,7 +67,9 @@ class Exchange:
         self._keys = keys
 
     async def answer(self, scope: HTTPScope, receive: ASGIReceiveCallable) -> Response:
-        """Every request gets exactly one answer, a fault of this program included."""
+        """The one response to a request, `500 internal_error` after a fault of this program; counted and logged. Raises
+        only cancellation, when the client has gone.
+        """
         at_ms = self._services.world.now_ms()
         passing = self._traffic.began(self._services.world.request_id(at_ms), at_ms)
         answer: Response | None = None
@@ -247,7 +249,9 @@ async def _receive_body(
 
 
 def edge_refusal(world: World, status: int) -> tuple[bytes, list[tuple[bytes, bytes]]]:
-    """Body and headers of an answer that the edge makes before there is a request."""
+    """Body and headers of a response with this status that the edge makes by itself, with a request id of its own
+    (decisions 1.7). Raises `StopIteration` for a status that no code has.
+    """
     code = next(code for code, (known, _) in CATALOGUE.items() if known == status)
     request_id = str(world.request_id(world.now_ms()))
     body = _encoder.encode(error_body(Refusal(code), request_id))
@@ -298,7 +302,8 @@ def _preflight(request_id: UUID, origin: str | None, place: Resource) -> Respons
 
 
 def render(request_id: UUID, outcome: Outcome, origin: str | None, *, has_key: bool = False) -> Response:
-    """An outcome as it goes onto the wire; `origin` is echoed where browsers may read the answer.
+    """Encode an outcome; `origin` is echoed for CORS where browsers may read the response, `None` = not (decisions
+    3.11).
 
     No cache keeps it, unless the endpoint says otherwise and the request came without a key (decisions 9.3): the key is
     in a header of which shared caches know nothing.

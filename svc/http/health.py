@@ -11,11 +11,12 @@ from svc.http.schema import HealthBody, ReadinessBody, ReadinessChecks
 
 
 async def healthz(_: Services, __: Call) -> Outcome:
+    """`200` while the process runs; nothing is checked."""
     return Outcome(HealthBody(status="ok", version=svc.__version__))
 
 
 async def readyz(services: Services, _: Call) -> Outcome:
-    """`503` while there is no room for another write; one that fits makes it ready again."""
+    """`503` while the store takes no writes, `200` again as soon as it does; the other checks never fail readiness."""
     full = services.store.is_full
     checks = ReadinessChecks(
         store="full" if full else "ok",

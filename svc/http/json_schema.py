@@ -20,10 +20,10 @@ _REFERENCE = re.compile(COMPONENTS + r"(\w+)")
 
 
 def components(bodies: Iterable[type[msgspec.Struct]], answers: Iterable[type[msgspec.Struct]]) -> dict[str, Json]:
-    """Every struct that requests and answers are made of, by name.
+    """The schema of every struct that requests and responses are made of, by its name.
 
-    What is in answers alone has open enumerations: their values are listed, and others are not forbidden (decisions
-    1.10). Raises `KeyError` with the field that nothing is said of.
+    A struct that is in `answers` alone has open enumerations: their values are listed, and others are not forbidden
+    (decisions 1.10). Raises `KeyError`, naming the field, for a field without a description.
     """
     bodies, answers = list(bodies), list(answers)
     requested = {kind.__name__ for kind in _within(bodies)}
@@ -40,7 +40,7 @@ def components(bodies: Iterable[type[msgspec.Struct]], answers: Iterable[type[ms
 
 
 def parameters(query: type[msgspec.Struct]) -> Iterator[Json]:
-    """The fields of a query as OpenAPI parameters."""
+    """One OpenAPI parameter object for each field of a query. Raises `KeyError` for a field without a description."""
     _, schemas = msgspec.json.schema_components([query], ref_template=COMPONENTS + "{name}")
     described = _described(query, schemas[query.__name__], is_open=False)
     for name, schema in described["properties"].items():
@@ -50,11 +50,14 @@ def parameters(query: type[msgspec.Struct]) -> Iterator[Json]:
 
 
 def reference(kind: type[msgspec.Struct]) -> Json:
+    """`{"$ref": ...}` to the component of a struct."""
     return {"$ref": COMPONENTS + kind.__name__}
 
 
 def example(schemas: Mapping[str, Json], schema: Json) -> Any:
-    """A value of the schema, put together from the examples of its parts."""
+    """A value of the schema, put together from the examples of its parts. `schemas` are the components that it refers
+    to; raises `KeyError` where a part has neither an example nor parts.
+    """
     if "examples" in schema:
         return schema["examples"][0]
     if "$ref" in schema:
@@ -67,7 +70,7 @@ def example(schemas: Mapping[str, Json], schema: Json) -> Any:
 
 
 def of(annotated: Any) -> Json:
-    """The schema of an annotated type that is no struct."""
+    """The schema of an annotated type that is no struct, such as that of a header."""
     return _arranged(msgspec.json.schema(annotated))
 
 

@@ -15,7 +15,9 @@ _WHOLE = Shares(nonproduction=1, address=1)
 
 
 class RequestLimits:
-    """The buckets of one service."""
+    """The buckets of one service. `allowances` are requests per second; `shares` bound what nonproduction keys and
+    single addresses take of the one for public keys.
+    """
 
     def __init__(self, allowances: Allowances, shares: Shares) -> None:
         self._allowances = allowances
@@ -28,7 +30,9 @@ class RequestLimits:
         """Of `client` requests that come with another key than a public one."""
 
     def refusal(self, use: Use, caller: Caller, at_ms: int) -> Refusal | None:
-        """`429` where the caller's organization has used up what it may at present; else a token is taken."""
+        """`429 rate_limited` where the caller's organization has used up its allowance for this use (decisions 4);
+        `None` where it has not, and then a token was taken.
+        """
         limit = getattr(self._allowances, use)
         if use == "client" and limit:
             of_organization = caller.organization.rate_limit_per_s
@@ -45,5 +49,7 @@ class RequestLimits:
 
 
 def visitor_address(caller: Caller) -> str | None:
-    """The address that has a limit of its own: of whoever presents a public key, which anybody can copy."""
+    """The /32 or /64 that has a limit of its own: of a caller with a public key, which anybody can copy; `None` of
+    others.
+    """
     return client_prefix(caller.facts.ip) if caller.key.kind == "public" else None

@@ -61,7 +61,7 @@ TAGS = {
 
 
 class Scheme(NamedTuple):
-    """One security scheme."""
+    """A security scheme of the document: its name and what kind of key it means (interface 5)."""
 
     name: str
     means: str
@@ -79,7 +79,9 @@ SCHEMES: dict[KeyKind, Scheme] = {
 
 
 def emit(routes: Sequence[Route]) -> Json:
-    """The whole document. Raises `KeyError` with the field that nothing is said of."""
+    """The OpenAPI 3.1 document of these routes. Raises `KeyError`, naming the field, for a field without a
+    description.
+    """
     paths: dict[str, Json] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
@@ -106,7 +108,7 @@ def emit(routes: Sequence[Route]) -> Json:
 
 
 def encode(document: Json) -> bytes:
-    """As it is published: indented, with a line end, and the same bytes every time."""
+    """A document as indented JSON with a final newline; the same bytes for equal documents."""
     return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
 
 

@@ -12,7 +12,7 @@ from svc.http.routes import ROUTES
 
 
 class Resource(msgspec.Struct, frozen=True):
-    """One path as it is served."""
+    """The routes of one path."""
 
     routes: dict[str, Route]
     """By method."""
@@ -23,14 +23,14 @@ class Resource(msgspec.Struct, frozen=True):
 
 
 class RouteMatch(NamedTuple):
-    """A place, and what its path's variable segments are."""
+    """The resource that a path leads to, and the values of its variable segments by name, decoded."""
 
     place: Resource
     path: dict[str, str]
 
 
 class Paths:
-    """Finds the place that a path leads to: those without variable segments at once, the others by their segments.
+    """Finds the resource that a path leads to: those without variable segments at once, the others by their segments.
 
     The path is matched as it was sent, so that a reverse proxy's rules about paths hold here too: an escape in a fixed
     segment makes another path. Escapes in variable segments are decoded.
@@ -47,7 +47,7 @@ class Paths:
                 self._fixed[path] = RouteMatch(place, {})
 
     def find(self, path: str) -> RouteMatch | None:
-        """The place of a path as it stands in the request line, without the query; `None` where nothing is."""
+        """The resource of a path as it stands in the request line, without the query; `None` where nothing is."""
         found = self._fixed.get(path)
         if found is not None:
             return found

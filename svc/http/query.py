@@ -25,7 +25,8 @@ _DIGITS = re.compile(r"[0-9]+")
 
 
 def read_query(query_string: bytes, kind: type[T] | None) -> T | Refusal | None:
-    """The query as the route's type; `None` where the route takes none.
+    """Decode a query string as the route's type; `None` for `kind=None`, with which any parameter is refused. `422
+    validation_error` with the parameter (decisions 1.6).
 
     Every parameter at most once, percent-encoded UTF-8; numbers and booleans are read from their text.
     """

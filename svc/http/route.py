@@ -28,6 +28,8 @@ BODY = ("unsupported_media_type",)
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of the table of routes. A field that is left out has the ordinary case."""
+
     operation_id: str
     method: Method
     path: str
@@ -64,8 +66,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def use(self) -> Use | None:
-        """Against which of an organization's limits its requests count (decisions 4); identify has its own way, and
-        routes without a key have none.
+        """The allowance that its requests count against (decisions 4); `None` for identify, which has the rate limit,
+        and for routes without a key.
         """
         if not self.kinds or self.operation_id == "identify":
             return None
@@ -75,7 +77,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def empty_body(self) -> bytes:
-        """What a body without a byte stands for; where there must be one, that is no JSON."""
+        """What a missing body is decoded as: `{}`, or no bytes, which is refused, where a body is required."""
         return b"" if self.body_required else b"{}"
 
 

@@ -17,7 +17,9 @@ _encoder = msgspec.json.Encoder()
 
 
 async def encoded(items: Sequence[T], read: Callable[[Sequence[T]], Iterable[msgspec.Struct]]) -> tuple[Any, ...]:
-    """What `read` makes of these items, as JSON for the rows of a response's type. A checkpoint between two parts."""
+    """The rows that `read` makes of these items, encoded as JSON (`msgspec.Raw`). Works through `ROWS_AT_ONCE` items at
+    a time, with a checkpoint in between.
+    """
     rows: list[msgspec.Raw] = []
     for start in range(0, len(items), ROWS_AT_ONCE):
         if start:

@@ -54,7 +54,7 @@ DeferredToken = Annotated[str, Meta(examples=["AQGbjS88QHpRnQ5vGyw9"])]
 
 
 class IdentifyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Interface 2.1. `signals` stays as it was sent, so that it can be archived byte for byte."""
+    """Body of identify (interface 2.1). `signals` stays as it was sent, so that it can be archived byte for byte."""
 
     sdk: SdkField
     signals: Annotated[
@@ -65,7 +65,7 @@ class IdentifyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class IdentifyAnswer(VerdictBody, frozen=True, kw_only=True):
-    """Interface 2.2: a new identification."""
+    """Response of identify to a new identification (interface 2.2)."""
 
     deferred_token: Annotated[
         DeferredToken, about("Allows the deferred report of this request to be sent, for 24 hours.")
@@ -75,7 +75,7 @@ class IdentifyAnswer(VerdictBody, frozen=True, kw_only=True):
 
 
 def identify_response(verdict: Verdict, request_id: UUID, deferred_token: str) -> IdentifyAnswer:
-    """A verdict that is on disk as identify answers with it."""
+    """A verdict, which must be durable, in the form of interface 2.2."""
     return IdentifyAnswer(
         **verdict_fields(verdict, request_id),
         deferred_token=deferred_token,
@@ -85,14 +85,18 @@ def identify_response(verdict: Verdict, request_id: UUID, deferred_token: str) -
 
 
 class DuplicateAnswer(msgspec.Struct, frozen=True):
-    """Interface 2.2 and 4.1: the `Idempotency-Key` was answered before, and this is all that is said."""
+    """Response of identify to an `Idempotency-Key` that was answered before: nothing else is in it (interface 2.2,
+    4.1).
+    """
 
     request_id: RequestId
     duplicate: Duplicate = True
 
 
 class ListEventsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Interface 4.2. The values of window, filters and offset are judged by `svc.domain.listing`."""
+    """Query of the list of events (interface 4.2). Values of window, filters and offset are checked by
+    `svc.domain.listing`.
+    """
 
     start: Annotated[
         str | UnsetType,
@@ -115,7 +119,7 @@ class ListEventsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EventsAnswer(msgspec.Struct, frozen=True):
-    """Interface 4.2: a page, newest first; one with fewer rows than `page_size` is the last."""
+    """A page of events, newest first; one with fewer rows than `page_size` is the last (interface 4.2)."""
 
     rows: Annotated[tuple[EventBody, ...], about("Newest first.")]
     page: PageNumber
@@ -123,7 +127,7 @@ class EventsAnswer(msgspec.Struct, frozen=True):
 
 
 class NetworkBody(msgspec.Struct, frozen=True, kw_only=True):
-    """What was known of the address when the event was scored."""
+    """Network facts of the address, as they were when the event was scored (decisions 7.3)."""
 
     state: State
     reason: str | UnsetType = UNSET
@@ -135,7 +139,7 @@ class NetworkBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LinkageBody(msgspec.Struct, frozen=True, kw_only=True):
-    """How the visitor was found, and how sure that is."""
+    """How the visitor was found, and how sure that is (decisions 7.3)."""
 
     outcome: str
     """`token`, `exact` or `match` where a known visitor was found; else why none was: `no_candidate`, `doubtful`,
@@ -149,7 +153,7 @@ class LinkageBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DocumentBody(msgspec.Struct, frozen=True, kw_only=True):
-    """Decisions 7.3: the submission, what scored it, and why the verdict is what it is."""
+    """The archived submission of an event, what scored it, and why the verdict is what it is (decisions 7.3)."""
 
     signals: msgspec.Raw
     """Byte for byte as it was sent."""
@@ -170,7 +174,7 @@ class DocumentBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EventDetailBody(EventBody, frozen=True, kw_only=True):
-    """Interface 2.3: an event with its archived detail."""
+    """One event with its archived detail (interface 2.3)."""
 
     document: Annotated[
         msgspec.Raw,  # a `DocumentBody`, or `null`
@@ -194,7 +198,9 @@ class EventDetailBody(EventBody, frozen=True, kw_only=True):
 def event_detail(
     event: Event, request_id: UUID, document: DocumentBody | None, deferred_signals: bytes | None
 ) -> EventDetailBody:
-    """A stored event as it is read alone."""
+    """An event in the form of interface 2.3. `document=None` becomes `null`; without `deferred_signals` (JSON) the
+    field is omitted.
+    """
     row = msgspec.structs.asdict(event_row(event, request_id))
     archived = msgspec.Raw(msgspec.json.encode(document))
     deferred = UNSET if deferred_signals is None else msgspec.Raw(deferred_signals)
@@ -202,7 +208,9 @@ def event_detail(
 
 
 def document_body(event: Event, document: Document, signals: bytes, weights: dict[str, int]) -> DocumentBody:
-    """The archive of an event: its signals inflated, its weights looked up."""
+    """The archive of an event in the form of decisions 7.3. `signals` are inflated JSON, `weights` those that the
+    document names.
+    """
     return DocumentBody(
         signals=msgspec.Raw(signals),
         sdk=Sdk(platform=present(document.sdk_platform), version=present(document.sdk_version)),
@@ -238,7 +246,7 @@ def _evidence(event: Event, document: Document) -> dict[str, tuple[str, ...]]:
 
 
 class SupplementBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Interface 2.4. `signals` stays as it was sent, as in identify."""
+    """Body of a deferred report (interface 2.4). `signals` stays as it was sent, as in identify."""
 
     token: Annotated[DeferredToken, about("The `deferred_token` of the identification.")]
     sdk: SdkField
@@ -253,18 +261,22 @@ class SupplementBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SupplementAnswer(msgspec.Struct, frozen=True):
-    """Interface 4.1."""
+    """Response of a deferred report (interface 4.1)."""
 
     request_id: RequestId
     duplicate: Duplicate | UnsetType = UNSET
 
 
 class HealthBody(msgspec.Struct, frozen=True):
+    """Response of `healthz` (decisions 9.1)."""
+
     status: Annotated[Literal["ok"], about("The process is up.", "ok")]
     version: Annotated[str, about("Version of the service.", "0.1.0")]
 
 
 class ReadinessChecks(msgspec.Struct, frozen=True):
+    """What `readyz` looked at (decisions 9.1)."""
+
     store: Annotated[Literal["ok", "full"], about("`full` when writes find no room.", "ok")]
     webhooks: Annotated[
         Literal["ok", "behind"],
@@ -279,19 +291,23 @@ class ReadinessChecks(msgspec.Struct, frozen=True):
 
 
 class ReadinessBody(msgspec.Struct, frozen=True):
-    """Decisions 9.1. Only `store` fails readiness."""
+    """Response of `readyz`, `200` or `503` (decisions 9.1). Only `store` fails readiness."""
 
     status: Annotated[Literal["ready", "unavailable"], about("Whether it can serve.", "ready")]
     checks: Annotated[ReadinessChecks, about("What that depends on, part by part.")]
 
 
 class DetailBody(msgspec.Struct, frozen=True):
+    """One fault of a request (interface 2.12, decisions 1.5)."""
+
     field: Annotated[str, about("A path such as `sdk.version`; empty for the whole body.", "sdk.version")]
     issue: Annotated[str, about("What is the matter with it.", "too_long", form=open_to(*get_args(Issue)))]
     location: Annotated[str, about("Where it is.", "body", form=open_to(*get_args(Location)))]
 
 
 class Fault(msgspec.Struct, frozen=True):
+    """The member `error` of the error body (interface 2.12)."""
+
     code: Annotated[str, about("For programs.", "validation_error", form=open_to(*CATALOGUE))]
     message: Annotated[str, about("For people: what to do about it.", CATALOGUE["validation_error"][1])]
     status: Annotated[int, about("The HTTP status.", CATALOGUE["validation_error"][0])]
@@ -299,20 +315,22 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class ErrorBody(msgspec.Struct, frozen=True):
-    """Interface 2.12."""
+    """Body of every error (interface 2.12)."""
 
     error: Annotated[Fault, about("What was refused.")]
     request_id: RequestId
 
 
 def error_body(refusal: Refusal, request_id: str) -> ErrorBody:
-    """A field's name is the caller's own text, and answers end up in logs: what has the form of a key is taken out."""
+    """The error body of a refusal (interface 2.12). A field's name is the caller's own text and may end up in logs, so
+    anything in it that has the form of a key is redacted.
+    """
     details = tuple(DetailBody(redact(detail.field), detail.issue, detail.location) for detail in refusal.details)
     return ErrorBody(Fault(refusal.code, refusal.message, refusal.status, details or UNSET), request_id)
 
 
 class ChallengeAnswer(msgspec.Struct, frozen=True):
-    """Interface 2.5."""
+    """Response of `POST /attestation/challenge` (interface 2.5)."""
 
     challenge: Annotated[
         str, about("32 random bytes in base64, for one use.", "3q2+7wABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhs=")

@@ -15,12 +15,13 @@ Expose = Callable[[], Awaitable[bytes]]
 
 
 class Scrape:
-    """Answers one path, and nothing else."""
+    """Serves `GET` and `HEAD` of one path; any other path is 404, any other method 405."""
 
     def __init__(self, expose: Expose) -> None:
         self._expose = expose
 
     async def __call__(self, scope: Scope, _: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        """Answer one request (ASGI); the values are collected only for a `GET` or `HEAD` of `PATH`."""
         assert scope["type"] == "http", "the edge speaks nothing else"
         status, headers, body = 200, [(b"cache-control", b"no-store")], b""
         if scope["path"] != PATH:

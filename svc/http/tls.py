@@ -25,14 +25,16 @@ class CertificateError(OperatorError):
 
 
 class Certificate(NamedTuple):
-    """What clients are shown."""
+    """A certificate that TLS can be served with, and its period of validity."""
 
     context: ssl.SSLContext
     not_before: datetime
     not_after: datetime
 
     def is_valid(self, now: datetime) -> bool:
-        """Whether a client whose clock is right accepts it."""
+        """Whether a client whose clock shows `now` (with a time zone) accepts it; both ends of the period are
+        inclusive.
+        """
         return self.not_before <= now <= self.not_after
 
 
@@ -81,21 +83,26 @@ def _explain(error: ssl.SSLError, certfile: Path, keyfile: Path) -> str:
 
 
 class TlsListener(trio.abc.Listener[trio.SSLStream[trio.SocketStream]]):
-    """As `trio.SSLListener`, with a context that may be replaced for all who connect from then on."""
+    """As `trio.SSLListener`, with a context that can be replaced for connections that are accepted later."""
 
     def __init__(self, transport_listener: trio.SocketListener, context: ssl.SSLContext) -> None:
         self.transport_listener = transport_listener
         self.use(context)
 
     def use(self, context: ssl.SSLContext) -> None:
-        """Show this from now on. Of the protocols behind TLS, http/1.1 is offered and nothing else."""
+        """Show this certificate to connections that are accepted from now on. Of the protocols behind TLS, `http/1.1`
+        is offered and nothing else.
+        """
         context.set_alpn_protocols(["http/1.1"])
         self._context = context
 
     async def accept(self) -> trio.SSLStream[trio.SocketStream]:
-        """The next connection. Its handshake has yet to come, in a task of its own."""
+        """The next connection. Its handshake has not begun: the connection's own task makes it, so that a slow one
+        holds up nobody.
+        """
         stream = await self.transport_listener.accept()
         return trio.SSLStream(stream, self._context, server_side=True, https_compatible=True)
 
     async def aclose(self) -> None:
+        """Close the socket that listens; connections that were accepted go on."""
         await self.transport_listener.aclose()

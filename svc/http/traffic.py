@@ -32,7 +32,7 @@ Logged = Literal["all", "refused", "none"]
 
 
 class RequestContext(msgspec.Struct, kw_only=True):
-    """One request on its way to its answer, and what is known of it by now."""
+    """One request while it is handled, and what is known of it so far."""
 
     request_id: UUID
     at_ms: int
@@ -44,7 +44,7 @@ class RequestContext(msgspec.Struct, kw_only=True):
 
 
 class Finished(NamedTuple):
-    """A kind of end that requests come to."""
+    """A label set of request counts: route, status (`GONE` without a response) and code."""
 
     operation_id: str
     status: str
@@ -53,6 +53,8 @@ class Finished(NamedTuple):
 
 
 class TrafficStatistics(msgspec.Struct, frozen=True):
+    """Requests in progress, and counts since the start."""
+
     in_flight: int
     """Requests that have begun and have no answer yet."""
     requests: dict[Finished, int]
@@ -62,7 +64,7 @@ class TrafficStatistics(msgspec.Struct, frozen=True):
 
 
 class Traffic:
-    """All requests of one service."""
+    """Counts all requests of one service, and logs those that `logged` names."""
 
     def __init__(self, logged: Logged = "all") -> None:
         self._logged = logged
@@ -71,12 +73,12 @@ class Traffic:
         self._requests_s: dict[str, Histogram] = {}
 
     def began(self, request_id: UUID, at_ms: int) -> RequestContext:
-        """To be ended in any case."""
+        """Count a request as in flight. `at_ms` is when it arrived. The caller must end it with `ended` in any case."""
         self._in_flight += 1
         return RequestContext(request_id=request_id, at_ms=at_ms)
 
     def ended(self, passing: RequestContext, status: int | None) -> None:
-        """It was answered, or with `None` its client went away first."""
+        """Count and log a request that was answered with `status`; `None` = its client went away first."""
         self._in_flight -= 1
         seconds = trio.current_time() - passing.began_at
         operation_id = passing.operation_id
@@ -90,6 +92,7 @@ class Traffic:
             _tell(passing, status, seconds)
 
     def statistics(self) -> TrafficStatistics:
+        """A copy of the counts."""
         return TrafficStatistics(
             in_flight=self._in_flight,
             requests=dict(self._requests),

@@ -46,13 +46,13 @@ class _Ticket:
 
 
 class KnownKeys:
-    """Keys that were valid lately, by a digest of their text, and whose they are."""
+    """The organizations of the latest `KEYS_REMEMBERED` valid keys, by a digest of the key's text."""
 
     def __init__(self) -> None:
         self._organizations: OrderedDict[bytes, int] = OrderedDict()
 
     def note(self, api_key: str, organization: int) -> None:
-        """The key has just been found valid."""
+        """Remember a key that has just been authenticated, and its organization's number."""
         digest = _digest(api_key.encode())
         self._organizations[digest] = organization
         self._organizations.move_to_end(digest)
@@ -60,13 +60,15 @@ class KnownKeys:
             self._organizations.popitem(last=False)
 
     def owner(self, data: bytes | bytearray, address: str) -> Hashable:
-        """Whose turn a request takes that begins with these bytes: an organization's number, else the address."""
+        """Who takes a turn for a request that begins with these bytes: the organization's number for a known key in the
+        first `HEAD_BYTES`, else the address.
+        """
         found = _API_KEY.search(data, 0, HEAD_BYTES)
         return address if found is None else self._organizations.get(_digest(found[1]), address)
 
 
 class Turnstile:
-    """One for each edge. `run` must run as long as anybody may wait."""
+    """Lets requests of one edge begin in turn. `run` must run as long as anybody may wait in `enter`."""
 
     def __init__(self) -> None:
         self._organizations: Turns[Hashable, _Ticket] = Turns()
@@ -79,7 +81,9 @@ class Turnstile:
         self._last_at = self._contended_until = -inf
 
     async def enter(self, owner: Hashable) -> None:
-        """Returns when the owner's next request may begin."""
+        """Wait until the owner's next request may begin: at once while one owner sends alone. An address is a text, an
+        organization any other type.
+        """
         if not self._is_contended(owner):
             return
         if self._is_free and not self._anybody_waits():
@@ -96,7 +100,7 @@ class Turnstile:
             raise
 
     async def run(self) -> None:
-        """Until cancelled: let the next one in, once in `PASSES`."""
+        """Until cancelled: let the next waiting request begin, one in every `PASSES` passes of the loop."""
         while True:
             if self._is_free and not self._anybody_waits():
                 self._used = trio.Event()

@@ -29,5 +29,6 @@ class BuiltInRanges:
         return self._count
 
     def find(self, address: Address, /) -> Range | None:
+        """The range that holds the address; `None` for addresses that are reserved or in no range."""
         origin = iporigin.classify(address)  # pyright: ignore[reportUnknownMemberType]  it is untyped
         return None if origin.kind in _RESERVED_OR_UNKNOWN else Range(origin.kind, origin.provider, SOURCE)

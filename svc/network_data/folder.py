@@ -41,7 +41,7 @@ MAX_FILES = 256
 
 
 class Signature(NamedTuple):
-    """By which a change of a file is noticed."""
+    """Identity, size and modification time of a file: another signature means that it was changed."""
 
     inode: int
     size: int
@@ -49,7 +49,7 @@ class Signature(NamedTuple):
 
 
 class ListFile(NamedTuple):
-    """A list that is in use."""
+    """A list of addresses that is in use, and what it says of them."""
 
     name: str
     kind: str
@@ -61,6 +61,7 @@ class ListFile(NamedTuple):
 
     @property
     def entries(self) -> int:
+        """Disjoint ranges of addresses, which may be fewer than the lines of the file."""
         return len(self.addresses)
 
 
@@ -68,14 +69,14 @@ Source = ListFile | Database
 
 
 class Problem(NamedTuple):
-    """Why a file, as it is now, is not used."""
+    """Why a file, as it is now, is not used; `line` counts from 1, `None` where the whole file is at fault."""
 
     line: int | None
     says: str
 
 
 class Entry(NamedTuple):
-    """One file of the folder."""
+    """One file of the folder, and what of it is in use."""
 
     signature: Signature
     source: Source | None
@@ -90,7 +91,9 @@ NOTHING: Reading = MappingProxyType({})
 
 
 def read_folder(directory: Path, before: Reading = NOTHING) -> Reading:
-    """The folder as it is now; a folder that is not there is empty. Raises `OSError` where it cannot be listed."""
+    """The folder as it is now; only files that changed since `before` are read, and without a change `before` itself is
+    returned. A missing folder is empty. Raises `OSError` where it cannot be listed.
+    """
     try:
         with os.scandir(directory) as found:
             signatures = {item.name: _signature(item.stat()) for item in found if _is_ours(item)}

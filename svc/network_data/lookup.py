@@ -22,7 +22,9 @@ State = Literal["ok", "missing", "stale"]
 
 
 class NetworkData:
-    """A `svc.domain.network.Ranges` over the sources in use."""
+    """A `svc.domain.network.Ranges` over the sources in use; addresses seen lately are cached. False where there is no
+    source.
+    """
 
     def __init__(self, built_in: BuiltInRanges | None, reading: Reading) -> None:
         """Of two databases that know the country, or the network, of an address the one built later is believed."""
@@ -39,7 +41,9 @@ class NetworkData:
         return bool(self._built)
 
     def state(self, today: date, stale_days: int) -> State:
-        """`stale` when any source is older than so many days."""
+        """`missing` without any source, `stale` when any source is more than `stale_days` days old, else `ok`
+        (decisions 9.1).
+        """
         if not self._built:
             return "missing"
         return "stale" if is_stale(min(self._built), today, stale_days) else "ok"
@@ -59,4 +63,5 @@ class NetworkData:
 
 
 def is_stale(built_at: date, today: date, stale_days: int) -> bool:
+    """Whether data of that day are more than `stale_days` days old."""
     return today - built_at > timedelta(days=stale_days)

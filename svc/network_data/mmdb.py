@@ -53,7 +53,7 @@ class _Reader(Protocol):
 
 
 class Database:
-    """One open database, kept in memory; some tens of microseconds a look-up."""
+    """One open MaxMind database, kept in memory; some tens of microseconds a look-up."""
 
     def __init__(self, content: bytes, name: str) -> None:
         """Raises `NetworkFileError`."""
@@ -78,7 +78,9 @@ class Database:
         self.kind = " and ".join(kind for kind, has in (("country", has_country), ("asn", has_system)) if has)
 
     def find(self, address: Address) -> tuple[Country | None, AutonomousSystem | None]:
-        """Country and network of an address. Raises `LookupError` where the file turns out to be damaged."""
+        """Country and network of an address, `None` for what it does not have. Raises `LookupError` where the file is
+        corrupt.
+        """
         if address.version == 6 and not self._knows_ipv6:
             return None, None
         try:

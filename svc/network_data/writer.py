@@ -24,7 +24,7 @@ _EMPTY = 0
 
 
 class Tree:
-    """A database in the making. Each side of a node: a node's number, 0 for nothing, or a record as a negative."""
+    """A database that is being made. Each side of a node: a node's number, 0 for nothing, or a record as a negative."""
 
     def __init__(self) -> None:
         self._sides = [_EMPTY, _EMPTY]
@@ -37,7 +37,7 @@ class Tree:
     def add(self, first: int, last: int, record: Record) -> None:
         """Give all addresses from `first` to `last` a record; an IPv4 address is its number.
 
-        Raises `ValueError` where an address has one already.
+        Raises `ValueError` for a range that is none, and where an address has a record already.
         """
         if not 0 <= first <= last < 1 << _DEPTH:
             raise ValueError(f"{first} to {last} is no range of addresses")
@@ -76,7 +76,7 @@ class Tree:
         return offset
 
     def content(self, database_type: str, built_at_s: int) -> bytes:
-        """The file. `built_at_s` is Unix time."""
+        """The bytes of the file. `built_at_s` is Unix time in seconds."""
         nodes = len(self._sides) // 2
         # "No data" is the number of nodes; a record is that, 16 for the separator, and its place in the data section.
         tree = array(
@@ -100,7 +100,7 @@ class Tree:
 
 
 def encode(value: Any) -> bytes:
-    """One value of the data section."""
+    """One value as bytes of the data section (format 2.0, "Output Data Section")."""
     match value:
         case str():
             text = value.encode()

@@ -19,7 +19,7 @@ BEYOND_MS = (1 << 48) - 1
 
 
 class Sought(NamedTuple):
-    """Which records are shown. Their times are those of their ids."""
+    """A filter of audit records. Their times are those of their ids."""
 
     organization: int | None = None
     """`None` = any."""
@@ -34,15 +34,16 @@ class Sought(NamedTuple):
 
 
 class AuditMatch(NamedTuple):
+    """A record of the audit log with its id, a UUIDv7 that says when it was written."""
+
     id: UUID
     record: AuditRecord
 
 
 def newest(snapshot: Snapshot, sought: Sought, limit: int) -> list[AuditMatch]:
-    """At most `limit` records, newest first.
+    """At most `limit` records that match, newest first.
 
-    Reads records from the newest on until it has as many, so that a rare actor or action reads all of the time that is
-    sought.
+    Reads records from the newest on until it has as many, so a rare actor or action reads the whole period.
     """
     return list(islice(_found(snapshot, sought), limit))
 

@@ -33,18 +33,20 @@ _LAYOUT = re.compile(r"[BHIQ]|[1-9]\d*s")
 
 
 class CorruptionError(OperatorError):
-    """A row does not match its check value or its type. The answer is to restore from a backup."""
+    """A row does not match its checksum or its type; the data must be restored from a backup."""
 
     @property
     def line(self) -> str:
+        """Its text with what to do: keep the store for the investigation, restore a backup."""
         return f"damaged: {self}; keep it to find the cause, and restore a sound backup (svc restore --help)"
 
 
 class UnknownValueError(CorruptionError):
-    """A record is sound and says something that this program does not know: another version wrote it."""
+    """A record is whole, and has a value that this program does not know: another version wrote it."""
 
     @property
     def line(self) -> str:
+        """Its text alone: nothing is corrupt, so nothing has to be restored."""
         return str(self)
 
 
@@ -56,7 +58,7 @@ class Part(NamedTuple):
     """One part of a key.
 
     `layout` is a big-endian struct format without the leading `>`: `B`, `H`, `I` and `Q` are unsigned integers, `16s`
-    is sixteen raw bytes. `read` raises `ValueError` for a text that is none.
+    is sixteen raw bytes. `read` takes what `show` makes, and raises `ValueError` for any other text.
     """
 
     layout: str
@@ -71,7 +73,8 @@ class Part(NamedTuple):
 class Key:
     """The layout of a table's key: its parts by name, in their order. A text can only be the last.
 
-    A trailing underscore keeps a name from being a word of Python's, and is not shown.
+    A trailing underscore keeps a name from being a word of Python's, and is not shown. Raises `ValueError` for a layout
+    that it cannot pack.
     """
 
     def __init__(self, **parts: Part) -> None:
@@ -88,11 +91,13 @@ class Key:
 
     @property
     def layout(self) -> str:
-        """As text, for the pin of the format."""
+        """The struct format of the fixed parts, then `text` if there is one: for the test that pins the format."""
         return " ".join(filter(None, (self._fixed.format.lstrip(">"), "text" if self._text else "")))
 
     def pack(self, *values: Any) -> bytes:
-        """The whole key."""
+        """The whole key from one value for each part. Raises `ValueError` for a key of more than 511 bytes or none, and
+        `struct.error` for values that the layout cannot hold.
+        """
         if not self._text:
             return self._fixed.pack(*values)
         packed = self._fixed.pack(*values[:-1]) + values[-1].encode()
@@ -101,14 +106,18 @@ class Key:
         return packed
 
     def prefix(self, *values: Any) -> bytes:
-        """The bytes with which every key that starts with these parts starts."""
+        """The bytes that every key with these first parts begins with. Raises `struct.error` for values that the layout
+        cannot hold.
+        """
         fixed = len(self._prefixes) - 1
         if len(values) <= fixed:
             return self._prefixes[len(values)].pack(*values)
         return self.pack(*values)
 
     def unpack(self, raw: bytes) -> Any:
-        """The parts of a packed key, as a tuple that also has them by their names."""
+        """The parts of a packed key, as a tuple that also has them by their names. Raises `struct.error` for too few
+        bytes.
+        """
         values = self._fixed.unpack_from(raw)
         return self._named((*values, raw[self._fixed.size :].decode()) if self._text else values)
 
@@ -116,8 +125,13 @@ class Key:
 class Value(Protocol[V]):
     """A value codec. `decode` raises `CorruptionError`, also as `UnknownValueError`."""
 
-    def encode(self, value: V, /) -> bytes: ...
-    def decode(self, raw: bytes, /) -> V: ...
+    def encode(self, value: V, /) -> bytes:
+        """The bytes to store, without checksum."""
+        ...
+
+    def decode(self, raw: bytes, /) -> V:
+        """The value that `encode` was given. Raises `CorruptionError`."""
+        ...
 
 
 class Record(Generic[V]):
@@ -134,9 +148,13 @@ class Record(Generic[V]):
             self.decode = lru_cache(maxsize=remembered)(self.decode)
 
     def encode(self, value: V) -> bytes:
+        """CBOR (RFC 8949): an array of the fields in their order."""
         return cbor2.dumps(msgspec.to_builtins(value, builtin_types=(bytes,)))
 
     def decode(self, raw: bytes) -> V:
+        """A record; fields that the row does not have get their defaults. Raises `CorruptionError` for what is no CBOR,
+        and `UnknownValueError` for CBOR that does not fit the struct.
+        """
         name = self._kind.__name__
         try:
             return msgspec.convert(self._nested(cbor2.loads(raw)), self._kind, builtin_types=(bytes,))
@@ -175,6 +193,7 @@ class Flattened(Record[V]):
         self._take_inner, self._take_outer = itemgetter(*self._inner), itemgetter(*self._outer)
 
     def encode(self, value: V) -> bytes:
+        """One CBOR array of the fields of both structs, in the order of `stored`."""
         inner, *outer = msgspec.to_builtins(value, builtin_types=(bytes,))
         return cbor2.dumps(self._to_stored((*inner, *outer)))
 
@@ -197,6 +216,9 @@ class Layout(Generic[V]):
         self._unpack = unpack
 
     def decode(self, raw: bytes) -> V:
+        """The value that the reader makes of the bytes. Raises `CorruptionError` where it raises `ValueError`,
+        `IndexError` or `struct.error`.
+        """
         try:
             return self._unpack(raw)
         except (struct.error, ValueError, IndexError) as error:
@@ -204,15 +226,17 @@ class Layout(Generic[V]):
 
 
 class Signed:
-    """A signed 64-bit integer. `name`: what it counts."""
+    """A codec of signed 64-bit integers. `name`: what the number is, for the inspector."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def encode(self, value: int) -> bytes:
+        """Eight bytes, big-endian. Raises `OverflowError` beyond 64 bits."""
         return value.to_bytes(8, signed=True)
 
     def decode(self, raw: bytes) -> int:
+        """The number in eight bytes. Raises `CorruptionError` for any other length."""
         if len(raw) != 8:
             raise CorruptionError(f"a number of {len(raw)} bytes")
         return int.from_bytes(raw, signed=True)
@@ -222,13 +246,15 @@ Holds = Literal["nothing", "digest", "bytes", "batch"]
 
 
 class Opaque:
-    """Bytes as they are. `holds`: what they are, for who looks into a store."""
+    """Bytes as they are. `holds` says what they are, for the inspector."""
 
     def __init__(self, holds: Holds = "nothing") -> None:
         self.holds: Holds = holds
 
     def encode(self, value: bytes) -> bytes:
+        """The bytes themselves, unchanged."""
         return value
 
     def decode(self, raw: bytes) -> bytes:
+        """The bytes themselves, of any length."""
         return raw

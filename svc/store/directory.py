@@ -37,7 +37,7 @@ class DirectoryError(OperatorError):
 
 
 class NotInitializedError(DirectoryError):
-    """The service was started on a directory without data."""
+    """The service was started on a directory without data: status 2, since the same start would fail again."""
 
     exit_status = 2
 
@@ -49,6 +49,8 @@ class NotInitializedError(DirectoryError):
 
 
 class Opened(NamedTuple):
+    """An open data directory; whoever opened it closes the store."""
+
     store: Store
     pepper: bytes
 
@@ -108,18 +110,18 @@ def open_directory(  # noqa: PLR0913  where it is, and how it is opened
 
 
 def has_store(directory: Path) -> bool:
-    """Whether a store was ever made in this data directory."""
+    """Whether the data directory has a store's file, whatever its state."""
     return (directory / "store" / "data.mdb").exists()
 
 
 def refuse_without_data(directory: Path) -> None:
-    """Raises `DirectoryError` where there is no store."""
+    """Raises `DirectoryError`, which says what to do, where the directory has no store."""
     if not has_store(directory):
         raise DirectoryError(_NO_DATA.format(directory))
 
 
 def find_pepper(directory: Path, pepper_file: Path | None) -> Path:
-    """Where the pepper of a directory with a store is; nothing is changed. Raises `DirectoryError`."""
+    """The path of the pepper of a directory with a store. Raises `DirectoryError` where either is missing."""
     refuse_without_data(directory)
     path = pepper_file or directory / "pepper"
     if not path.exists():
@@ -184,7 +186,9 @@ def risky_modes(directory: Path, pepper_file: Path | None = None) -> list[str]:
 
 
 def pepper_mark(pepper: bytes) -> int:
-    """Bits of a pepper's digest that a store keeps, so that a wrong one is noticed before it refuses every key."""
+    """32 bits of a pepper's digest, which the store keeps: with another pepper it would refuse every key, so opening it
+    fails.
+    """
     return int.from_bytes(hmac.digest(pepper, b"svc store mark 1", "sha256")[:4])
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def sync(path: Path) -> None:
-    """Have a file, or the names in a folder, on disk."""
+    """Make a file durable with fsync; of a folder, the names in it. Raises `OSError`."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -20,7 +20,9 @@ def sync(path: Path) -> None:
 
 
 def write(path: Path, content: bytes) -> None:
-    """A new file, for its owner only, on disk when this returns; its name is durable when its folder is synced."""
+    """Write a new file with mode 0600 and fsync it; its name is durable when its folder is synced. Raises
+    `FileExistsError` where there is one, and other `OSError`s.
+    """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
@@ -29,13 +31,17 @@ def write(path: Path, content: bytes) -> None:
 
 
 def rename(partial: Path, path: Path) -> None:
-    """Give a file that is on disk its name, durably, in the place of what had it before. Both are on one disk."""
+    """Rename a file that is durable already, replacing what has the name; durable on return. Both are on one file
+    system. Raises `OSError`.
+    """
     partial.replace(path)
     sync(path.parent)
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Write a file, for its owner only, in the place of what is there. What an interruption left beside it goes."""
+    """Write a file with mode 0600 in the place of what is there: after a crash it is the old one or the new one. Raises
+    `OSError`.
+    """
     partial = path.with_name(path.name + ".partial")
     partial.unlink(missing_ok=True)
     write(partial, content)

@@ -30,19 +30,19 @@ class EngineError(Exception):
 
 
 class MissingTableError(EngineError):
-    """The engine has no table of that name."""
+    """The engine has no table of that name, and was not asked to create it."""
 
 
 class InUseError(EngineError):
-    """Another process has the engine's files open."""
+    """Another process has the engine's files open, where one alone may."""
 
 
 class StoreFullError(OperatorError):
-    """The map or the disk is full, but for what is kept for deletes; nothing of the batch was stored."""
+    """The map or the disk is full, but for the reserve for deletes; nothing of the batch was stored."""
 
 
 class CheckDepth(IntEnum):
-    """How much of its own structure an engine checks."""
+    """How much of its own structure an engine checks; each depth includes those before it."""
 
     COMMIT = 0
     """The list of free pages, which says of which commit it is."""
@@ -54,7 +54,7 @@ class CheckDepth(IntEnum):
 
 
 class Space(NamedTuple):
-    """How large an engine is and what keeps it from getting smaller."""
+    """The size of an engine, and what keeps it from shrinking."""
 
     used_bytes: int
     """Pages in use, free pages inside the file included."""
@@ -75,11 +75,11 @@ class Reader(Protocol):
     """
 
     def get(self, table: str, key: bytes, /) -> bytes | None:
-        """The value under a key; `None` where there is none."""
+        """The value under a key; `None` where there is none. It is not checked."""
         ...
 
     def get_many(self, table: str, keys: Sequence[bytes], /) -> list[bytes | None]:
-        """The values under these keys, in their order; `None` for each that is not there."""
+        """The values under these keys, in the keys' order; `None` for each that is missing. None is checked."""
         ...
 
     def range(
@@ -103,7 +103,7 @@ class Reader(Protocol):
         ...
 
     def count(self, table: str, /) -> int:
-        """Rows of a table."""
+        """Rows of a table; takes no longer for a large one."""
         ...
 
     def size(self, table: str, /) -> int:
@@ -111,81 +111,90 @@ class Reader(Protocol):
         ...
 
     def close(self) -> None:
-        """Give the state up. Nothing may be read afterwards."""
+        """Give the state up, so that its pages can be used again. Nothing may be read afterwards."""
         ...
 
 
 class Writer(Reader, Protocol):
-    """The next state while it is made. Reads see what was written before them."""
+    """The next state while it is being made; reads see what was written before them. Only for the thread of
+    `Engine.write`.
+    """
 
     def put(self, table: str, key: bytes, value: bytes, /) -> None:
-        """Insert or replace a row. Raises `StoreFullError` as well."""
+        """Insert or replace a row. The key has 1 to `MAX_KEY_BYTES` bytes. Raises `StoreFullError` as well."""
         ...
 
     def delete(self, table: str, key: bytes, /) -> bool:
-        """Whether there was such a row. Raises `StoreFullError` as well: a delete takes room before it gives any."""
+        """Delete a row; whether there was one. Raises `StoreFullError` as well: a delete takes pages before it frees
+        any.
+        """
         ...
 
     def clear(self, table: str, /) -> None:
-        """Delete every row of a table."""
+        """Delete every row of a table. Raises `StoreFullError` as well."""
         ...
 
     def child(self) -> AbstractContextManager[Writer]:
-        """A transaction inside this one, which is not used until it ends. An exception undoes it and passes on."""
+        """A transaction within this one, as a context manager; this one must not be used meanwhile. An exception undoes
+        the child and passes on.
+        """
         ...
 
 
 class Engine(Protocol):
-    """What keeps the bytes of a store."""
+    """Keeps the bytes of a store: named tables of ordered keys, any number of readers, one writer at a time."""
 
     def tables(self) -> set[str]:
         """The names of the tables that exist, opened or not. Raises `codec.CorruptionError` where the list is
-        damaged.
+        corrupt.
         """
         ...
 
     def open_tables(self, names: Iterable[str], /, *, create: bool = False) -> None:
         """Open tables for use, before any reader or writer that uses them; `create` makes those that do not exist.
 
-        Raises `MissingTableError`.
+        Raises `MissingTableError` for one that does not exist, without `create`.
         """
         ...
 
     def read(self) -> Reader:
-        """The last committed state; later commits do not change it. Close it soon: it keeps space from being freed."""
+        """A reader of the last committed state. Close it soon: it keeps the pages of that state from being used
+        again.
+        """
         ...
 
     def write(self, group: Callable[[Writer], T], /, *, may_use_reserve: bool = False) -> T:
-        """Run `group` on the calling thread and commit, with one fsync, what it wrote; its result, when it is durable.
+        """Run `group` on the calling thread and commit, with one fsync, what it wrote; returns its result once that is
+        durable.
 
         One writer at a time, across processes: others wait. If `group` raises, nothing is stored and the exception
-        passes on. `may_use_reserve`: the commit may use the room that is kept for deletes. Raises
-        `StoreFullError` where it does not fit, and then nothing is stored, and `EngineError`.
+        passes on. `may_use_reserve`: the commit may use the space that is kept for deletes. Raises `StoreFullError`
+        where it does not fit, and then nothing is stored, and `EngineError`.
         """
         ...
 
     def space(self) -> Space:
-        """Asks the disk and looks at every reader slot."""
+        """Sizes and readers as they are now: asks the disk and reads every reader slot."""
         ...
 
     def capacity_bytes(self) -> int:
-        """How large the engine can become: by its own limit, or by the whole disk where that is smaller."""
+        """How large the engine can become: its own limit, or the whole disk where that is smaller."""
         ...
 
     def is_low(self) -> bool:
-        """Whether ordinary writes are rejected for want of room, or will be before long."""
+        """Whether ordinary writes are rejected for want of free space, or soon will be."""
         ...
 
     def check(self, reach: CheckDepth, steps: Steps = QUIET) -> None:
-        """Check the engine's own structure, not the rows. Raises `codec.CorruptionError`."""
+        """Check the engine's own structure to this depth, not the rows. Raises `codec.CorruptionError`."""
         ...
 
     def clear_stale_readers(self) -> int:
-        """Free the reader slots of processes that died; how many there were."""
+        """Free the reader slots of processes that died; returns how many there were."""
         ...
 
     def close(self) -> None:
-        """Close the files. No reader or writer may be open."""
+        """Close the files. No reader or writer may be open; nothing may be called afterwards."""
         ...
 
 
@@ -195,7 +204,9 @@ class OpenEngine(Protocol):
     Tests pass one that wraps the real engine, to note, reject or lose what is written (`tests/support/engines.py`).
     """
 
-    def __call__(self, directory: Path, /, *, map_bytes: int, durable: bool, check_row: CheckRow) -> Engine: ...
+    def __call__(self, directory: Path, /, *, map_bytes: int, durable: bool, check_row: CheckRow) -> Engine:
+        """Raises `EngineError` and `codec.CorruptionError`."""
+        ...
 
 
 def after_prefix(prefix: bytes) -> bytes | None:

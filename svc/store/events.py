@@ -27,19 +27,21 @@ _by_arrival = attrgetter("arrival", "request_id")
 
 
 class EventMatch(NamedTuple):
+    """An event with its id."""
+
     request_id: UUID
     event: Event
 
 
 def put_event(transaction: Transaction, number: int, request_id: UUID, event: Event) -> None:
-    """A new event of the organization, and its index rows."""
+    """Write a new event of the organization (by its number in the store) and its index rows."""
     transaction.put(EVENTS, (number, request_id.bytes), event)
     for table, key in index_keys(number, request_id.bytes, event):
         transaction.put(table, key, b"")
 
 
 def index_keys(number: int, request_id: bytes, event: Event) -> tuple[tuple[Table[bytes], tuple[Any, ...]], ...]:
-    """Every row under which the event is found: (table, key). Whoever deletes the event deletes these."""
+    """(table, key) of every index row of an event: to be deleted together with it."""
     environment, level = ENVIRONMENTS.index(event.environment), _PLACES[event.verdict.suspect_level]
     arrival = event.occurred_at_ms
     return (
@@ -49,13 +51,14 @@ def index_keys(number: int, request_id: bytes, event: Event) -> tuple[tuple[Tabl
 
 
 class EventPosition(NamedTuple):
-    """An index row."""
+    """An index row of an event: where it stands in one of `INDEXES`."""
 
     table: Table[bytes]
     key: tuple[Any, ...]
 
     @property
     def request_id(self) -> bytes:
+        """The 16 bytes of the event's id, the last part of every index key."""
         *_, request_id = self.key
         return request_id
 
@@ -69,7 +72,9 @@ def event_page(snapshot: Snapshot, number: int, environment: Environment, listin
 
 
 def places(snapshot: Snapshot, number: int, environment: Environment, listing: Listing) -> list[EventPosition]:
-    """Where the events of a page are, in its order: for `read`, which may take them some at a time."""
+    """The index rows of a page of events, in its order, for `read`, which may take them some at a time. No event is
+    read.
+    """
     place = ENVIRONMENTS.index(environment)
     visitor = listing.visitor_id
     table, stem = (
@@ -88,7 +93,9 @@ def places(snapshot: Snapshot, number: int, environment: Environment, listing: L
 
 
 def read(snapshot: Snapshot, wanted: Sequence[EventPosition]) -> list[EventMatch]:
-    """The events at these places; those that were deleted since are left out, with their index rows."""
+    """The events of these index rows, in their order; events deleted since are left out. Raises `CorruptionError` for
+    an index row that names no event, or another one.
+    """
     found = [(UUID(bytes=place.request_id), _indexed(snapshot, place)) for place in wanted]
     return [EventMatch(request_id, event) for request_id, event in found if event is not None]
 
@@ -96,7 +103,9 @@ def read(snapshot: Snapshot, wanted: Sequence[EventPosition]) -> list[EventMatch
 def event_by_request(
     snapshot: Snapshot, number: int, environment: Environment, request_id: UUID, now_ms: int
 ) -> Event | None:
-    """An event of the organization and environment that is not over 30 days old."""
+    """An event of the organization and environment; `None` where there is none, or where it is over 30 days old
+    (interface 8).
+    """
     event = snapshot.get(EVENTS, number, request_id.bytes)
     if event is None or event.environment != environment or event.occurred_at_ms < now_ms - RETENTION_MS:
         return None

@@ -52,7 +52,7 @@ REFUSAL_TOLD_MS = 120_000
 
 
 class Row(NamedTuple):
-    """A row as it was found."""
+    """A row as it was found, corrupt ones included."""
 
     table: Table[Any]
     key: bytes
@@ -107,13 +107,15 @@ def _row(table: Table[Any], key: bytes, raw: bytes) -> Row:
 
 
 def find_rows(store: ReadOnlyStore, table: Table[Any], *key: Any) -> Iterator[Row]:
-    """The row under this key, if there is one."""
+    """The row under this key, with its `problem` where it is corrupt; nothing where there is none."""
     packed = table.key.pack(*key)
     yield from (row for row in rows(store, table, packed) if row.key == packed)
 
 
 def find_organization(store: ReadOnlyStore, text: str) -> int | None:
-    """The number of an organization, by its id or by that number."""
+    """The number of an organization, given its id or that number as text; `None` where there is none. Raises
+    `CorruptionError` where the row of the id cannot be read.
+    """
     if text.isascii() and text.isdecimal() and len(text) <= len(str(2**32)):
         number = int(text)
         return number if number < 2**32 and any(find_rows(store, ORGANIZATIONS, number)) else None
@@ -211,7 +213,9 @@ def _at_ms(row: Row) -> float:
 
 
 def of_visitor(store: ReadOnlyStore, number: int, visitor_id: str) -> Iterator[Row]:
-    """A visitor's number, record, days of history and erasure, and each event after its row in an index."""
+    """A visitor's number, record, days of history and erasure, and each event after its index row. Nothing where there
+    is no such visitor; corrupt rows come with their `problem`.
+    """
     raw_id = visitor_id.encode()
     for row in (*find_rows(store, VISITOR_IDS, number, raw_id), *find_rows(store, ERASURES, number, raw_id)):
         yield row

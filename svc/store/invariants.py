@@ -64,7 +64,9 @@ Rule = Callable[[Snapshot, int], Iterator[str]]
 
 
 def violations(snapshot: Snapshot, steps: Steps = QUIET) -> Iterator[str]:
-    """Every broken rule, as a sentence that names the rows. `steps` hears how many rows were read."""
+    """A sentence for every broken rule, which names the rows; nothing where the store is whole. Reads every row;
+    `steps` gets how many were read.
+    """
     with_progress = snapshot.with_progress(steps)
     steps.stage("reading every row", sum(snapshot.count(table) for table in TABLES))
     unreadable = list(_unreadable(with_progress))

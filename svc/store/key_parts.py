@@ -19,7 +19,7 @@ SHOWN_OF_A_SECRET = 8
 
 
 def moment(at_ms: int) -> str | int:
-    """RFC 3339; the number itself where no calendar goes so far."""
+    """Unix milliseconds as RFC 3339; the number itself beyond the year 9999."""
     try:
         return timestamp(at_ms)
     except (ValueError, OverflowError, OSError):
@@ -27,12 +27,12 @@ def moment(at_ms: int) -> str | int:
 
 
 def abbreviated(secret: bytes) -> str:
-    """The first digits of a secret: it is never shown whole."""
+    """The first hexadecimal digits of a secret, which is never shown whole."""
     return secret.hex()[:SHOWN_OF_A_SECRET] + "…"
 
 
 def show_uuid(raw: bytes) -> str:
-    """16 bytes as a UUID."""
+    """16 bytes in the canonical form of a UUID."""
     return str(UUID(bytes=raw))
 
 
@@ -67,7 +67,9 @@ def _read_visitor_id(text: str) -> bytes:
 
 
 def digest(length: int, show: Callable[[bytes], str] = bytes.hex, *, is_secret: bool = False) -> Part:
-    """So many bytes, in hexadecimal digits."""
+    """A part of `length` raw bytes, shown by `show` and read from hexadecimal digits. `is_secret`: it is never shown
+    whole.
+    """
 
     def read(text: str) -> bytes:
         raw = bytes.fromhex(text)
@@ -79,7 +81,7 @@ def digest(length: int, show: Callable[[bytes], str] = bytes.hex, *, is_secret: 
 
 
 def period(length_ms: int) -> Part:
-    """A stretch of time, counted from 1970. Shown by its beginning; read from any moment in it."""
+    """A part that counts periods of `length_ms` from 1970. Shown by its beginning; read from any time in it."""
 
     def show(number: int) -> str | int:
         return moment(number * length_ms)
@@ -91,7 +93,7 @@ def period(length_ms: int) -> Part:
 
 
 def place(names: Sequence[str]) -> Part:
-    """One of these names by its place among them, which is stored: append, never reorder."""
+    """A part that is the index of one of these names. The index is stored: append names, never reorder."""
 
     def show(number: int) -> str | int:
         return names[number] if number < len(names) else number

@@ -19,11 +19,12 @@ PRODUCTION, OTHERS = range(2)
 
 
 def scope_of(environment: Environment) -> int:
+    """The scope whose statistics an identification in this environment uses and updates: `PRODUCTION` or `OTHERS`."""
     return PRODUCTION if environment == "production" else OTHERS
 
 
 def load_statistics(snapshot: Snapshot, organization: int, scope: int) -> Statistics:
-    """The statistics of a scope, without a class."""
+    """The statistics of a scope with no class loaded. A scope without a row of its own starts from production's."""
     own = snapshot.get(STATISTICS, organization, scope, SHARED)
     if own is not None or scope == PRODUCTION:
         return Statistics(own)
@@ -31,7 +32,9 @@ def load_statistics(snapshot: Snapshot, organization: int, scope: int) -> Statis
 
 
 def load_class(snapshot: Snapshot, organization: int, scope: int, family: int, into: Statistics) -> None:
-    """Load a class of devices into the statistics of its scope; nothing where nobody learned of it."""
+    """Load a class of devices into the statistics of its scope: its own row, else production's; nothing where neither
+    exists.
+    """
     if not into.has_own(family):
         if scope == PRODUCTION or not load_statistics(snapshot, organization, PRODUCTION).has_own(family):
             return
@@ -49,7 +52,7 @@ def store_statistics(
     changed: Iterable[int],
     given_up: Iterable[int],
 ) -> None:
-    """Write the shared row and those of the classes that changed, and delete those that were given up."""
+    """Write the shared row and those of the classes `changed`, and delete those of the classes `given_up`."""
     transaction.put(STATISTICS, (organization, scope, SHARED), statistics.shared_bytes())
     for family in changed:
         transaction.put(STATISTICS, (organization, scope, family), statistics.class_bytes(family))

@@ -69,6 +69,7 @@ class OlderStoreError(OperatorError):
 
 
 def refuse_newer(version: int, known: int) -> None:
+    """Raises `NewerStoreError` where the store's version is above `known`, the latest that this program knows."""
     if version > known:
         raise NewerStoreError(
             f"the store has version {version} and this program knows {known}: "
@@ -77,7 +78,9 @@ def refuse_newer(version: int, known: int) -> None:
 
 
 def migrate(transaction: Transaction, migrations: Sequence[Migration]) -> None:
-    """Bring the store to the version that this program knows."""
+    """Run the migrations that the store still needs, in the caller's transaction. Version N is the result of the first
+    N. Raises `NewerStoreError`.
+    """
     version = transaction.get(META, "version") or 0
     refuse_newer(version, len(migrations))
     for number, migration in enumerate(migrations[version:], start=version + 1):

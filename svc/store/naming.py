@@ -15,7 +15,9 @@ from svc.store.table import Table
 
 
 def show_key(table: Table[Any], raw: bytes) -> dict[str, Any]:
-    """A packed key that was vouched for."""
+    """Name -> shown value of each part of a packed key. Only for a key whose checksum was verified: corrupt bytes may
+    raise.
+    """
     parts = table.key.parts.items()
     return {
         name.rstrip("_"): part.show(value) for (name, part), value in zip(parts, table.key.unpack(raw), strict=True)
@@ -23,13 +25,15 @@ def show_key(table: Table[Any], raw: bytes) -> dict[str, Any]:
 
 
 def show_key_bytes(table: Table[Any], raw: bytes) -> str:
-    """A key that cannot be believed, in hexadecimal digits; of one that may hold a secret the first."""
+    """A key whose checksum fails, in hexadecimal digits; where it may hold a secret, only the first of them."""
     is_secret = any(part.is_secret for part in table.key.parts.values())
     return abbreviated(raw) if is_secret else raw.hex()
 
 
 def read_key(table: Table[Any], texts: Sequence[str]) -> bytes:
-    """The bytes that every key begins with of which these are the first parts. Raises `ValueError`."""
+    """The packed beginning of the keys whose first parts are these texts, each as `show_key` shows it. Raises
+    `ValueError`, which names the part.
+    """
     parts = {name.rstrip("_"): part for name, part in table.key.parts.items()}
     if len(texts) > len(parts):
         raise ValueError(f"a key of {table.name} has {len(parts)} parts: {', '.join(parts)}")
@@ -46,7 +50,9 @@ def read_key(table: Table[Any], texts: Sequence[str]) -> bytes:
 
 
 def read_prefix(table: Table[Any], text: str) -> bytes:
-    """The first bytes of a key: in hexadecimal digits, or as they are where the key is a text. Raises `ValueError`."""
+    """The first bytes of a key, from hexadecimal digits, or from the text itself where the whole key is a text. Raises
+    `ValueError`.
+    """
     if all(part.layout == TEXT_LAYOUT for part in table.key.parts.values()):
         return text.encode()
     try:

@@ -25,25 +25,25 @@ _BEYOND = 2**64 - 1
 
 
 class Position(NamedTuple):
-    """A place in a log: after that batch."""
+    """A place in an operation log: after the batch `sequence` of this timeline."""
 
     timeline: bytes
     sequence: int
 
 
 def follower(snapshot: Snapshot) -> Following | None:
-    """Who follows, also one who was cut off."""
+    """The follower, also one whose log was dropped; `None` where nobody follows."""
     return snapshot.get(FOLLOWING, "log")
 
 
 def is_recording(snapshot: Snapshot) -> bool:
-    """Whether a commit has to be written down. About a microsecond."""
+    """Whether a commit has to append its changes to the log. About a microsecond."""
     following = snapshot.get(FOLLOWING, "log")
     return following is not None and following.lost_at_ms is None
 
 
 def position(snapshot: Snapshot) -> Position | None:
-    """How far the log of this state goes; `None` = there is none."""
+    """Where the log of this state ends; `None` where none is recorded."""
     following = snapshot.get(FOLLOWING, "log")
     if following is None or following.lost_at_ms is not None:
         return None
@@ -51,24 +51,26 @@ def position(snapshot: Snapshot) -> Position | None:
 
 
 def newest(snapshot: Snapshot) -> int:
-    """The sequence of the latest batch."""
+    """The sequence of the latest batch; 0 where there is none."""
     return next((sequence for sequence, _ in snapshot.scan_keys_reverse(OPERATIONS, (0,), (_BEYOND,))), 0)
 
 
 def oldest(snapshot: Snapshot) -> int:
-    """The sequence of the earliest batch that is still here."""
+    """The sequence of the earliest batch that was not cut off; 0 where there is none."""
     return next((sequence for (sequence, _), _ in snapshot.scan(OPERATIONS)), 0)
 
 
 def batches(snapshot: Snapshot, start: int) -> Iterator[tuple[int, bytes]]:
-    """(sequence, packed batch) from `start` on, in order."""
+    """(sequence, packed batch) of the log from the sequence `start` on, in order. `unpack_batch` reads one."""
     rows = ((sequence, part) for (sequence, _), part in snapshot.scan(OPERATIONS, start=(start,)))
     for sequence, parts in groupby(rows, key=itemgetter(0)):
         yield sequence, b"".join(part for _, part in parts)
 
 
 def lag_ms(snapshot: Snapshot) -> int:
-    """Between the oldest batch that is not known to be copied and the newest; 0 = nothing waits."""
+    """Milliseconds between the commits of the oldest batch that is not known to be copied and of the newest; 0 = all is
+    copied.
+    """
     first, last = oldest(snapshot), newest(snapshot)
     if first == last:
         return 0
@@ -80,7 +82,9 @@ def _moment(snapshot: Snapshot, sequence: int) -> int:
 
 
 def append_changes(transaction: Transaction, changes: Changes, now_ms: int) -> None:
-    """Add what a commit changed. Drops the log when it has become too large."""
+    """Append the changes of a commit as the next batch; nothing for none. Drops the log when it takes more than its
+    limit.
+    """
     if not changes:
         return
     sequence, packed = newest(transaction) + 1, pack_batch(Batch(now_ms, changes))
@@ -92,7 +96,9 @@ def append_changes(transaction: Transaction, changes: Changes, now_ms: int) -> N
 
 
 def drop(transaction: Transaction, now_ms: int, because: str) -> None:
-    """Cut the follower off: it has to begin again, from a new snapshot."""
+    """Delete the log and note when and why: the follower has to begin again with a new snapshot. Nothing where there is
+    no log.
+    """
     following = follower(transaction)
     if following is not None and following.lost_at_ms is None:
         row = msgspec.structs.replace(following, lost_at_ms=now_ms, lost_because=because)
@@ -101,27 +107,29 @@ def drop(transaction: Transaction, now_ms: int, because: str) -> None:
 
 
 def begin(transaction: Transaction, following: Following) -> None:
-    """From the next commit on, write down."""
+    """Start an empty log: changes are recorded from the next commit on. An earlier log is deleted."""
     transaction.clear(OPERATIONS)
     transaction.put(OPERATIONS, (0, 0), b"")
     transaction.put(FOLLOWING, ("log",), following)
 
 
 def allow(transaction: Transaction, limit_bytes: int) -> None:
-    """Let the log of who follows become so large."""
+    """Set how many bytes the log may take before it is dropped; nothing where nobody follows."""
     following = follower(transaction)
     if following is not None:
         transaction.put(FOLLOWING, ("log",), msgspec.structs.replace(following, limit_bytes=limit_bytes))
 
 
 def end(transaction: Transaction) -> None:
-    """Write nothing down any more."""
+    """Delete the log and forget its follower: nothing is recorded any more."""
     transaction.delete(FOLLOWING, "log")
     transaction.clear(OPERATIONS)
 
 
 def cut(transaction: Transaction, timeline: bytes, copied: int) -> None:
-    """Delete what comes before the batch `copied` of this timeline. That one stays: the next number follows from it."""
+    """Delete the batches before `copied`, which stays, since the next number follows from it. Nothing happens for
+    another timeline than the present one.
+    """
     following = follower(transaction)
     if following is None or following.timeline != timeline or following.lost_at_ms is not None:
         return

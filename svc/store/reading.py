@@ -22,18 +22,19 @@ from svc.store.tables import TABLES
 
 
 class ReadOnlyStore:
-    """An open store. Close it; and read briefly where a service writes: its file grows meanwhile."""
+    """A store that is open for reading only. Close snapshots soon where a service writes: its file grows meanwhile."""
 
     def __init__(self, engine: LmdbEngine) -> None:
         self.engine = engine
 
     def read(self) -> ReadTransaction:
+        """A snapshot of the last commit, for a `with` block."""
         return ReadTransaction(self.engine)
 
     def copy(self, directory: Path, now_ms: Callable[[], int]) -> int:
-        """Copy one state, without its free pages, into an empty directory as `data.mdb`; a moment that is not before
-        any commit in it, and not after any commit that is not. Raises `DirectoryError`, and `codec.CorruptionError`
-        where the copy would hide that the original is damaged.
+        """Copy one state, without its free pages, into an empty directory as `data.mdb`. Returns a time in Unix
+        milliseconds: every commit in the copy was made by then, and every other one after it. Raises `DirectoryError`,
+        and `codec.CorruptionError` where the copy would hide that the original is corrupt.
         """
         self.engine.check(CheckDepth.BRANCHES)
         try:
@@ -42,7 +43,9 @@ class ReadOnlyStore:
             raise DirectoryError(f"cannot copy the store to {directory}: {error}") from error
 
     def damaged_pages(self, steps: Steps) -> list[str]:
-        """A sentence where a page is used twice, or used and free: then no row should be looked for."""
+        """At most one sentence, where a page is used twice, or is both used and free: then rows cannot be trusted to be
+        found. Reads every page; `steps` shows the progress.
+        """
         try:
             self.engine.check(CheckDepth.EVERYTHING, steps)
         except CorruptionError as error:
@@ -51,15 +54,15 @@ class ReadOnlyStore:
 
     @property
     def used_bytes(self) -> int:
-        """Pages in use, free pages inside the file included."""
+        """Bytes of all pages in use, free pages inside the file included."""
         return self.engine.space().used_bytes
 
     def size(self) -> FileSize:
-        """What the file is made of."""
+        """The size of the file and its parts, at the last commit."""
         return self.engine.file_size()
 
     def readers(self) -> list[ReaderSlot]:
-        """Of every process but this one, which reads too; none where nobody else may write."""
+        """The reader slots of other processes; none where the store was opened as a file that nobody writes."""
         return [slot for slot in self.engine.reader_slots() if slot.process != os.getpid()]
 
 

@@ -13,11 +13,11 @@ _PREFIX = "region/"
 
 
 class WrongRegionError(OperatorError):
-    """The store is used by a server of another region."""
+    """The store belongs to another region than the server's."""
 
 
 def region_of(snapshot: Snapshot) -> str | None:
-    """The region that was kept; `None` before the first use."""
+    """The region that the store belongs to; `None` before the first use."""
     regions = [name.removeprefix(_PREFIX) for (name,), _ in snapshot.scan(META) if name.startswith(_PREFIX)]
     return regions[0] if regions else None
 

@@ -15,7 +15,9 @@ IDS_A_RUN = 1 << 18
 
 
 def repeated(ids: Iterable[bytes], ids_a_run: int = IDS_A_RUN) -> Iterator[bytes]:
-    """Ids of 16 bytes that equal one before, in their order; temporary files take 16 bytes for each."""
+    """The ids of 16 bytes that equal an earlier one, sorted. Temporary files take 16 bytes for each id; memory holds
+    `ids_a_run` of them.
+    """
     left = iter(ids)
     with ExitStack() as opened:
         runs: list[Iterator[bytes]] = []

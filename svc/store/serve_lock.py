@@ -26,7 +26,7 @@ POLL_INTERVAL_S = 0.1
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """The content of the lock file."""
+    """The content of the lock file: which process holds it, since when (Unix milliseconds)."""
 
     command: str
     pid: int
@@ -35,7 +35,7 @@ class Holder(msgspec.Struct, frozen=True):
 
 
 class DirectoryInUseError(DirectoryError):
-    """Another process holds the lock."""
+    """Another process holds the lock of the data directory; the message names it."""
 
 
 @contextmanager

@@ -15,7 +15,7 @@ _CAPACITY, _SHARE = "served_capacity_bytes", "served_share_millionths"
 
 
 class ServedLimits(NamedTuple):
-    """What one organization's share of the store is made of."""
+    """The limits from which one organization's share of the store follows."""
 
     capacity_bytes: int
     """How large the store could become when the service started: `Store.capacity_bytes`."""
@@ -24,13 +24,13 @@ class ServedLimits(NamedTuple):
 
 
 def served_limits(snapshot: Snapshot) -> ServedLimits | None:
-    """Those of the last start; `None` before the first one."""
+    """The limits of the last start; `None` before the first one."""
     capacity_bytes, share = snapshot.get(META, _CAPACITY), snapshot.get(META, _SHARE)
     return None if capacity_bytes is None or share is None else ServedLimits(capacity_bytes, share / 1e6)
 
 
 def record_limits(transaction: Transaction, limits: ServedLimits) -> None:
-    """Keep the limits of a service that starts."""
+    """Store the limits of a service that starts; writes nothing where they are stored already."""
     if served_limits(transaction) != limits:
         transaction.put(META, (_CAPACITY,), limits.capacity_bytes)
         transaction.put(META, (_SHARE,), round(limits.store_share * 1e6))

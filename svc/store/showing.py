@@ -27,7 +27,7 @@ _IDS = frozenset({"request_id", "event_id"})
 
 
 def shown(row: Row, *, payload: bool) -> dict[str, Any]:
-    """A row in words and numbers that JSON has. `payload`: with what devices and customers sent."""
+    """A row as JSON values by name. Without `payload`, what devices and customers sent is left out (`tables`)."""
     if row.problem is not None:
         return {"table": row.table.name, "key_bytes": show_key_bytes(row.table, row.key), "damaged": row.problem}
     value = _value(row)

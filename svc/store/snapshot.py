@@ -23,37 +23,45 @@ _CHECKS = {table.name: table.verify_checksum for table in TABLES}
 
 
 def check_row(table: str, key: bytes, value: bytes) -> None:
-    """What the store's engine checks the rows beside a range with. Raises `CorruptionError`."""
+    """The `CheckRow` of the store: verifies the checksum of a row. A table that this version does not have passes.
+    Raises `CorruptionError`.
+    """
     check = _CHECKS.get(table)
     if check is not None:
         check(key, value)
 
 
 class Snapshot:
-    """One consistent state of the store. Keys go in and come out as tuples of their parts."""
+    """One consistent state of the store. Keys go in and come out as tuples of their parts; every value that is read is
+    checked. All methods that read values raise `codec.CorruptionError`.
+    """
 
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
 
     def get(self, table: Table[V], *key: Any) -> V | None:
-        """Raises `codec.CorruptionError`, as everything here that reads values."""
+        """The value under a key, given part by part; `None` where there is none. Raises `codec.CorruptionError`."""
         packed = table.key.pack(*key)
         raw = self.reader.get(table.name, packed)
         return None if raw is None else table.decode(packed, raw)
 
     def has(self, table: Table[Any], *key: Any) -> bool:
-        """Whether there is such a row. That there is none is believed without a look at the rows beside it (ADR 18)."""
+        """Whether there is a row under this key. That there is none is believed without a look at the rows beside it
+        (ADR 18).
+        """
         return self.reader.get(table.name, table.key.pack(*key)) is not None
 
     def length(self, table: Table[Any], *key: Any) -> int:
-        """Bytes of what is stored under a key, 0 where there is nothing. They are not looked into."""
+        """Bytes stored under a key, checksum included; 0 where there is nothing. The value is not checked."""
         raw = self.reader.get(table.name, table.key.pack(*key))
         return 0 if raw is None else len(raw)
 
     def scan(
         self, table: Table[V], *prefix: Any, start: tuple[Any, ...] | None = None
     ) -> Iterator[tuple[tuple[Any, ...], V]]:
-        """Rows whose key starts with `prefix`, in key order, from the key `start` on if given."""
+        """(key, value) of the rows whose key starts with the parts `prefix`, in key order, from the key `start` on if
+        given. Raises `codec.CorruptionError`.
+        """
         stem = table.key.prefix(*prefix)
         first = stem if start is None else table.key.prefix(*start)
         for raw, value in self.reader.range(table.name, first, after_prefix(stem)):
@@ -62,25 +70,31 @@ class Snapshot:
     def scan_keys_reverse(
         self, table: Table[Any], start: tuple[Any, ...], end: tuple[Any, ...]
     ) -> Iterator[tuple[Any, ...]]:
-        """Keys below `end` down to `start`, largest first, both given by their first parts. No value is read."""
+        """Keys below `end` and not below `start`, largest first; both may be the first parts of a key. Values are not
+        read. Raises `codec.CorruptionError` where keys are out of order.
+        """
         first, beyond = table.key.prefix(*start), table.key.prefix(*end)
         for raw, _ in self.reader.range(table.name, first, beyond, reverse=True, keys_only=True):
             yield table.key.unpack(raw)
 
     def unchecked(self, table: Table[Any], start: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """(packed key, what is stored) from this packed key on, as it lies there: for who looks for damage."""
+        """(packed key, stored bytes with their checksum) from this packed key on, as found: for callers that look for
+        corruption.
+        """
         return self.reader.range(table.name, start, None, checked=False)
 
     def count(self, table: Table[Any]) -> int:
-        """Rows of a table."""
+        """Rows of a table; none is read."""
         return self.reader.count(table.name)
 
     def size(self, table: Table[Any]) -> int:
-        """Bytes that a table takes: with LMDB, those of its pages."""
+        """Bytes that a table takes in the file: with LMDB, those of its pages."""
         return self.reader.size(table.name)
 
     def with_progress(self, steps: Steps) -> Snapshot:
-        """The same state; `steps` hears how many rows are read in key order, a thousand at a time."""
+        """The same state; `steps` gets how many rows were read by `scan` and `scan_keys_reverse`, `ROWS_A_STEP` at a
+        time.
+        """
         return _Watched(self.reader, steps)
 
 
@@ -119,29 +133,32 @@ class Transaction(Snapshot):
         self.writer = writer
 
     def put(self, table: Table[V], key: tuple[Any, ...], value: V) -> int:
-        """Bytes of what is stored, as of `length`."""
+        """Insert or replace a row; the bytes stored, as of `length`. Raises `StoreFullError`."""
         packed = table.key.pack(*key)
         encoded = table.encode(packed, value)
         self.writer.put(table.name, packed, encoded)
         return len(encoded)
 
     def delete(self, table: Table[Any], *key: Any) -> bool:
-        """Whether there was such a row."""
+        """Delete a row; whether there was one. Raises `StoreFullError`: a delete takes pages before it frees any."""
         return self.writer.delete(table.name, table.key.pack(*key))
 
     def clear(self, table: Table[Any]) -> None:
-        """Delete every row, and read none."""
+        """Delete every row of a table without reading one."""
         self.writer.clear(table.name)
 
 
 class RecordedTransaction(Transaction):
-    """A transaction that notes what it leaves of each row, for the operation log."""
+    """A transaction that records the last state of each row it changes, for the operation log: `changes` has, by table
+    and packed key, the stored bytes, or `None` for a deleted row.
+    """
 
     def __init__(self, writer: Writer) -> None:
         super().__init__(writer)
         self.changes: Changes = defaultdict(dict)
 
     def put(self, table: Table[V], key: tuple[Any, ...], value: V) -> int:
+        """As `Transaction.put`, and recorded."""
         packed = table.key.pack(*key)
         encoded = table.encode(packed, value)
         self.writer.put(table.name, packed, encoded)
@@ -149,6 +166,7 @@ class RecordedTransaction(Transaction):
         return len(encoded)
 
     def delete(self, table: Table[Any], *key: Any) -> bool:
+        """As `Transaction.delete`, and recorded where there was a row."""
         packed = table.key.pack(*key)
         found = self.writer.delete(table.name, packed)
         if found:
@@ -156,5 +174,6 @@ class RecordedTransaction(Transaction):
         return found
 
     def clear(self, table: Table[Any]) -> None:
+        """Delete every row one by one, so that each is recorded."""
         for key, _ in list(self.scan(table)):
             self.delete(table, *key)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 
 class Steps:
-    """Hears nothing; the command line shows what its own one hears."""
+    """Progress of a long job. This one ignores it; the command line has one that shows it."""
 
     def stage(self, label: str, length: int) -> None:
-        """A stage begins that takes so many steps: rows or bytes."""
+        """A stage begins that takes `length` steps: rows or bytes, as `label` says."""
 
     def step(self, count: int) -> None:
-        """So many of them are done."""
+        """`count` more steps of the present stage are done."""
 
 
 QUIET = Steps()

@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 class ReadTransaction:
-    """`with store.read() as snapshot`. Synchronous on purpose: no `await` can hold it open unnoticed."""
+    """The context manager of `store.read()`. Synchronous on purpose: no `await` can hold a snapshot open unnoticed."""
 
     __slots__ = ("_engine", "_reader")
 
@@ -56,7 +56,7 @@ class ReadTransaction:
 
 
 class StoreStatistics(msgspec.Struct, frozen=True):
-    """What the writer has done since the store was opened, and how large it is."""
+    """What the writer has done since the store was opened, and the store's size now."""
 
     commits: int
     jobs: int
@@ -75,7 +75,7 @@ class StoreStatistics(msgspec.Struct, frozen=True):
 
 
 class StoreSpace(msgspec.Struct, frozen=True):
-    """What the store holds, and what could make it grow."""
+    """How large the store is, and what makes it grow."""
 
     disk_free_bytes: int
     """Left on the disk of the data directory, for this user."""
@@ -135,10 +135,13 @@ class Store:
         return store
 
     def close(self) -> None:
+        """Close the engine. No snapshot and no write may be open."""
         self.engine.close()
 
     def read(self) -> ReadTransaction:
-        """A snapshot, about a microsecond to begin. Never await inside: a forgotten reader makes the file grow."""
+        """A snapshot for a `with` block, about a microsecond to begin. Never await inside: a forgotten reader makes the
+        file grow.
+        """
         return ReadTransaction(self.engine)
 
     async def write(
@@ -166,7 +169,7 @@ class Store:
     def write_now(
         self, jobs: Sequence[Callable[[Transaction], T]], *, may_use_reserve: bool = False
     ) -> list[T | Exception]:
-        """As `write`, on the calling thread: for the command line."""
+        """As `write`, on the calling thread and without a turn: for the command line."""
         return self._write_now(jobs, may_use_reserve=may_use_reserve, has_run=_nobody_waits)
 
     def _write_now(
@@ -185,32 +188,33 @@ class Store:
 
     @property
     def is_full(self) -> bool:
-        """Whether the last write found no room, or the next ones will find none."""
+        """Whether the last write did not fit, or the next ones will not."""
         if self._full:
             return True
         return self.engine.is_low()
 
     def capacity_bytes(self) -> int:
-        """How large the store can become: by its map, or by the whole disk where that is smaller."""
+        """How large the store can become: the size of its map, or of the whole disk where that is smaller."""
         return self.engine.capacity_bytes()
 
     def clear_full_flag(self) -> None:
-        """Forget that a write found no room: the next one finds out again. What took it may not be seen from here, as a
-        quota, and who is told that the store is full sends nothing that could find out.
+        """Let the next write find out whether the store is full. The cause may be invisible from here, such as a disk
+        quota, and clients that see "not ready" send nothing that could find out.
         """
         self._full = False
 
     def check_pages(self, reach: CheckDepth = CheckDepth.BRANCHES) -> None:
-        """That what leads to the rows leads to those of the last commit. Raises `CorruptionError`; see
-        `lmdb/pages.py`.
+        """Check, to this depth, that the engine's pages lead to the rows of the last commit. Raises `CorruptionError`;
+        see `lmdb/pages.py`.
         """
         self.engine.check(reach)
 
     def reader_check(self) -> int:
-        """Free the reader slots of processes that died; how many there were."""
+        """Free the reader slots of processes that died; returns how many there were."""
         return self.engine.clear_stale_readers()
 
     def statistics(self) -> StoreStatistics:
+        """A copy of the counts, with the size as it is now; reads every reader slot."""
         space = self.engine.space()
         return StoreStatistics(
             commits=self._commits,
@@ -224,7 +228,7 @@ class Store:
         )
 
     def space(self) -> StoreSpace:
-        """Asks the disk and looks at every reader slot and table."""
+        """Free disk, readers and row counts, as they are now; reads every reader slot and asks every table."""
         space = self.engine.space()
         with self.read() as snapshot:
             rows = {table.name: snapshot.count(table) for table in TABLES}
@@ -238,7 +242,9 @@ class Store:
             raise failure
 
     def change_log(self, job: Callable[[Transaction], T]) -> T:
-        """Commit one change of the operation log itself, which is not written down. Raises what the job raises."""
+        """Run one change of the operation log itself, durable on return, and not recorded in the log. Raises what the
+        job raises.
+        """
         return self.engine.write(lambda writer: job(Transaction(writer)), may_use_reserve=True)
 
     def _commit(
@@ -295,7 +301,9 @@ def _run_job(writer: Writer, job: Callable[[Transaction], T], changes: Changes |
 
 
 def version_of(engine: Engine) -> int:
-    """The version of the store in an engine, without making anything in it; 0 = nothing has ever been committed."""
+    """The version of the store in an engine; 0 = nothing was ever committed. Creates nothing. Raises `EngineError` and
+    `CorruptionError`.
+    """
     try:
         engine.open_tables([META.name])
     except MissingTableError:

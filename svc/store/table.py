@@ -36,21 +36,23 @@ class LastTwoPeriods:
 
 @dataclass(frozen=True)
 class Swept:
-    """The key does not say the age: a pass of `retention` looks at every row."""
+    """The key does not say the age: retention looks at every row. `why` says when it deletes one."""
 
     why: str
 
 
 @dataclass(frozen=True)
 class With:
-    """Deleted with the row of another table that it belongs to, in the same transaction."""
+    """Kept as long as the row of another table (by its name) that it belongs to, and deleted in the same
+    transaction.
+    """
 
     table: str
 
 
 @dataclass(frozen=True)
 class Until:
-    """Deleted by an act of the owner, the operator or the service itself."""
+    """Kept until `what`: an act of the owner, the operator or the service itself."""
 
     what: str
 
@@ -97,8 +99,9 @@ SENT = frozenset({"signals", "body", "tag", "ip_address"})
 class Table(Generic[V]):
     """A named ordered map. Two tables are never merged and a name is never reused.
 
-    What lies under a key is a CRC-32 of the table's name, the key and the value, and then the value: so every read sees
-    a flipped bit in either, and a row that has come to lie under another key or in another table.
+    A stored value is a CRC-32 of the table's name, the key and the value, and then the value: so every read sees a
+    flipped bit in either, and a row that ended up under another key or in another table. Raises `PolicyError` when
+    declared wrongly.
     """
 
     name: str
@@ -121,11 +124,11 @@ class Table(Generic[V]):
 
     @property
     def by_organization(self) -> bool:
-        """Whether the rows of one organization lie together in it."""
+        """Whether the organization is the first part of its keys, so that its rows lie together."""
         return next(iter(self.key.parts)) == "organization"
 
     def encode(self, key: bytes, value: V) -> bytes:
-        """What to store under the packed key."""
+        """The bytes to store under the packed key: checksum, then value."""
         body = self.value.encode(value)
         return crc32(body, crc32(key, self._seed)).to_bytes(4) + body
 
@@ -134,7 +137,9 @@ class Table(Generic[V]):
         return self.value.decode(self.verify_checksum(key, raw))
 
     def verify_checksum(self, key: bytes, raw: bytes) -> bytes:
-        """The value's bytes, once they and the key are known to be what was written. Raises `CorruptionError`."""
+        """The value's bytes without the checksum. Raises `CorruptionError` where they or the key are not what was
+        written.
+        """
         body = raw[4:]
         if crc32(body, crc32(key, self._seed)).to_bytes(4) != raw[:4]:
             raise CorruptionError(f"a row of {self.name} fails its check: {key.hex()}")
@@ -146,7 +151,9 @@ class Table(Generic[V]):
 
 
 def declared(namespace: Mapping[str, Any]) -> tuple[Table[Any], ...]:
-    """The tables of a module, in the order in which they are declared there. Raises `PolicyError`."""
+    """The tables of a module's namespace, in their order. Raises `PolicyError` for two of one name, or a `With` without
+    its table.
+    """
     tables = tuple(cast("Table[Any]", value) for value in namespace.values() if isinstance(value, Table))
     names = [table.name for table in tables]
     for table in tables:

@@ -14,7 +14,7 @@ import trio
 
 
 class WriteTurn:
-    """A lock that is handed to the first of those who are urgent, else to the first of the others."""
+    """A lock that goes to the first urgent waiter, else to the first of the others."""
 
     def __init__(self) -> None:
         self._is_taken = False
@@ -22,6 +22,7 @@ class WriteTurn:
 
     @asynccontextmanager
     async def held(self, *, urgent: bool) -> AsyncGenerator[None]:
+        """Hold the lock for a block. May be cancelled while it waits; not reentrant."""
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._is_taken:
             await (self._urgent if urgent else self._others).park()

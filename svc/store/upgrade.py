@@ -38,7 +38,7 @@ _NO_SPACE = "make room, or have a backup and start `svc serve --no-snapshot` onc
 
 @dataclass(frozen=True)
 class Upgraded:
-    """What was done."""
+    """Versions before and after an upgrade, and where the copy is."""
 
     before: int
     after: int

@@ -31,12 +31,14 @@ SDK_KEYS: tuple[KeyKind, ...] = ("public", "secret")
 
 
 class Account(NamedTuple):
+    """An organization and its balance in micro-dollars."""
+
     organization: Organization
     balance_micros: int
 
 
 class ScopeWeights(NamedTuple):
-    """One platform as an organization or one of its keys sees it."""
+    """The weights of one platform, as an organization or one of its keys sees them."""
 
     platform: Platform
     stored: StoredWeights | None
@@ -45,10 +47,12 @@ class ScopeWeights(NamedTuple):
 
 
 def find_key(snapshot: Snapshot, digest: bytes) -> ApiKey | None:
+    """The key whose secret has this digest (`credentials.digest`), revoked or not; `None` where there is none."""
     return snapshot.get(KEYS, digest)
 
 
 def organization(snapshot: Snapshot, number: int) -> Organization:
+    """An organization by its number, removed or not. Raises `LookupError` for a number that was never given."""
     found = snapshot.get(ORGANIZATIONS, number)
     if found is None:
         raise LookupError(f"no organization has the number {number}")
@@ -56,33 +60,36 @@ def organization(snapshot: Snapshot, number: int) -> Organization:
 
 
 def is_removed(snapshot: Snapshot, number: int) -> bool:
-    """Whether the operator has removed the organization: nothing is added to it any more."""
+    """Whether the operator has removed the organization; `False` for a number that was never given."""
     found = snapshot.get(ORGANIZATIONS, number)
     return found is not None and found.removed_at_ms is not None
 
 
 def find_account(snapshot: Snapshot, organization_id: str) -> Account | None:
-    """An organization by its public id, with its balance."""
+    """An organization by its public id, removed or not; `None` where there is none. Any text may be passed."""
     number = snapshot.get(ORGANIZATION_IDS, organization_id) if organization_id else None
     return None if number is None else Account(organization(snapshot, number), balance(snapshot, number))
 
 
 def accounts(snapshot: Snapshot) -> list[Account]:
-    """All organizations, oldest first."""
+    """All organizations with their balances, oldest first, removed ones included."""
     return [Account(found, balance(snapshot, number)) for (number,), found in snapshot.scan(ORGANIZATIONS)]
 
 
 def balance(snapshot: Snapshot, number: int) -> int:
+    """Micro-dollars: the sum of the organization's ledger; may be negative."""
     return snapshot.get(BALANCES, number) or 0
 
 
 def keys_of(snapshot: Snapshot, number: int) -> list[ApiKey]:
-    """All keys of an organization, oldest first, revoked included."""
+    """All keys of an organization, oldest first, revoked ones included."""
     return list(scan_keys(snapshot, number))
 
 
 def scan_keys(snapshot: Snapshot, number: int, after: ApiKey | None = None) -> Iterator[ApiKey]:
-    """The keys of an organization one by one, oldest first, revoked included; those behind `after`, if it is given."""
+    """The keys of an organization one by one, oldest first, revoked ones included; with `after`, those behind it in
+    that order.
+    """
     start = None if after is None else (number, after.created_at_ms, after.id)
     for key, digest in snapshot.scan(ORGANIZATION_KEYS, number, start=start):
         if key != start and (found := snapshot.get(KEYS, digest)) is not None:
@@ -90,43 +97,50 @@ def scan_keys(snapshot: Snapshot, number: int, after: ApiKey | None = None) -> I
 
 
 def event(snapshot: Snapshot, number: int, request_id: UUID) -> Event | None:
+    """An event of the organization in any environment, however old, until retention deletes it; `None` where there is
+    none.
+    """
     return snapshot.get(EVENTS, number, request_id.bytes)
 
 
 def document(snapshot: Snapshot, number: int, request_id: UUID) -> Document | None:
+    """The archived report of an event; `None` where none was archived or it was deleted."""
     return snapshot.get(DOCUMENTS, number, request_id.bytes)
 
 
 def deferred_report(snapshot: Snapshot, number: int, request_id: UUID) -> DeferredReport | None:
+    """The deferred report that was accepted for an event; `None` where none came."""
     return snapshot.get(DEFERRED_REPORTS, number, request_id.bytes)
 
 
 def weights_snapshot(snapshot: Snapshot, digest: bytes) -> dict[str, int]:
-    """The weights that a document names, which are kept as long as any document is."""
+    """Signal -> weight, by the digest that a document names. It is kept as long as any document that names it."""
     kept = snapshot.get(WEIGHTS_SNAPSHOTS, digest)
     assert kept is not None, f"the weights {digest.hex()} are not kept"
     return kept.weights
 
 
 def find_key_of(snapshot: Snapshot, number: int, key_id: str, kinds: Sequence[KeyKind]) -> ApiKey | None:
-    """A key of the organization and of one of these kinds, revoked or not, by its id, which may be any text."""
+    """A key of the organization and of one of these kinds, revoked or not, by its id; `None` for any other text."""
     digest = snapshot.get(KEY_IDS, key_id) if is_key_id(key_id) else None
     key = None if digest is None else snapshot.get(KEYS, digest)
     return key if key is not None and key.organization == number and key.kind in kinds else None
 
 
 def find_sdk_key(snapshot: Snapshot, number: int, key_id: str) -> ApiKey | None:
-    """A public or secret key of the organization, revoked or not, by its id."""
+    """A public or secret key of the organization, revoked or not, by its id; `None` for any other text."""
     return find_key_of(snapshot, number, key_id, SDK_KEYS)
 
 
 def weights_key(number: int, key_id: str | None, platform: Platform) -> tuple[int, int, str]:
-    """The key of a configuration in its table; `key_id=None` is the organization's own."""
+    """The key in `WEIGHTS` of a scope's configuration; `key_id=None` is the organization's own."""
     return number, PLATFORMS.index(platform), key_id or ""
 
 
 def stored_weights(snapshot: Snapshot, number: int, key_id: str | None, platform: Platform) -> StoredWeights | None:
-    """The scope's own configuration; `None` when it has none and its parent's is in force."""
+    """The scope's own configuration of a platform (`key_id=None`: the organization's); `None` when it has none and its
+    parent's is in force.
+    """
     return snapshot.get(WEIGHTS, *weights_key(number, key_id, platform))
 
 

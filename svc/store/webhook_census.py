@@ -13,7 +13,7 @@ from svc.store.webhook_views import health
 
 
 class EndpointOverview(NamedTuple):
-    """One endpoint now."""
+    """The state of one endpoint, for metrics."""
 
     queue: EndpointKey
     status: EndpointStatus
@@ -24,7 +24,9 @@ class EndpointOverview(NamedTuple):
 
 
 def standings(snapshot: Snapshot, after: EndpointKey, limit: int, now_ms: int) -> list[EndpointOverview]:
-    """The next endpoints: one row each, one seek for what is due, and one more row where something is."""
+    """The next `limit` endpoints of all organizations, after `after` in key order: one row each, one seek for what is
+    due, and one more row where something is.
+    """
     found: list[EndpointOverview] = []
     start = (after.organization, after.endpoint + 1)
     for key, endpoint in islice(snapshot.scan(ENDPOINTS, start=start), limit):

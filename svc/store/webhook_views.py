@@ -39,14 +39,14 @@ MINUTES_PER_DAY = 24 * 60
 
 
 class Registered(NamedTuple):
-    """An endpoint and its number in the store."""
+    """An endpoint and its numbers in the store."""
 
     queue: EndpointKey
     endpoint: Endpoint
 
 
 class ClaimedDelivery(NamedTuple):
-    """A delivery whose turn it is, with all that an attempt needs."""
+    """A delivery that is to be sent now, with all that an attempt needs."""
 
     queue: EndpointKey
     key: DeliveryKey
@@ -59,7 +59,7 @@ class ClaimedDelivery(NamedTuple):
 
 
 class FailedDeliveries(NamedTuple):
-    """What one piece of the log says of deliveries that ended `failed`."""
+    """The failed deliveries in one piece of the log."""
 
     event_ids: list[bytes]
     """In the order of the attempts that were their last."""
@@ -68,27 +68,27 @@ class FailedDeliveries(NamedTuple):
 
 
 class NoWork(NamedTuple):
-    """Nothing to send in this queue now."""
+    """Nothing is to be sent in this queue now."""
 
     due_ms: int | None
     """When there will be; `None` = not before somebody says so."""
 
 
 def endpoints_of(snapshot: Snapshot, number: int) -> list[Registered]:
-    """All endpoints of an organization, oldest first: at most ten."""
+    """All endpoints of an organization, oldest first: at most ten (interface 8)."""
     return [
         Registered(EndpointKey(number, endpoint), found) for (_, endpoint), found in snapshot.scan(ENDPOINTS, number)
     ]
 
 
 def endpoint_anywhere(snapshot: Snapshot, endpoint_id: str) -> Registered | None:
-    """An endpoint of any organization by its id: for the operator. Reads every endpoint there is."""
+    """An endpoint of any organization by its id, for the operator; `None` where there is none. Reads every endpoint."""
     rows = snapshot.scan(ENDPOINTS)
     return next((Registered(EndpointKey(*key), found) for key, found in rows if found.id == endpoint_id), None)
 
 
 def find_endpoint(snapshot: Snapshot, number: int, endpoint_id: str) -> Registered | None:
-    """An endpoint of the organization by its id, which may be any text."""
+    """An endpoint of the organization by its id; `None` for any other text."""
     return next((found for found in endpoints_of(snapshot, number) if found.endpoint.id == endpoint_id), None)
 
 
@@ -100,23 +100,25 @@ def subscribers(
 
 
 def subscribes(endpoint: Endpoint, environment: WebhookEnvironment, event_type: EventType) -> bool:
+    """Whether an event of this type and environment goes to the endpoint now; never to a paused one (decisions 8.4)."""
     return endpoint.environment == environment and endpoint.status != "paused" and event_type in endpoint.events
 
 
 def health(snapshot: Snapshot, queue: EndpointKey) -> Health:
+    """How an endpoint has responded of late; the defaults where nothing was ever sent to it."""
     return snapshot.get(ENDPOINT_HEALTH, *queue) or Health()
 
 
 def attempts_in_a_day(snapshot: Snapshot, queue: EndpointKey, now_ms: int) -> AttemptCount:
-    """What `delivered_24h` and `failed_24h` show: the sum of at most 1,441 rows."""
+    """Attempts of the last 24 hours, to the minute: the sum of at most 1,441 rows (interface 2.9)."""
     start = (*queue, now_ms // 60_000 - MINUTES_PER_DAY)
     counts = [count for _, count in snapshot.scan(ATTEMPT_COUNTS, *queue, start=start)]
     return AttemptCount(sum(count.delivered for count in counts), sum(count.failed for count in counts))
 
 
 def lanes_with_work(snapshot: Snapshot, after: EndpointKey, limit: int) -> list[tuple[EndpointKey, int]]:
-    """(queue, when its first delivery is due) of the next queues that have any: one seek each, however long they
-    are.
+    """(queue, Unix ms when its first delivery is due) of at most `limit` queues with deliveries, after the queue
+    `after` in key order. One seek for each, however long the queues are.
     """
     found: list[tuple[EndpointKey, int]] = []
     start = (after.organization, after.endpoint + 1)
@@ -131,12 +133,12 @@ def lanes_with_work(snapshot: Snapshot, after: EndpointKey, limit: int) -> list[
 
 
 def has_removed(snapshot: Snapshot) -> bool:
-    """Whether a removed endpoint has left rows behind."""
+    """Whether a removed endpoint has left rows for `sweep_removed`."""
     return next(snapshot.scan(REMOVED_ENDPOINTS), None) is not None
 
 
 def is_answering(snapshot: Snapshot, queue: EndpointKey) -> bool:
-    """Whether there is an endpoint that takes what is sent, as far as is known: neither paused nor failing."""
+    """Whether deliveries to the endpoint are expected to arrive: it exists and is neither paused nor failing."""
     endpoint = snapshot.get(ENDPOINTS, *queue)
     return endpoint is not None and endpoint.status != "paused" and not is_failing(endpoint, health(snapshot, queue))
 
@@ -144,10 +146,11 @@ def is_answering(snapshot: Snapshot, queue: EndpointKey) -> bool:
 def next_delivery(
     snapshot: Snapshot, queue: EndpointKey, now_ms: int, in_flight: Collection[DeliveryKey], *, backlogged: bool = False
 ) -> ClaimedDelivery | NoWork:
-    """The delivery of this queue that is to be sent next: a test or redelivery before the longest due.
+    """The delivery of this queue that is to be sent next: a test or redelivery first, else the one that is due longest.
+    `NoWork` says when one will be due.
 
-    Of a paused endpoint only a test or redelivery is handed out, so that it can be ended. `backlogged`: that a crowd
-    waits is known already, so that it is not counted again.
+    Of a paused endpoint only a test or redelivery is handed out, so that it can be ended. `backlogged`: that the queue
+    has a backlog is known already, so that it is not counted again.
     """
     endpoint = snapshot.get(ENDPOINTS, *queue)
     if endpoint is None:
@@ -168,20 +171,22 @@ def next_delivery(
 
 
 def due_deliveries(snapshot: Snapshot, queue: EndpointKey) -> Iterator[tuple[int, DeliveryKey]]:
-    """(when it is due, which delivery), the first due first."""
+    """(Unix ms when it is due, delivery) of a queue, the first due first; those that are due later are in it too."""
     for (_, _, due_ms, event_id, place), _ in snapshot.scan(DUE, *queue):
         yield due_ms, DeliveryKey(event_id, DELIVERY_KINDS[place])
 
 
 def manual_delivery(snapshot: Snapshot, queue: EndpointKey) -> DeliveryKey | None:
-    """The test or redelivery that is queued."""
+    """The test or redelivery that is queued, of which there is at most one; `None` without."""
     return snapshot.get(MANUAL, *queue)
 
 
 def attempts_page(
     snapshot: Snapshot, number: int, environment: WebhookEnvironment | None, *, since: bytes, before: bytes, limit: int
 ) -> list[tuple[bytes, Attempt]]:
-    """(attempt id, attempt), newest first, of ids from `since` and below `before`; of all environments if `None`."""
+    """(attempt id, attempt) of at most `limit` attempts, newest first, with ids from `since` and below `before`; of
+    both environments if `None`.
+    """
     if environment is None:
         keys = snapshot.scan_keys_reverse(ATTEMPTS, (number, since), (number, before))
     else:

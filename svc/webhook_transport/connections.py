@@ -37,18 +37,18 @@ IDLE_IN_ALL = 256
 
 
 class ResponseTooLargeError(Exception):
-    """More arrived than an answer may have."""
+    """A response has more than `MAX_WIRE_BYTES`."""
 
 
 class ConnectionKey(NamedTuple):
-    """Whose connection it is."""
+    """What a connection can be reused for: the same URL at the same address."""
 
     url: str
     address: Address
 
 
 class WebhookResponse(NamedTuple):
-    """An answer up to the end of its headers, whose names are in lower case."""
+    """A response up to the end of its headers, whose names are in lower case."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
@@ -73,11 +73,15 @@ class PooledConnection:
 
     @property
     def was_ended(self) -> bool:
-        """Whether something arrived while it was idle: its end, or an answer to nothing, such as a 408."""
+        """Whether something arrived while it was idle: the receiver closed it, or sent a response to nothing, such as a
+        408.
+        """
         return bool(self._stream.get_extra_info("is_readable"))
 
     async def ask(self, body: bytes, headers: Mapping[str, str]) -> WebhookResponse:
-        """Send in one piece, and read up to the end of the answer's headers. Interim answers are passed over."""
+        """Send the request in one piece, and read up to the end of the response's headers. Interim (1xx) responses are
+        skipped. Raises as the class says.
+        """
         self.is_idle, self.received = False, 0
         fields = [("Host", self._target.authority), ("Content-Length", str(len(body))), *headers.items()]
         said = (
@@ -93,7 +97,9 @@ class PooledConnection:
         return WebhookResponse(event.status_code, list(event.headers))
 
     async def read_to_end(self) -> int:
-        """Read what follows the headers; the bytes of the body."""
+        """Read the rest of the response; returns how many bytes its body had. The connection is idle then, if it can be
+        reused.
+        """
         size = 0
         while not isinstance(event := await self._event(), h11.EndOfMessage):
             size += len(event.data) if isinstance(event, h11.Data) else 0
@@ -130,14 +136,16 @@ class PooledConnection:
         return True
 
     async def aclose(self) -> None:
-        """Close the socket, also inside a cancelled scope."""
+        """Close the socket, also inside a cancelled scope; the connection is not idle any more."""
         self.is_idle = False
         with trio.CancelScope(shield=True):
             await self._stream.aclose()
 
 
 class Dialer:
-    """Opens connections to addresses that were judged before, with TLS for the host's name."""
+    """Opens connections to addresses that were checked before, with TLS for the host's name. `backend` opens the
+    sockets.
+    """
 
     def __init__(self, tls: ssl.SSLContext, backend: httpcore.AsyncNetworkBackend) -> None:
         self._tls = tls
@@ -146,7 +154,9 @@ class Dialer:
     async def connect(
         self, url: str, target: Target, addresses: Sequence[Address]
     ) -> PooledConnection | Literal["connect_error", "tls_error"]:
-        """To the first address that accepts. The certificate must name the host, whatever the address is."""
+        """A connection to the first of the addresses that accepts, at most `MAX_DIALS` of them. The certificate must
+        name the host, whatever the address is.
+        """
         dialled = await self._dial(addresses[:MAX_DIALS], target.port)
         if dialled is None:
             return "connect_error"
@@ -174,13 +184,15 @@ class Dialer:
 
 
 class IdleConnections:
-    """Connections that wait for the next delivery to the same URL at the same address, oldest first."""
+    """Connections that may be reused for the next delivery to the same URL at the same address, oldest first."""
 
     def __init__(self) -> None:
         self._since: dict[PooledConnection, float] = {}
 
     async def take(self, url: str, addresses: Collection[Address]) -> PooledConnection | None:
-        """The one that was used last, if any leads to one of the addresses. It may yet die before it answers."""
+        """Remove and return the connection that was used last for this URL and one of the addresses; `None` without. It
+        may have died already, which shows with the first read. Closes those that have been idle too long.
+        """
         await self._close_expired()
         ended: list[PooledConnection] = []
         taken = None
@@ -198,7 +210,9 @@ class IdleConnections:
         return taken
 
     async def keep(self, connection: PooledConnection) -> None:
-        """Beyond what may be kept the oldest is closed."""
+        """Keep an idle connection; closes the oldest where there are more than `IDLE_PER_ENDPOINT` of its kind or
+        `IDLE_IN_ALL`.
+        """
         # Kept before another is closed: closing lets other tasks run, which must count this one.
         self._since[connection] = trio.current_time()
         same = [other for other in self._since if other.key == connection.key]
@@ -208,6 +222,7 @@ class IdleConnections:
             await self._close(next(iter(self._since)))
 
     async def aclose(self) -> None:
+        """Close all idle connections."""
         while self._since:
             await self._close(next(iter(self._since)))
 
@@ -225,7 +240,8 @@ class IdleConnections:
 
 
 def tls_context(ca_file: Path | None = None) -> ssl.SSLContext:
-    """Trusts the usual authorities, the same on every machine, and those of a PEM file beside them. TLS 1.2 and later.
+    """A context that trusts the authorities of `certifi`, the same on every machine, and those of a PEM file. TLS 1.2
+    and later.
 
     Raises `OSError` when the file cannot be read, or holds no certificate (`ssl.SSLError` is an `OSError`).
     """

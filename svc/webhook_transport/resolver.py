@@ -24,11 +24,15 @@ REMEMBERED = 4096
 class Resolver(Protocol):
     """All addresses of a host, IPv4 and IPv6, as text and in the order to try them; none when it does not resolve."""
 
-    def __call__(self, host: str, /) -> Awaitable[tuple[str, ...]]: ...
+    def __call__(self, host: str, /) -> Awaitable[tuple[str, ...]]:
+        """Never raises for a name."""
+        ...
 
 
 def system_lookup(host: str) -> tuple[str, ...]:
-    """What the system knows of the name: hosts file, DNS, and old spellings of IPv4 addresses. Blocks."""
+    """The addresses that the system knows of a name, each once: hosts file, DNS, and old spellings of IPv4 addresses;
+    none for a name that does not resolve. Blocks the thread.
+    """
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
@@ -60,6 +64,7 @@ class SystemResolver:
         self._overdue: set[object] = set()
 
     async def __call__(self, host: str, /) -> tuple[str, ...]:
+        """Look a name up; empty when it does not resolve or takes longer than `limit_s`."""
         self._overdue.intersection_update(self._out)
         if any(self._out.get(errand) == host for errand in self._overdue):
             return ()

@@ -57,7 +57,9 @@ class WebhookTransport:
         self._deadline_s = deadline_s
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Attempted:
-        """One attempt. Every failure of name, network or receiver is a value; it never outlasts the deadline."""
+        """Make one attempt. Every failure of name, network or receiver is a value (decisions 8.3); it takes at most the
+        deadline.
+        """
         started = trio.current_time()
         answer = _Answer()
         error: TransportError | None = "timeout"
@@ -67,7 +69,7 @@ class WebhookTransport:
         return Attempted(answer.status, error, duration_ms, answer.retry_after_s)
 
     async def aclose(self) -> None:
-        """Close the connections that wait. Attempts under way are cancelled by whoever made them."""
+        """Close the idle connections. Attempts in progress must be cancelled by their callers."""
         await self._idle.aclose()
 
     async def _attempt(
@@ -129,7 +131,9 @@ _SECONDS = re.compile(rb"[0-9]{1,9}")
 
 
 def retry_after_s(headers: list[tuple[bytes, bytes]], now_ms: int) -> int | None:
-    """Seconds until the receiver wants to hear again (RFC 9110, 10.2.3): a number or a date; `None` without either."""
+    """Seconds that `Retry-After` asks for, as a number or a date (RFC 9110, 10.2.3); `None` where it is missing or
+    neither.
+    """
     value = next((value.strip() for name, value in headers if name.lower() == b"retry-after"), None)
     if value is None:
         return None

@@ -55,7 +55,8 @@ _Chain = Sequence[x509.Certificate]
 
 
 def verify_chain(certificates: Sequence[bytes], trust: Trust, at_ms: int) -> KeyDescription | ChainFailure:
-    """The key description in the leaf of a chain that holds, or why the chain does not. No bytes make it raise.
+    """The key description in the leaf of a valid certificate chain, or why the chain is not valid. No bytes make it
+    raise.
 
     `certificates` are DER, the leaf first and the root last. `at_ms` is the time now.
     """

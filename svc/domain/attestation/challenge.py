@@ -20,7 +20,7 @@ ChallengeFailure = Literal["challenge_unknown", "challenge_foreign", "challenge_
 
 
 class Challenge(msgspec.Struct, frozen=True, array_like=True):
-    """A challenge that was given out."""
+    """A challenge that was issued and is kept for its five minutes."""
 
     key_id: str
     """The key that asked for it; another of the same organization may not use it."""
@@ -29,22 +29,29 @@ class Challenge(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def expires_at_ms(self) -> int:
+        """Five minutes after issue; at this moment it is no longer good."""
         return self.issued_at_ms + LIFETIME_MS
 
 
 def period(at_ms: int) -> int:
-    """The stretch of time under which a challenge is kept. What is not in this one or the last is over."""
+    """The number of the five-minute period in which a challenge issued then is stored. One that is in neither this
+    period nor the last has expired.
+    """
     return at_ms // LIFETIME_MS
 
 
 def periods_to_search(at_ms: int) -> tuple[int, int, int]:
-    """Where a challenge that is still good may lie, the likeliest first; the last is for a clock that was set back."""
+    """The periods that can hold a valid challenge at `at_ms`, the likeliest first; the last is for a clock that was set
+    back.
+    """
     now = period(at_ms)
     return now, now - 1, now + 1
 
 
 def refusal(challenge: Challenge, key_id: str, at_ms: int) -> ChallengeFailure | None:
-    """Why a known challenge cannot be used by this key now; `None` where it can."""
+    """Why a challenge that was found cannot be used by this key at `at_ms`; `None` where it can. Another key, a second
+    use and five minutes of age are refused (interface 8, decisions 7.5).
+    """
     if challenge.key_id != key_id:
         return "challenge_foreign"
     if challenge.used:
@@ -53,11 +60,14 @@ def refusal(challenge: Challenge, key_id: str, at_ms: int) -> ChallengeFailure |
 
 
 def as_text(challenge: bytes) -> str:
+    """Standard base64 with padding, 44 characters: the form of interface 2.5."""
     return base64.b64encode(challenge).decode()
 
 
 def from_text(text: Any) -> bytes | None:
-    """The challenge that a report names; `None` for anything that none of ours can be."""
+    """The 32 bytes of the challenge that a report names; `None` for anything else than 44 characters of valid base64.
+    Any JSON value may be passed.
+    """
     if type(text) is not str or len(text) != 44:
         return None
     try:

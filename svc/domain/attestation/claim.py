@@ -24,7 +24,7 @@ _MAX_BASE64 = (MAX_CERTIFICATE_BYTES + 2) // 3 * 4
 
 
 class Attestation(msgspec.Struct, frozen=True):
-    """What a report attests, before its challenge is looked up."""
+    """The attestation of a report, judged but for its challenge, which only the store knows."""
 
     challenge: bytes | None
     """The challenge to use up; `None` where the report names none that could be one."""
@@ -33,7 +33,9 @@ class Attestation(msgspec.Struct, frozen=True):
 
 
 def read_attestation(signals: dict[str, Any], platform: Platform, trust: Trust, at_ms: int) -> Attestation | None:
-    """Judge the attestation of a report; `None` where it carries none. Any JSON gives an answer."""
+    """Judge the attestation in a report's signals at `at_ms` (decisions 7.5); `None` where it carries none. No JSON
+    makes it raise.
+    """
     sent = signals.get("attestation")
     if sent is None:
         return None
@@ -56,7 +58,9 @@ def read_attestation(signals: dict[str, Any], platform: Platform, trust: Trust, 
 
 
 def observe(failures: tuple[str, ...]) -> tuple[Observation, ...]:
-    """The signal that failures fire. As everywhere, one proof makes it medium, a second one high."""
+    """The signal `attestation_failed` with these failures as evidence: one makes it medium, two or more high; nothing
+    without any (decisions 7.5).
+    """
     if not failures:
         return ()
     confidence: Level = "medium" if len(failures) == 1 else "high"
@@ -73,7 +77,9 @@ def _android_key(chain: Any, challenge: bytes | None, trust: Trust, at_ms: int) 
 
 
 def verify_claims(description: KeyDescription, challenge: bytes | None, trust: Trust) -> Iterator[str]:
-    """What is wrong with a key description that is known to be genuine. Without a challenge that is not asked."""
+    """Names of what is wrong with a key description whose chain was verified. `challenge`: the one that the report
+    names; `None` = not compared.
+    """
     if challenge is not None and description.challenge != challenge:
         yield "challenge_mismatch"
     if min(description.attestation_level, description.keymint_level) < SecurityLevel.TRUSTED_ENVIRONMENT:

@@ -23,7 +23,7 @@ _CONTEXT_CONSTRUCTED, _TAG_NUMBER = 0xA0, 0x1F
 
 
 class SecurityLevel(IntEnum):
-    """Where a key, or the program that attests it, lives."""
+    """Where a key, or the program that attests it, is protected, as the schema numbers it."""
 
     SOFTWARE = 0
     TRUSTED_ENVIRONMENT = 1
@@ -31,7 +31,7 @@ class SecurityLevel(IntEnum):
 
 
 class BootState(IntEnum):
-    """What the boot loader found of the system it started."""
+    """What the boot loader found when it verified the system, as the schema numbers it."""
 
     VERIFIED = 0
     SELF_SIGNED = 1
@@ -40,6 +40,10 @@ class BootState(IntEnum):
 
 
 class KeyOrigin(IntEnum):
+    """How the key came into the hardware, as the schema numbers it; only a `GENERATED` one cannot be known
+    elsewhere.
+    """
+
     GENERATED = 0
     DERIVED = 1
     IMPORTED = 2
@@ -48,6 +52,8 @@ class KeyOrigin(IntEnum):
 
 
 class RootOfTrust(msgspec.Struct, frozen=True):
+    """How the device was booted, as the hardware recorded it: part of the authorization list that it enforces."""
+
     device_locked: bool
     boot_state: BootState
 

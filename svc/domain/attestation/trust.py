@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 
 class Trust(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom to believe, and for which apps."""
+    """The roots, revocations and apps by which attestations are judged."""
 
     roots: frozenset[bytes]
     """Public keys (DER SubjectPublicKeyInfo). Keys rather than certificates: a device carries whichever certificate of
@@ -31,7 +31,9 @@ class Trust(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def public_key(certificate: x509.Certificate) -> bytes:
-    """The public key of a certificate, as `Trust.roots` has it. Raises `ValueError` where it is none that is known."""
+    """The public key of a certificate as DER SubjectPublicKeyInfo, the form of `Trust.roots`. Raises `ValueError` for a
+    key of an unknown kind.
+    """
     try:
         return certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     except UnsupportedAlgorithm as error:
@@ -40,7 +42,7 @@ def public_key(certificate: x509.Certificate) -> bytes:
 
 @cache
 def published_trust() -> Trust:
-    """The published roots, and nothing else asked."""
+    """The published root keys, no revocations, any app."""
     return Trust(roots=read_roots((files("svc.domain.attestation") / "roots.pem").read_bytes()))
 
 

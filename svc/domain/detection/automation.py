@@ -47,7 +47,9 @@ MARKS = {
 
 
 def detect_automation(report: Report, facts: RequestFacts, claimed: Claimed, findings: Findings) -> None:
-    """Look for drivers and for missing windows."""
+    """Add `automation` and `headless` findings: drivers by their flag and traces, browsers without a window by their
+    traits (signals.md 2).
+    """
     find_flag(report, findings)
     _find_marks(report.claims, findings)
     _find_headless_name(report, facts, claimed, findings)
@@ -73,7 +75,9 @@ def detect_automation(report: Report, facts: RequestFacts, claimed: Claimed, fin
 
 
 def find_flag(report: Report, findings: Findings) -> None:
-    """The flag that a browser sets while a driver is attached."""
+    """Add `automation` where `navigator.webdriver` is true, which a browser sets while a driver is attached (W3C
+    WebDriver).
+    """
     if report.claims.webdriver:
         findings.add("automation", "webdriver", "definitive", "webdriver")
 

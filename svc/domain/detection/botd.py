@@ -24,7 +24,7 @@ _ITEM_LIMIT = 256
 
 
 def rerun(components: Components) -> dict[str, str]:
-    """The detectors that fire, by name, each with the kind of bot it recognises. All eighteen are asked."""
+    """Detector name -> kind of bot, of the BotD detectors that fire on these components. All eighteen are run."""
     fired: dict[str, str] = {}
     for name, detector in DETECTORS.items():
         kind = detector(components)
@@ -34,7 +34,7 @@ def rerun(components: Components) -> dict[str, str]:
 
 
 def detect_botd(components: Components, findings: Findings) -> None:
-    """Turn the detectors that fire into findings."""
+    """Add a finding for each BotD detector that fires; one that also fires on people adds none."""
     for name, kind in rerun(components).items():
         rule = _RULES[name]
         if rule is None:

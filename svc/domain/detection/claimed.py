@@ -46,11 +46,12 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def desktop(self) -> bool:
+        """Whether it names a system and neither iOS nor Android; an iPad that asks for desktop pages counts as one."""
         return self.system is not None and not (self.ios or self.android)
 
 
 def read_claimed(user_agent: str | None) -> Claimed:
-    """Read a user agent; only its first 1,024 characters count."""
+    """Read a user agent; only its first 1,024 characters count. Without one every field has its default."""
     return _read(user_agent[:_TEXT_LIMIT]) if user_agent else _SILENT
 
 
@@ -85,7 +86,9 @@ def _system(text: str, *, ios: bool, android: bool) -> System | None:
 
 
 def system_of_connection(seen: str | None) -> System | None:
-    """What passive fingerprinting calls an operating system, such as `Windows NT kernel` or `Linux 3.x`."""
+    """The group of systems that passive TCP fingerprinting names, from texts such as `Windows NT kernel` or `Linux
+    3.x`; `None` where it names none of the three.
+    """
     text = (seen or "")[:_TEXT_LIMIT].lower()
     for system, names in _CONNECTIONS:
         if any(name in text for name in names):
@@ -112,7 +115,9 @@ def _engine(text: str, system: System | None, *, chromium: bool, android: bool) 
 
 
 def system_of_platform(platform: str | None) -> System | None:
-    """The system behind `navigator.platform`."""
+    """The group of systems of a `navigator.platform` such as `Win32` or `Linux armv81`; `None` where it is missing or
+    unknown.
+    """
     if not platform:
         return None
     if platform.startswith("Win"):
@@ -123,12 +128,16 @@ def system_of_platform(platform: str | None) -> System | None:
 
 
 def system_of_hint(platform: str | None) -> System | None:
-    """The system behind the platform of client hints."""
+    """The group of systems of `Sec-CH-UA-Platform` (without quotes), such as `macOS`; `None` where it is missing or
+    unknown.
+    """
     return _HINTED_SYSTEMS.get(platform) if platform else None
 
 
 def may_be_a_phone(claims: Claims) -> bool:
-    """Phones that ask for desktop pages drop their name from the user agent, but keep their fingers and their chip."""
+    """Whether an Android phone may hide behind this report: one that asks for desktop pages drops its name from the
+    user agent, but its platform still shows the ARM chip or the touch screen.
+    """
     platform = claims.platform or ""
     return platform.startswith(("Linux arm", "Linux aarch", "Android")) or (
         platform.startswith("Linux") and bool(claims.touch_points)
@@ -136,8 +145,8 @@ def may_be_a_phone(claims: Claims) -> bool:
 
 
 def is_overridden(claims: Claims) -> bool:
-    """Whether a desktop browser on Chromium was started with another user agent: its hints lack the processor then.
-    Those of Brave always do.
+    """Whether a desktop browser on Chromium was started with another user agent: its hints then lack the processor.
+    Brave's always do, and are not counted.
     """
     hints = claims.hints
     return hints.overridden and not may_be_a_phone(claims) and all(brand != "Brave" for brand, _ in hints.brands)

@@ -16,7 +16,9 @@ _GRAPHICS = ("gpu_vendor", "gpu_renderer")
 
 
 def detect_contexts(report: Report, claimed: Claimed, findings: Findings) -> None:
-    """Compare each context's answers with the page's. A question that only one of them answered shows nothing."""
+    """Add findings where frames and workers give other values than the page. A value that only one side has shows
+    nothing.
+    """
     for name, answers in (report.claims.contexts or {}).items():
         if answers.get("webdriver") is True:
             findings.add("automation", f"webdriver_in_{name}", "definitive", "webdriver")

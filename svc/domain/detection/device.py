@@ -30,7 +30,9 @@ RECENT_MS = 7 * 24 * 3600 * 1000
 
 
 def detect_device(report: Report, at_ms: int | None, findings: Findings) -> None:
-    """Turn flags into findings; the catalogue knows which of them exist on which platform."""
+    """Add the findings of native SDKs: one for each known flag, and `factory_reset` for a reset shortly before `at_ms`.
+    Which exist on a platform the catalogue knows.
+    """
     for name in report.device_flags:
         known = SIGNALS.get(name)
         if known is not None:

@@ -47,7 +47,9 @@ FEWEST_WRONG_MATHS = 3
 def detect_engine(
     claims: Claims, sent: ClientHints, components: dict[str, Any], claimed: Claimed, findings: Findings
 ) -> None:
-    """Compare what the engine answered with the engine that is claimed. `sent`: the hints of the request's headers."""
+    """Add contradictions of what the browser's engine answered with the engine that is claimed; nothing where none is.
+    `sent`: the hints of the request's headers; `components`: those of BotD.
+    """
     engine = claimed.engine
     if engine is None:
         return

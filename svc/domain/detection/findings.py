@@ -18,10 +18,10 @@ TOO_MANY_PLACES = 3
 
 
 class Findings:
-    """What one report gave away so far.
+    """The findings in one report so far.
 
-    A *subject* is what a finding was read from, such as the user agent: two findings from one subject are one proof.
-    A *place* is where a report contradicts itself; contradictions in one place count once.
+    A *subject* is what a finding was read from, such as the user agent: two findings from one subject are one proof. A
+    *place* is where a report contradicts itself; contradictions in one place count once.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,9 @@ class Findings:
         self._settled: set[str] = set()
 
     def add(self, signal: str, evidence: str, strength: Strength = "proof", subject: str | None = None) -> None:
-        """Record that the check `evidence` fired `signal`. The subject is the check itself unless named."""
+        """Record that the check `evidence` fired `signal`. Two `proof`s make it certain unless they have one `subject`,
+        which is the check itself unless named. A check that is recorded twice counts once.
+        """
         names = self._evidence.setdefault(signal, [])
         if evidence not in names:
             names.append(evidence)
@@ -47,7 +49,7 @@ class Findings:
                 subjects.append(subject)
 
     def contradict(self, place: str, signal: str | None, evidence: str, strength: Strength = "proof") -> None:
-        """Record that the report contradicts itself at `place`, which fires `signal` where one is named."""
+        """Record that the report contradicts itself at `place`; with a `signal`, as `add` does."""
         names = self.places.setdefault(place, [])
         if evidence not in names:
             names.append(evidence)
@@ -55,7 +57,9 @@ class Findings:
             self.add(signal, evidence, strength)
 
     def observations(self, platform: Platform) -> tuple[Observation, ...]:
-        """One observation per signal that exists on `platform`, in catalogue order."""
+        """One observation per signal that exists on `platform`, in catalogue order. Confidence: high for a `definitive`
+        finding or two proofs, medium for one proof, low for hints alone (signals.md 2).
+        """
         return tuple(
             Observation(signal, self._confidence(signal), tuple(self._evidence[signal]))
             for signal in sorted(self._evidence, key=CATALOGUE_ORDER.__getitem__)

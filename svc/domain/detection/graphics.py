@@ -30,7 +30,9 @@ _NOT_IN_A_PHONE = ("nvidia", "geforce", "radeon", "intel", "swiftshader")
 
 
 def detect_graphics(claims: Claims, claimed: Claimed, findings: Findings) -> None:
-    """Compare the renderer with the claimed system."""
+    """Add `virtual_machine`, `gpu_mismatch` and contradictions of the renderer and its limits with the claimed
+    system.
+    """
     if not claims.gpu_renderer:
         return
     renderer = claims.gpu_renderer[:_TEXT_LIMIT].lower()
@@ -50,7 +52,9 @@ def detect_graphics(claims: Claims, claimed: Claimed, findings: Findings) -> Non
 
 
 def is_software_renderer(renderer: str | None) -> bool:
-    """Whether the processor draws: no graphics hardware, or none that may be used."""
+    """Whether the renderer's name is that of one that draws on the CPU, such as SwiftShader; `False` where it is
+    missing.
+    """
     if not renderer:
         return False
     text = renderer[:_TEXT_LIMIT].lower()

@@ -22,7 +22,9 @@ _THREE_NUMBERS = re.compile(r"\d+\.\d+\.\d+\Z")
 
 
 def detect_hints(hints: ClientHints, claimed: Claimed, findings: Findings) -> None:
-    """Compare the hints of one source with the user agent."""
+    """Add contradictions of one source of client hints (report or headers) with the user agent: system, version,
+    brands.
+    """
     system = system_of_hint(hints.platform)
     if system is not None and claimed.system is not None and system != claimed.system:
         findings.contradict("hints", "os_mismatch", "hints_vs_user_agent")

@@ -16,7 +16,7 @@ from svc.domain.timezones import zone_fits_country
 def detect_network_signals(
     report: Report, facts: RequestFacts, agent: Agent, network: Network, claimed: Claimed, findings: Findings
 ) -> None:
-    """Turn network facts into findings."""
+    """Add the signals of the address and the connection: `tor`, VPN, proxies, `hosting` and others (signals.md 2)."""
     if network.tor:
         findings.add("tor", "exit_address", "definitive")
     if network.vpn:

@@ -10,6 +10,9 @@ from svc.domain.model import Report
 
 
 def detect_privacy(report: Report, findings: Findings) -> None:
+    """Add `incognito`, `privacy_settings` (one proof, however many values are masked) and `developer_tools` (signals.md
+    2).
+    """
     if report.incognito:
         findings.add("incognito", "private_mode")
     for attribute in sorted(report.masked):

@@ -15,7 +15,9 @@ from svc.domain.model import Agent, Network, Observation, Platform, RequestFacts
 def detect_programs(
     facts: RequestFacts, agent: Agent, network: Network, platform: Platform, findings: Findings
 ) -> None:
-    """Look at crawlers and programs by name."""
+    """Add `search_crawler`, `ai_agent`, `spoofed_crawler` and `bot_user_agent` by the program that the user agent
+    names.
+    """
     spoofed = agent.crawler is not None and _is_spoofed(agent, network)
     if spoofed:
         findings.add("spoofed_crawler", "address_not_of_operator")
@@ -34,7 +36,9 @@ def detect_programs(
 
 
 def visitor_kind(observations: Sequence[Observation], agent: Agent, network: Network) -> VisitorKind:
-    """Who visits. A crawler that is what it says stays one although it has no window either."""
+    """The kind of visitor (interface 2.3). A crawler that is what it claims stays one, although it runs without a
+    window; one that is not counts as `automation`.
+    """
     fired = frozenset(observation.signal for observation in observations)
     if agent.crawler == "search_crawler":
         genuine = agent.operator is None or comes_from_operator(agent, network)
@@ -50,7 +54,9 @@ _CLOUDS = {"Bingbot": "Microsoft"}
 
 
 def comes_from_operator(agent: Agent, network: Network) -> bool:
-    """Whether the address is one that the crawler's operator publishes, or of the cloud that hides it."""
+    """Whether the address is one that the crawler's operator publishes, or of the cloud that it uses; `False` without
+    an operator.
+    """
     if agent.operator is None:
         return False
     cloud = _CLOUDS.get(agent.operator)

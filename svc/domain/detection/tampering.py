@@ -13,7 +13,9 @@ from svc.domain.model import Attribute, Claims, Platform, Report, RequestFacts
 
 
 def detect_tampering(report: Report, facts: RequestFacts, claimed: Claimed, findings: Findings) -> None:
-    """Compare the parts of the report with the claimed browser and with each other."""
+    """Add contradictions between parts of the report, the request's headers and the claimed browser: `os_mismatch`,
+    `engine_mismatch`, `browser_tampering` and others (signals.md 2).
+    """
     # Firefox that resists fingerprinting, and Tor Browser, deliberately show one system in the header and another in
     # the page; what they mask is told apart from lies by `privacy_settings`.
     resisting = claimed.engine == "gecko" and bool(report.masked)
@@ -31,7 +33,7 @@ def detect_tampering(report: Report, facts: RequestFacts, claimed: Claimed, find
 
 
 def compare_sdk(report: Report, platform: Platform, claimed: Claimed, findings: Findings) -> None:
-    """Compare the system whose SDK sent the request with the user agent and with the system that the report names."""
+    """Add `os_mismatch` where the SDK's platform contradicts the user agent or the system that the report names."""
     expected = "apple" if platform == "ios" else "unix"
     if claimed.system is not None and claimed.system != expected:
         findings.add("os_mismatch", "sdk_platform_vs_user_agent")
@@ -40,7 +42,9 @@ def compare_sdk(report: Report, platform: Platform, claimed: Claimed, findings: 
 
 
 def conclude(findings: Findings) -> None:
-    """Runs last: contradictions in three places are a device that somebody invented (signals.md 2)."""
+    """Add `anti_detect_browser` where the findings so far contradict each other in `TOO_MANY_PLACES` places (signals.md
+    2). To be called after all other checks.
+    """
     if len(findings.places) >= TOO_MANY_PLACES:
         for place, names in findings.places.items():
             for name in names:

@@ -108,7 +108,9 @@ _RENDERING: Final = bytes((RENDERING,))
 
 
 def attribute_keys(family: int, collector: int, values: tuple[int, ...]) -> tuple[BlockKey, ...]:
-    """The keys over attributes, E A B C D, less those with too little in them."""
+    """The keys over attributes, in the order E A B C D, without those that cover fewer reported attributes than they
+    need. `values` holds one hash per `Attribute`, 0 = not reported.
+    """
     keys: list[BlockKey] = []
     for letter, covered, needed, pack in _RECIPES:
         selected = [values[attribute] for attribute in covered]
@@ -119,19 +121,24 @@ def attribute_keys(family: int, collector: int, values: tuple[int, ...]) -> tupl
 
 
 def exact_key(exact: int) -> BlockKey:
+    """Key X: the same report, by its 64-bit hash."""
     return BlockKey(b"X" + exact.to_bytes(8, "big"))
 
 
 def network_key(family: int, near_network: int) -> BlockKey:
+    """Key N: devices of one class (`family`) in one near network, both as 32-bit hashes."""
     return BlockKey(b"N" + family.to_bytes(4, "big") + near_network.to_bytes(4, "big"))
 
 
 def token_key(token: int) -> BlockKey:
+    """Key T of a client token by its 64-bit hash, whose lowest bit does not count: visitors keep `CAME_BACK` there."""
     return BlockKey(b"T" + (token & ~1).to_bytes(8, "big"))
 
 
 def block_keys(features: Features) -> tuple[BlockKey, ...]:
-    """Every key of a report: X, those over attributes, N, T; at most eight."""
+    """Every key of a report: X, those over attributes, then N and T where it has a network and a token; at most
+    eight.
+    """
     keys = (exact_key(features.exact), *attribute_keys(features.family, features.collector, features.values))
     if features.near_network:
         keys = (*keys, network_key(features.family, features.near_network))
@@ -141,7 +148,7 @@ def block_keys(features: Features) -> tuple[BlockKey, ...]:
 
 
 class Block(msgspec.Struct, frozen=True, gc=False):
-    """What stands under one key: how many devices look like this, and who they are."""
+    """What is stored under one key: how many devices look like this, and which visitors they are."""
 
     count: float = 0.0
     """Expected number of devices: a doubtful new visitor counts less than one. Kept in sixteenths."""
@@ -149,24 +156,29 @@ class Block(msgspec.Struct, frozen=True, gc=False):
     """Visitor numbers, newest first, at most 32 (`BLOCK_LENGTH`)."""
 
     def with_posting(self, number: int, weight: float) -> Block:
-        """The block with one more visitor, counted as `weight` devices (0 to 1); itself when it is there already."""
+        """The block with one more visitor, counted as `weight` devices (0 to 1); the same object when it lists the
+        visitor already.
+        """
         if number in self.numbers:
             return self
         return Block(self.count + round(weight * 16) / 16, (number, *self.numbers[: BLOCK_LENGTH - 1]))
 
     def without(self, number: int) -> Block:
-        """The block with one visitor fewer; itself when the visitor is not in it."""
+        """The block with one visitor fewer; the same object when it does not list the visitor."""
         if number not in self.numbers:
             return self
         return Block(max(self.count - 1.0, 0.0), tuple(other for other in self.numbers if other != number))
 
     def pack(self) -> bytes:
-        """Count in sixteenths and the numbers, each a little-endian u32."""
+        """The count in sixteenths, then the visitor numbers, each as a little-endian u32."""
         sixteenths = min(round(self.count * 16), 0xFFFFFFFF)
         return struct.pack(f"<{len(self.numbers) + 1}I", sixteenths, *self.numbers)
 
     @staticmethod
     def unpack(raw: bytes) -> Block:
+        """Read the bytes of `pack`. Raises `struct.error` for a length that is no multiple of four, `ValueError` for no
+        bytes.
+        """
         sixteenths, *numbers = struct.unpack(f"<{len(raw) >> 2}I", raw)
         return Block(sixteenths / 16, tuple(numbers))
 

@@ -35,12 +35,14 @@ BANDS: Final = len(parameters.BAND_EDGES) + 1
 
 
 def kind_of(network_context: int, *, exact: bool, token: bool) -> int:
-    """The kind of a judgement; `token`: the visit brought one, which is not known."""
+    """The kind of a link decision, 0 to `KINDS` - 1. `network_context` is one of `NEAR` to `FAR`; `exact`: the report
+    was seen before; `token`: the visit brought a token that is not known.
+    """
     return network_context + SURROUNDINGS * (exact + 2 * token)
 
 
 def logit(probability: float) -> float:
-    """Log odds, within ±12."""
+    """Log odds of a probability, limited to about ±13.8 so that 0 and 1 stay finite."""
     bounded = min(max(probability, 1e-6), 1.0 - 1e-6)
     return math.log(bounded / (1.0 - bounded))
 
@@ -56,12 +58,14 @@ def expected(kind: int, probability: float, prior: float) -> float:
 
 
 def band_of(probability: float) -> int:
-    """Place among the bands of raw probability that are counted apart."""
+    """Index, 0 to `BANDS` - 1, of the band in which a raw probability is counted (`parameters.BAND_EDGES`)."""
     return sum(probability >= edge for edge in parameters.BAND_EDGES)
 
 
 class CalibrationSample(msgspec.Struct, frozen=True, gc=False):
-    """One judgement whose truth is known."""
+    """One link decision whose truth is known. `prior` is the share of returns among such visits, `weight` how much the
+    sample counts.
+    """
 
     kind: int
     probability: float
@@ -72,7 +76,7 @@ class CalibrationSample(msgspec.Struct, frozen=True, gc=False):
 
 
 class Calibration(msgspec.Struct, gc=False):
-    """What the trials of one organization came to. `KINDS` times `BANDS` numbers, three times."""
+    """The counts of the calibration samples of one organization: `KINDS` times `BANDS` numbers, three times."""
 
     taken: int = 0
     trials: list[float] = msgspec.field(default_factory=lambda: [0.0] * (KINDS * BANDS))
@@ -80,6 +84,9 @@ class Calibration(msgspec.Struct, gc=False):
     expected_wrong: list[float] = msgspec.field(default_factory=lambda: [0.0] * (KINDS * BANDS))
 
     def learn(self, trials: Sequence[CalibrationSample]) -> None:
+        """Count the samples of one visit. A cell that holds `TRIALS_REMEMBERED` is halved first, so that old samples
+        fade.
+        """
         self.taken += 1
         for trial in trials:
             place = trial.kind * BANDS + band_of(trial.probability)
@@ -91,7 +98,9 @@ class Calibration(msgspec.Struct, gc=False):
             self.expected_wrong[place] += trial.weight * (1.0 - expected(trial.kind, trial.probability, trial.prior))
 
     def probability(self, kind: int, raw: float, prior: float) -> float:
-        """The probability that an answer of this kind with this raw probability is right."""
+        """The probability that a link decision of this kind with this raw probability is right, 0 to 1: the built-in
+        belief, corrected by the ratio of wrong to expected wrong decisions of this organization.
+        """
         place = kind * BANDS + band_of(raw)
         right = expected(kind, raw, prior)
         if kind % SURROUNDINGS >= WIDE:

@@ -26,7 +26,7 @@ ALL_AGREE: Final = (1 << ATTRIBUTE_COUNT) - 1
 
 
 def bits_of(attributes: Sequence[Attribute]) -> int:
-    """The mask of these attributes."""
+    """The bit mask in which exactly these attributes are set."""
     return sum(BIT[attribute] for attribute in attributes)
 
 
@@ -53,7 +53,9 @@ _SINGLY: Final = (
 
 
 class Chance:
-    """How many other devices agree with a report by chance."""
+    """How many other devices agree with a report by chance. `counts` are the counts of the report's blocks that were
+    read, by kind of block.
+    """
 
     def __init__(self, features: Features, counts: Mapping[int, float], statistics: Statistics) -> None:
         self.devices = max(statistics.devices(features.family), 1.0)
@@ -64,10 +66,13 @@ class Chance:
         self._known: dict[tuple[int, bool, bool], float] = {}
 
     def distinct(self) -> bool:
+        """Whether the report tells devices apart: fewer than e^-3 (0.05) other devices of its class are expected to
+        report all the same.
+        """
         return self._by_frequency(ALL_AGREE) < -3.0
 
     def log_share(self, agreement: int, *, same_version: bool) -> float:
-        """Log of the share of the class's devices that agree on these attributes."""
+        """Log of the share of the class's devices that agree on the attributes of this bit mask."""
         return self._by_frequency(agreement) - self._log_devices + (self._log_version if same_version else 0.0)
 
     def log_twins(self, agreement: int, *, same_version: bool, exact: bool) -> float:

@@ -32,7 +32,9 @@ INDEPENDENT: Final = sum(BIT[attribute] for attribute in Attribute if attribute 
 
 
 def differences(features: Features, visitor: Visitor) -> int:
-    """Mask of the attributes that changed, or are no longer reported."""
+    """Bit mask over `Attribute` of what changed or is no longer reported; a value that the visitor had before is no
+    change.
+    """
     differing, attribute = 0, -1
     for new, old in zip(features.values, visitor.values, strict=True):
         attribute += 1
@@ -42,7 +44,9 @@ def differences(features: Features, visitor: Visitor) -> int:
 
 
 def compare(features: Features, visitor: Visitor, logs: ChangeRow, leaders: tuple[int, ...]) -> tuple[float, int]:
-    """Log likelihood of the differences if it is the same device, and the agreeing attributes as a bit mask."""
+    """Log likelihood of the differences if it is the same device, and the agreeing attributes as a bit mask. `logs` as
+    of `change_table`; `leaders` has for each attribute the mask of those it follows from, 0 = none.
+    """
     log_kept, log_changed = logs
     former = visitor.former
     likelihood, agreement, attribute = 0.0, 0, -1
@@ -81,12 +85,14 @@ def _set_correction(features: Features, visitor: Visitor, attribute: int) -> flo
 
 
 def row_of(gap_days: int) -> int:
-    """The row of a change table for a gap of so many days."""
+    """The index in a `ChangeTable`, within one number of releases, of the row for a gap of so many days."""
     return ROW_OF_DAY[min(gap_days, len(ROW_OF_DAY) - 1)]
 
 
 def other_version(features: Features, visitor: Visitor) -> float:
-    """Log likelihood of other versions of browser or system, beside what they change in the report."""
+    """Log likelihood of another version of browser or system on the same device, lower for each that went back; what it
+    changes in the report is not in it.
+    """
     downgrades = (0 < features.browser_version < visitor.browser_version) + (
         0 < features.os_release < visitor.os_release
     )

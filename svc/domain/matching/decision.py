@@ -47,7 +47,7 @@ _HARD_BITS: Final = (
 
 
 class LinkDecision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Whose report it most probably is."""
+    """Which known visitor a report most probably belongs to, and whether it is linked to it."""
 
     number: int | None = None
     """The most probable known visitor, linked or not."""
@@ -79,7 +79,7 @@ class _Candidate(msgspec.Struct, gc=False):
 
 
 class TokenStanding(msgspec.Struct, frozen=True, gc=False):
-    """What a known token proves of a visit."""
+    """What a known token proves about a visit, beside what the device says."""
 
     believed: bool
     """The visit is the token's visitor, all things considered."""
@@ -148,7 +148,9 @@ def _log_same_over_other(features: Features, visitor: Visitor, now_s: int, stati
 
 
 def by_token(number: int, changed: int, *, exact: bool) -> LinkDecision:
-    """The judgement that a known token makes (decisions 3.5)."""
+    """The decision for a token that is believed: confidence 100 where the report is the same (`exact`), else 99 less
+    one for each changed attribute, at least 90 (decisions 3.5).
+    """
     return LinkDecision(
         number=number,
         linked=True,
@@ -160,7 +162,7 @@ def by_token(number: int, changed: int, *, exact: bool) -> LinkDecision:
 
 
 def by_doubted_token(number: int) -> LinkDecision:
-    """The judgement where a token is believed although something that devices hardly ever change contradicts it."""
+    """The decision for a token that is believed although something that devices hardly ever change contradicts it."""
     probability = parameters.DOUBTED_PROBABILITY
     return LinkDecision(
         number=number,
@@ -173,13 +175,17 @@ def by_doubted_token(number: int) -> LinkDecision:
 
 
 def proven_by_network(judgement: LinkDecision) -> bool:
-    """Whether the visitor's own network makes the link as good as proven: wrong once in ten thousand visits."""
+    """Whether a link from the visitor's own network counts as proven: its probability is at least
+    `parameters.PROVEN_PROBABILITY`, which is wrong once in ten thousand visits.
+    """
     near = judgement.kind % SURROUNDINGS == NEAR
     return judgement.linked and near and judgement.probability >= parameters.PROVEN_PROBABILITY
 
 
 def rank(features: Features, candidates: Sequence[tuple[int, Visitor]]) -> list[tuple[int, Visitor]]:
-    """The comparable candidates that come close to the likeliest, it first, no more than are scored in full."""
+    """The candidates of the report's class and collector that come close to the likeliest, that one first, at most
+    `parameters.RECORDS_SCORED`: those that are scored in full.
+    """
     family, collector = features.family, features.collector
     comparable = [pair for pair in candidates if pair[1].family == family and pair[1].collector == collector]
     if len(comparable) < 2:
@@ -295,10 +301,10 @@ def decide(
     exact_numbers: Sequence[int],
     statistics: Statistics,
 ) -> LinkDecision:
-    """Whose report this is, by the device and its surroundings alone.
+    """Which candidate the report belongs to, by device and network context alone: the token is not looked at.
 
-    `counts`: devices by kind of block; `candidates`: the visitors that were read; `exact_numbers`: those that sent
-    this very report before.
+    `counts`: devices by kind of block; `candidates`: the visitors that were read; `exact_numbers`: those that sent this
+    very report before.
     """
     the_judge = _Judge(features, now_ms // 1000, counts, statistics)
     distinct = the_judge.chance.distinct()
@@ -352,9 +358,10 @@ def decide(
 
 
 def reported_probability(kind: int, probability: float) -> float:
-    """The probability as it is told: what holds in every population, where the visitor is not where it was.
+    """The probability to report: where the report comes from a network that the visitor did not use before, lowered to
+    one that holds in every population.
 
-    The curves are right on average, and a population full of factory copies is worse than the average. Whoever trusts a
+    Calibration is right on average, and a population full of factory copies is worse than the average. Who trusts a
     number with money must find at least that share right.
     """
     if kind % SURROUNDINGS < WIDE:

@@ -91,12 +91,12 @@ class Features(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     identifiable: bool
 
     def without_token(self) -> Features:
-        """The same report judged by the device alone."""
+        """The same report as if it had brought no token."""
         return msgspec.structs.replace(self, token=0, token_is_new=False)
 
 
 def hash32(value: bytes) -> int:
-    """A 32-bit hash that is never 0."""
+    """A 32-bit hash of the bytes that is never 0, which means "not reported"."""
     return int.from_bytes(blake3(value).digest(4), "little") or 1
 
 
@@ -109,7 +109,7 @@ _hash_of_short = lru_cache(maxsize=16_384)(_hash_of)
 
 
 def hash64(value: bytes) -> int:
-    """A 64-bit hash that is never 0."""
+    """A 64-bit hash of the bytes that is never 0, which means "not reported"."""
     return int.from_bytes(blake3(value).digest(8), "little") or 1
 
 
@@ -173,7 +173,9 @@ def _embedding(report: Report, agent: Agent) -> str:
 
 
 def sketch(members: Iterable[str]) -> int:
-    """A 64-bit sketch of a set: one bit a member, so that sets that share most members share most bits."""
+    """A 64-bit sketch of a set: one bit for each member, so that sets that share most members share most bits. Only the
+    first `_SKETCHED_MEMBERS` count.
+    """
     bits = 0
     for count, member in enumerate(members):
         if count == _SKETCHED_MEMBERS:

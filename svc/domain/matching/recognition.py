@@ -49,11 +49,13 @@ class Index(Protocol):
         """The block under this key; an empty one when there is none."""
         ...
 
-    def visitor(self, number: int) -> Visitor | None: ...
+    def visitor(self, number: int) -> Visitor | None:
+        """The record of a visitor; `None` for a number that is not taken, or whose visitor was deleted."""
+        ...
 
 
 class Recognition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Whose report it is, and what follows from that."""
+    """Which visitor a report belongs to, and what is to be written because of it."""
 
     number: int | None = None
     """The visitor's number; `None` = a new visitor."""
@@ -85,7 +87,9 @@ class _Found(NamedTuple):
 
 
 def match_visitor(index: Index, statistics: Statistics, features: Features, now_ms: int) -> Recognition:
-    """Whose report this is. Reads the index within the bounds above; changes nothing."""
+    """Find the visitor that a report belongs to. Reads the index within the bounds of the module's docstring and writes
+    nothing; the caller applies what comes back.
+    """
     if not features.identifiable:
         return UNIDENTIFIABLE
     token_conflict = False

@@ -72,7 +72,7 @@ ROW_OF_DAY: Final = tuple(
 
 
 class StatisticsUpdate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What one visit teaches. Data only, so that an undone transaction can drop it."""
+    """What one visit adds to the statistics. Data only, so that an undone transaction can drop it."""
 
     features: Features | None = None
     """`None`: nothing to learn."""
@@ -133,14 +133,14 @@ class _Format2(msgspec.Struct, gc=False):
 
 
 class Rows(NamedTuple):
-    """What is stored of a scope."""
+    """The stored rows of a scope, as MessagePack: the shared one, and one for each class (`family`)."""
 
     shared: bytes
     classes: dict[int, bytes]
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Bytes of all rows together."""
         return len(self.shared) + sum(map(len, self.classes.values()))
 
 
@@ -156,7 +156,9 @@ def rows_of_format_2(raw: bytes) -> Rows | None:
 
 
 def change_table(rates: dict[Attribute, ChangeRate], scale: list[float]) -> ChangeTable:
-    """Log probabilities that attributes keep or change their value, by releases and days between two visits."""
+    """Log probabilities that attributes keep or change their value, by releases and days between two visits. `scale`
+    corrects the built-in rates, one factor for each attribute.
+    """
 
     def row(day: int, releases: int) -> ChangeRow:
         kept: list[float] = []
@@ -198,7 +200,9 @@ _EMPTY_CLASS: Final = _Class()
 
 
 class Statistics:
-    """The tables of one scope. Answers are pure reads; only `load`, `unload` and `learn` change anything."""
+    """The frequencies of one scope, in memory. Only `load`, `unload` and `learn` change anything; a class that is not
+    loaded counts as empty.
+    """
 
     def __init__(self, shared: bytes | None = None, *, of_another_scope: bool = False) -> None:
         """`shared` is the shared row; one of another format counts as none. Where it is that of another scope, this
@@ -218,22 +222,24 @@ class Statistics:
 
     @classmethod
     def of_rows(cls, rows: Rows) -> Statistics:
-        """All of a scope. Raises `msgspec.DecodeError`."""
+        """Statistics with the shared row and every class of a scope loaded. Raises `msgspec.DecodeError`."""
         statistics = cls(rows.shared)
         for family, raw in rows.classes.items():
             statistics.load(family, raw)
         return statistics
 
     def rows(self) -> Rows:
-        """What is to be stored: the shared row, and those of the classes that are loaded."""
+        """The rows to store: the shared one, and those of the classes that are loaded."""
         return Rows(self.shared_bytes(), {family: self.class_bytes(family) for family in self._classes})
 
     def has_own(self, family: int) -> bool:
-        """Whether this scope has learned of the class, and so has a row of its own."""
+        """Whether this scope has learned from a device of this class, and so stores a row of its own."""
         return family in self._shared.classes
 
     def load(self, family: int, raw: bytes) -> None:
-        """Take up the tables of a class. Raises `msgspec.DecodeError`."""
+        """Read the stored row of a class into memory, in the place of what is loaded of it. Raises
+        `msgspec.DecodeError`.
+        """
         self._classes[family] = msgspec.msgpack.decode(raw, type=_Class)
 
     def unload(self, family: int) -> None:
@@ -241,14 +247,15 @@ class Statistics:
         self._classes.pop(family, None)
 
     def shared_bytes(self) -> bytes:
+        """The row that is not of any one class, as MessagePack: changes, returns, calibration."""
         return msgspec.msgpack.encode(self._shared)
 
     def class_bytes(self, family: int) -> bytes:
-        """The row of a class that is loaded."""
+        """The row of a class, as MessagePack. Raises `KeyError` for a class that is not loaded."""
         return msgspec.msgpack.encode(self._classes[family])
 
     def devices(self, family: int) -> float:
-        """Expected number of devices of this class seen so far."""
+        """Expected number of devices of this class seen so far; a doubtful new visitor counts for less than one."""
         return self._classes.get(family, _EMPTY_CLASS).devices
 
     def log_frequencies(self, features: Features) -> list[float]:
@@ -270,12 +277,14 @@ class Statistics:
         return logs
 
     def version_share(self, features: Features) -> float:
-        """Recent share of this browser and system version in its class."""
+        """Share, 0 to 1, of this browser and system version among recent visits of its class; smoothed, so never 0."""
         known = self._classes.get(features.family, _EMPTY_CLASS)
         return (known.versions.get(_version(features), 0.0) + 0.5) / (known.version_visits + 2.0)
 
     def return_rate(self, features: Features) -> float:
-        """P(a visit in this token state is a return), for visits whose token is not known."""
+        """P(a visit in this token state is a return), for visits whose token is not known; kept within the bounds of
+        `RETURN_RATE_WITH_TOKEN` or `RETURN_RATE_WITHOUT_TOKEN`.
+        """
         returned, visits = self._shared.returns.get(_token_state(features), (0.0, 0.0))
         usual, low, high = RETURN_RATE_WITH_TOKEN if features.token else RETURN_RATE_WITHOUT_TOKEN
         rate = (usual * RETURN_RATE_VISITS + returned) / (RETURN_RATE_VISITS + visits)
@@ -285,17 +294,23 @@ class Statistics:
         return min(max(rate, low), high)
 
     def calibrated(self, kind: int, raw: float, prior: float) -> float:
-        """The probability that a judgement of this kind and raw probability is right (`calibration`)."""
+        """The probability that a link decision of this kind and raw probability is right
+        (`Calibration.probability`).
+        """
         return self._shared.calibration.probability(kind, raw, prior)
 
     def wants_trial(self, features: Features, now_ms: int) -> bool:
-        """Whether this visit, whose owner is proven, is one of the sample that is tried without the proof."""
+        """Whether this visit, whose visitor is proven, is in the sample that is also judged without the proof
+        (`calibration`). Follows from report and time, so that a run can be repeated.
+        """
         young, old = TRIAL_SHARES
         share = young if self._shared.calibration.taken < YOUNG_TRIALS else old
         return (features.exact + now_ms // 1000) % share == 0
 
     def learn(self, lesson: StatisticsUpdate) -> int | None:
-        """Apply a lesson; the class that was given up for that of the lesson, if any."""
+        """Apply one update. Returns the class (`family`) that was given up to keep their number bounded, `None` for
+        none; its row is to be deleted.
+        """
         features = lesson.features
         if features is None:
             return None

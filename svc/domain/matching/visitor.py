@@ -76,10 +76,11 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return any(near == near_network for near, _ in self.networks)
 
     def without_newest_token(self) -> Visitor:
+        """The record as it was before its newest token joined, to judge a visit as if it had come without."""
         return msgspec.structs.replace(self, tokens=self.tokens[1:], probation=self.probation[1:])
 
     def is_proven_address(self, features: Features) -> bool:
-        """Whether a proven visit came from this very address."""
+        """Whether a proven visit came from this very address; `False` where the report's address is unknown (0)."""
         return features.address != 0 and features.address in self.addresses
 
     def token_probation(self, token: int) -> int:
@@ -195,7 +196,7 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @staticmethod
     def unpack(raw: bytes) -> Visitor:
-        """The record in these bytes; `ValueError` when they are of another format.
+        """The record in these bytes. Raises `ValueError` when they are of another format.
 
         In format 1 tokens had no probation: those are proven.
         """
@@ -238,7 +239,9 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def first_record(features: Features, now_ms: int, *, parent: int = 0, parent_probability: float = 0.0) -> Visitor:
-    """The record of a visitor that was never seen before; its id is the caller's to give."""
+    """The record of a new visitor; the caller gives it its id. `parent`: the number of the visitor that it was split
+    from in doubt, with the probability (0 to 1) that it is that one after all.
+    """
     return Visitor(
         visitor_id="",
         family=features.family,

@@ -18,7 +18,7 @@ _GREASE = re.compile(r"[\W_]*Not[\W_]?A[\W_]?Brand[\W_]*")
 
 @lru_cache(maxsize=1024)
 def is_grease(brand: str) -> bool:
-    """Whether the brand is the invented one, such as `Not;A=Brand` (W3C UA Client Hints, 6.2)."""
+    """Whether the brand is the invented one that browsers add, such as `Not;A=Brand` (W3C UA Client Hints, 6.2)."""
     return _GREASE.fullmatch(brand) is not None
 
 

@@ -58,7 +58,9 @@ _LETTERBOX = (200, 100)
 def deliberate_noise(
     claims: Claims, facts: RequestFacts, readings: Sequence[Reading], *, incognito: bool | None
 ) -> frozenset[Attribute]:
-    """The attributes that this browser garbles; empty for most browsers, and where it is not evident."""
+    """The attributes to which this browser adds noise on purpose, which must not be compared; empty for most browsers,
+    and where it is not evident.
+    """
     if _has_brand(claims, facts, "Brave"):
         names = first_part(readings, "plugin_names")
         return BRAVE_RENDERING if names == STANDARD_PLUGINS else BRAVE

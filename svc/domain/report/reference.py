@@ -15,7 +15,7 @@ from svc.domain.report.table import Field
 
 
 class FieldRow(NamedTuple):
-    """One path that an adapter reads."""
+    """One path that an adapter reads: a row of `docs/report-fields.md`."""
 
     adapter: str
     """Name of the adapter; empty for fields of any report."""
@@ -59,7 +59,7 @@ _UNITS = {
 
 
 def page() -> str:
-    """The page `docs/report-fields.md`, whole."""
+    """The whole text of `docs/report-fields.md`, in Markdown."""
     lines = [
         "# Fields of reports",
         "",

@@ -159,7 +159,7 @@ class _Code:
 
 
 class Part(NamedTuple):
-    """What one collector put into a report."""
+    """The part of a report that one collector made."""
 
     root: Signals
     """The object that the paths of the adapter's table start from."""
@@ -171,7 +171,7 @@ def _nothing(_: Reading) -> None: ...
 
 
 class Adapter(NamedTuple):
-    """How the reports of one collector are recognised and read."""
+    """How the reports of one collector are recognized and read."""
 
     name: str
     """Prefix of every attribute's value, and what events call the collector."""
@@ -185,7 +185,9 @@ class Adapter(NamedTuple):
     """Adds what follows from what was read; `False`: too little, it is no report of this collector."""
 
     def read(self, signals: Signals, taken: set[str]) -> Reading | None:
-        """What the collector says in a report of any shape, `None` when it is not its report. Never raises."""
+        """What the collector says in a report of any shape, `None` when it is not its report. Never raises. `taken` has
+        the members that earlier adapters took, and gains those that no later one may read.
+        """
         part = self.find(signals, taken)
         if part is None:
             return None

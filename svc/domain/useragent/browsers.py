@@ -52,7 +52,7 @@ _OLD_PHONE = re.compile(r"MIDP|CLDC|MAUI|Browser/|Profile/|Release/")
 
 
 def browser_matchers(builtins: list[Matcher[UserAgent]]) -> list[Matcher[UserAgent]]:
-    """ua-parser's patterns between our own; the first that matches counts."""
+    """The patterns for browsers: ours, then ua-parser's, then the rest of ours; the first that matches counts."""
     kept = [matcher for matcher in builtins if not matcher.regex.startswith(_NO_BROWSER)]
     first, last = (
         [UserAgentMatcher(pattern, name) for pattern, name in table] for table in (_TABLES.first, _TABLES.last)
@@ -109,7 +109,9 @@ _NOT_IN_A_CLASS = re.compile(r"[^a-z0-9]+")
 
 
 def browser_class(name: str, *, in_app: bool) -> str:
-    """The class of matching of a browser's name. What an app shows in its own window is `webview`, whatever the app."""
+    """The class by which matching groups browsers, for a browser's name. What an app shows in its own window is
+    `webview`, whatever the app; an unknown browser is a class of its own.
+    """
     family = _TABLES.families.get(name)
     if in_app and family in (None, "chrome", "safari", "android", "other"):
         return "webview"

@@ -36,7 +36,7 @@ _ATTEMPTS = 4
 
 
 class Program(msgspec.Struct, frozen=True):
-    """A program as its user agent names it."""
+    """A program that names itself in a user agent: a crawler, a library, a tool."""
 
     name: str
     crawler: CrawlerKind | None = None
@@ -103,7 +103,9 @@ _VERSION = re.compile(r"[/ ]v?\d[\d.]*$")
 
 
 def find_program(text: str) -> Program | None:
-    """The program that a user agent names; `None` for what people use. The text is valid Unicode."""
+    """The crawler, library or other program that a user agent names; `None` for browsers and apps. The text must be
+    valid Unicode.
+    """
     text = _without_model(text)
     for _ in range(_ATTEMPTS):
         found = _resolver()(text, ua_parser.Domain.USER_AGENT).user_agent

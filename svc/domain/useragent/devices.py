@@ -25,7 +25,9 @@ _MARKS = (
 
 
 def device_mark(text: str) -> str | None:
-    """`screen`, `tablet` or `phone`, as far as a user agent says so."""
+    """`screen` (a television or a console), `tablet` or `phone`, where the user agent says so; `None` where it does
+    not.
+    """
     found = _device_marks()(text, ua_parser.Domain.USER_AGENT).user_agent
     return found.family if found else None
 

@@ -20,7 +20,9 @@ _NO_HINTS = ClientHints()
 
 
 def read_hints(headers: Mapping[str, str]) -> ClientHints:
-    """The hints in headers whose names are lower case. Text that is no hint counts as not said."""
+    """The client hints in request headers with lower-case names. A header that is missing or malformed counts as not
+    sent.
+    """
     if not any(name in headers for name in _HEADERS):
         return _NO_HINTS
     full = _brands(headers.get("sec-ch-ua-full-version-list"))
@@ -36,7 +38,9 @@ def read_hints(headers: Mapping[str, str]) -> ClientHints:
 
 
 def joined(reported: ClientHints, sent: ClientHints) -> ClientHints:
-    """The report's hints, and the header's where the report says nothing."""
+    """Client hints of both sources, field by field: the report's, else the header's. Brands with versions come before
+    bare ones.
+    """
     if sent in (_NO_HINTS, reported):
         return reported
     if reported == _NO_HINTS:

@@ -40,14 +40,16 @@ _ANDROID = re.compile(r"Andr[o0]id[ /](\d{1,2})(?:\.(\d{1,2}))?")
 
 
 def system_matchers(builtins: list[Matcher[OS]]) -> list[Matcher[OS]]:
-    """ua-parser's patterns between our own; the first that matches counts."""
+    """The patterns for systems: ours, then ua-parser's, then the rest of ours; the first that matches counts."""
     first = [OSMatcher(f"({pattern})", name) for pattern, name in _TABLES.first]
     last = [OSMatcher(f"({pattern})", name) for pattern, name in _TABLES.last]
     return [*first, *builtins, *last]
 
 
 def read_system(text: str, found: OS | None) -> tuple[str | None, str | None, int]:
-    """Name as shown, version, and the release as a number (`release_number`)."""
+    """(shown name, version, release as of `release_number`) of what ua-parser found in a user agent; `None`, `None`, 0
+    where it found nothing.
+    """
     if found is None or found.family == "Other":
         return None, None, 0
     name = _TABLES.shown.get(found.family, found.family)
@@ -64,7 +66,7 @@ def read_system(text: str, found: OS | None) -> tuple[str | None, str | None, in
 
 
 def system_class(name: str | None) -> str:
-    """The class of matching of a system's shown name."""
+    """The class by which matching groups systems, for a system's shown name; `other` for an unknown one."""
     return _TABLES.classes.get(name or "", "other")
 
 
@@ -72,7 +74,9 @@ VERSION_NUMBERS = re.compile(r"(\d{1,5})(?:[._](\d{1,5}))?")
 
 
 def release_number(version: str | None) -> int:
-    """Major times 100 plus minor; build numbers, as ChromeOS has them, count alone. 0 = unknown."""
+    """A version as a number that grows with releases: major times 100 plus minor; a build number, as ChromeOS has it,
+    alone. 0 = unknown.
+    """
     numbers = VERSION_NUMBERS.match(version or "")
     if numbers is None:
         return 0
@@ -81,7 +85,9 @@ def release_number(version: str | None) -> int:
 
 
 def hinted_windows(version: str) -> str | None:
-    """The release of Windows behind a platform version: 13 and above is Windows 11, 1 to 10 is Windows 10."""
+    """The release of Windows behind a platform version of client hints: 13 and above is Windows 11, 1 to 10 is Windows
+    10; `None` for text that is no version.
+    """
     major = version.partition(".")[0]
     if not (major.isascii() and major.isdigit()) or len(major) > 4:
         return None

@@ -51,7 +51,7 @@ def _is_nobodys(_: Address) -> bool:
 
 
 class TargetPolicy(NamedTuple):
-    """What webhooks may be sent to beside public addresses and the usual ports, and what never (decisions 8.7)."""
+    """Which targets webhooks may have beyond public addresses and the usual ports (decisions 8.7)."""
 
     networks: Networks = ()
     """Opened by the operator."""
@@ -62,7 +62,7 @@ class TargetPolicy(NamedTuple):
 
 
 class Target(NamedTuple):
-    """A target URL, taken apart."""
+    """The parts of a target URL that a request needs."""
 
     host: str
     """ASCII, lower case, without brackets: what is looked up, and what the certificate must name."""
@@ -104,7 +104,9 @@ def read_target(url: str) -> Target | None:
 
 
 def may_use(port: int, reach: TargetPolicy) -> bool:
-    """Whether a webhook may be sent to this port."""
+    """Whether webhooks may be sent to this port: 443, any above 1023, and those that the operator allows (decisions
+    8.7).
+    """
     return port == ALWAYS_PORT or port >= FIRST_FREE_PORT or port in reach.ports
 
 
@@ -123,7 +125,9 @@ def judged(answers: Iterable[str], reach: TargetPolicy) -> tuple[Address, ...] |
 
 
 def may_dial(address: Address, reach: TargetPolicy) -> bool:
-    """Whether the address is public and another machine's, or in a network that the operator opened and no metadata."""
+    """Whether webhooks may be sent to this address: a public one of another machine, or one in a network that the
+    operator opened, but never a metadata service (decisions 8.7).
+    """
     if is_public(address) and not reach.is_own(address):
         return True
     return address not in _NEVER and any(address in network for network in reach.networks)

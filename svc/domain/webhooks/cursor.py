@@ -19,17 +19,21 @@ _MAC_LENGTH = 8
 
 
 def cursors_key(pepper: bytes) -> bytes:
-    """The key of all cursors of one installation, derived from its pepper."""
+    """The 32-byte key of all cursors of one installation, derived from its pepper."""
     return hmac.digest(pepper, b"svc cursor 1", "sha256")
 
 
 def write_cursor(key: bytes, which: List, organization: int, row: bytes) -> str:
-    """The cursor of the page that follows this row. `key` comes from `cursors_key`."""
+    """The cursor of the page that follows this row: opaque text, authenticated for this list and organization. `key`
+    comes from `cursors_key`.
+    """
     return _text(row + _mac(key, which, organization, row))
 
 
 def read_cursor(key: bytes, which: List, organization: int, text: str) -> bytes | None:
-    """The row, or `None` for what was not made here for this list of this organization."""
+    """The row that a cursor names, or `None` for text that was not made by `write_cursor` for this list and
+    organization.
+    """
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):

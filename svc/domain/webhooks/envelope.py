@@ -21,7 +21,7 @@ _encoder = msgspec.json.Encoder()
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True):
-    """Interface 6: what every event says, around what it alone says."""
+    """The body of a webhook (interface 6)."""
 
     id: str
     type: EventType
@@ -41,7 +41,9 @@ def seal(
     data: Any,
     at_ms: int,
 ) -> WebhookEvent:
-    """The event with its envelope in the bytes that are signed and sent. `data` is a struct or a dict."""
+    """An event with its envelope in the bytes that are signed and sent (interface 6). `data` is a struct or a dict,
+    `at_ms` when the fact happened.
+    """
     envelope = Envelope(
         id=str(event_id),
         type=event_type,

@@ -40,7 +40,7 @@ class RefusedIdentification(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BillingStatusChanged(msgspec.Struct, frozen=True, kw_only=True):
-    """`billing.status_changed` (interface 6)."""
+    """The `data` of `billing.status_changed` (interface 6)."""
 
     previous_status: BillingStatus
     current_status: BillingStatus
@@ -49,7 +49,7 @@ class BillingStatusChanged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DailySettled(msgspec.Struct, frozen=True, kw_only=True):
-    """`usage.daily_settled`: one UTC day of production traffic."""
+    """The `data` of `usage.daily_settled`: one UTC day of production traffic (decisions 8.10)."""
 
     date: str
     identifications: int
@@ -61,12 +61,12 @@ class DailySettled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EndpointTest(msgspec.Struct, frozen=True):
-    """`webhook.test`."""
+    """The `data` of `webhook.test` (decisions 8.10)."""
 
     endpoint_id: str
     message: Literal["This is a test delivery."] = "This is a test delivery."
 
 
 def suspect(event: Event, request_id: UUID, threshold: int) -> Suspect:
-    """What `visitor.suspect` says of a stored event that reached this threshold."""
+    """The `data` of `visitor.suspect` for a stored event that reached this threshold (decisions 8.10)."""
     return Suspect(**msgspec.structs.asdict(event_row(event, request_id)), suspect_threshold=threshold)

@@ -35,7 +35,7 @@ LONGEST_PROBE_MS = 300_000
 
 
 class ConcurrencyLimit(NamedTuple):
-    """How many deliveries to one endpoint may be in flight."""
+    """How many deliveries to one endpoint may be in flight: raised by successes, halved by overload (AIMD)."""
 
     slots: int = FIRST_SLOTS
     successes: int = 0
@@ -44,7 +44,10 @@ class ConcurrencyLimit(NamedTuple):
     """After an outage it doubles with each success, until it is whole again."""
 
     def after(self, result: Result, *, healed: bool) -> ConcurrencyLimit:
-        """One more slot for 20 successes, half for a timeout, a 5xx or a 429; from one on when it heals."""
+        """The limit after an attempt: one more slot for `SUCCESSES_PER_SLOT` successes in a row, half for a timeout, a
+        5xx or a 429. `healed`: this success ended an outage, so the limit starts again from one, doubled with each
+        success.
+        """
         if result.error is None:
             if healed or self.opening:
                 slots = min(2 * (1 if healed else self.slots), ENDPOINT_SLOTS)
@@ -59,7 +62,7 @@ class ConcurrencyLimit(NamedTuple):
 
 
 class EndpointQueue(msgspec.Struct, Generic[H], kw_only=True, eq=False):
-    """One endpoint with work. `H` is whatever the sender keeps of an attempt in flight."""
+    """The queue of one endpoint with work. `H` is what the sender keeps of an attempt in flight."""
 
     key: EndpointKey
     in_flight: dict[DeliveryKey, H] = {}
@@ -80,11 +83,12 @@ class EndpointQueue(msgspec.Struct, Generic[H], kw_only=True, eq=False):
 
     @property
     def slots(self) -> int:
+        """Deliveries that may be in flight now: one while the endpoint is failing."""
         return 1 if self.failing else self.window.slots
 
 
 class DeliveryScheduler(Generic[H]):
-    """All endpoints with work, and whose turn it is."""
+    """The queues of all endpoints with work, and whose turn it is."""
 
     def __init__(self) -> None:
         self._lanes: dict[EndpointKey, EndpointQueue[H]] = {}
@@ -98,13 +102,17 @@ class DeliveryScheduler(Generic[H]):
         self.in_flight = 0
 
     def find(self, key: EndpointKey) -> EndpointQueue[H] | None:
+        """The queue of this endpoint, `None` where it has neither work nor anything learned."""
         return self._lanes.get(key)
 
     def all(self) -> list[EndpointQueue[H]]:
+        """Every queue there is, in no promised order."""
         return list(self._lanes.values())
 
     def offer(self, key: EndpointKey, due_ms: int) -> None:
-        """Something may be due in this queue from then on. Saying so too early costs one look, too late costs time."""
+        """Something may be due in this queue from `due_ms` on; creates the queue where needed. Too early a time costs
+        one look, too late a time delays the delivery.
+        """
         queue = self._lanes.get(key)
         if queue is None:
             queue = self._lanes[key] = EndpointQueue(key=key)
@@ -112,7 +120,9 @@ class DeliveryScheduler(Generic[H]):
             self._due(queue, due_ms)
 
     def forget(self, key: EndpointKey) -> EndpointQueue[H] | None:
-        """Nothing more is sent there, and nothing remembered. What is in flight still has to end."""
+        """Send nothing more to this endpoint and drop what was learned of it. Returns its queue, whose deliveries in
+        flight still have to `end`; `None` where there is none.
+        """
         queue = self._lanes.get(key)
         if queue is not None:
             queue.due_ms, queue.window, queue.failing = None, ConcurrencyLimit(), False
@@ -120,7 +130,9 @@ class DeliveryScheduler(Generic[H]):
         return queue
 
     def take(self, now_ms: int) -> EndpointQueue[H] | None:
-        """The next queue in turn that may send now. It must be handed back: to `start`, `wait` or `again`."""
+        """The next queue in turn that may send at `now_ms`; `None` while no queue may. It must be handed back: to
+        `start`, `wait` or `again`.
+        """
         while self._asleep and self._asleep[0][0] <= now_ms:
             due_ms, key = heapq.heappop(self._asleep)
             queue = self._lanes.get(key)
@@ -146,7 +158,9 @@ class DeliveryScheduler(Generic[H]):
         return None
 
     def start(self, queue: EndpointQueue[H], delivery: DeliveryKey, handle: H) -> None:
-        """One of its deliveries is in flight; the queue goes to the end of the line."""
+        """A delivery of a queue that `take` returned is in flight, `handle` being what the sender keeps of it; the
+        queue goes to the end of the line.
+        """
         queue.in_flight[delivery] = handle
         self.in_flight += 1
         number = queue.key.organization
@@ -156,11 +170,15 @@ class DeliveryScheduler(Generic[H]):
         self._queue(queue)
 
     def again(self, queue: EndpointQueue[H]) -> None:
-        """It could not be judged yet; at the end of the line it will be."""
+        """Hand back a queue that `take` returned and that must be looked at once more; it goes to the end of the
+        line.
+        """
         self._queue(queue)
 
     def wait(self, queue: EndpointQueue[H], due_ms: int | None) -> None:
-        """Nothing to send before this time, or before `end` or `offer` brings it back."""
+        """Hand back a queue that `take` returned and that has nothing to send before `due_ms`; `None` = before `end` or
+        `offer` brings it back.
+        """
         queue.due_ms = None
         if due_ms is None:
             self._drop_if_idle(queue)
@@ -168,7 +186,7 @@ class DeliveryScheduler(Generic[H]):
             self._due(queue, due_ms)
 
     def end(self, queue: EndpointQueue[H], delivery: DeliveryKey) -> None:
-        """A delivery in flight has ended, and what came of it is on disk."""
+        """A delivery in flight has ended and its outcome is on disk. Raises `KeyError` for one that was not started."""
         del queue.in_flight[delivery]
         self.in_flight -= 1
         if (queue.key, delivery) in self._failing_in_flight:
@@ -188,7 +206,7 @@ class DeliveryScheduler(Generic[H]):
             self._queue(queue)
 
     def wake_at_ms(self) -> int | None:
-        """When the next sleeping queue has work; `None` = none has."""
+        """Unix ms when the next queue that waits for a time has work; `None` = no queue waits for one."""
         while self._asleep:
             due_ms, key = self._asleep[0]
             queue = self._lanes.get(key)
@@ -220,7 +238,7 @@ class DeliveryScheduler(Generic[H]):
 
 
 def adjust_concurrency(queue: EndpointQueue[H], result: Result, now_ms: int, *, failing: bool) -> None:
-    """What a queue knows after an attempt: its window, and while it fails when the next probe is due.
+    """Update a queue after an attempt: its concurrency limit, and while it fails when the next probe is due.
 
     `failing` is what the store says of the endpoint after the attempt.
     """
@@ -234,5 +252,7 @@ def adjust_concurrency(queue: EndpointQueue[H], result: Result, now_ms: int, *, 
 
 
 def is_failing(endpoint: Endpoint, health: Health) -> bool:
-    """Whether it is sent to as one that fails: by its status, or by its failures before they have lasted."""
+    """Whether the endpoint has one slot and is only probed: it has status `failing`, or `OUTAGE_FAILURES` failed
+    attempts in a row.
+    """
     return endpoint.status == "failing" or health.failures >= OUTAGE_FAILURES

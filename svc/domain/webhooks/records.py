@@ -67,16 +67,16 @@ class DeliveryKey(NamedTuple):
 
     @property
     def place(self) -> int:
-        """Of the kind, as it stands in keys."""
+        """Index of the kind in `DELIVERY_KINDS`: one byte of the key."""
         return DELIVERY_KINDS.index(self.kind)
 
     def pack(self) -> bytes:
-        """17 bytes: the event's id and the place of the kind."""
+        """17 bytes: the event's id and the index of the kind."""
         return self.event_id + bytes([self.place])
 
     @classmethod
     def unpack(cls, raw: bytes) -> DeliveryKey:
-        """Raises `IndexError` for bytes that are none."""
+        """Read the bytes of `pack`. Raises `IndexError` for bytes that are too short or name no kind."""
         return cls(raw[:16], DELIVERY_KINDS[raw[16]])
 
 
@@ -99,7 +99,7 @@ class Endpoint(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
 
 class Health(msgspec.Struct, frozen=True, array_like=True):
-    """How an endpoint has answered of late. Kept beside the endpoint, since it changes with every attempt."""
+    """How an endpoint has responded of late. Kept apart from the endpoint, since it changes with every attempt."""
 
     failures: int = 0
     """Failed attempts since the last delivered one."""
@@ -109,7 +109,7 @@ class Health(msgspec.Struct, frozen=True, array_like=True):
 
 
 class WebhookEvent(msgspec.Struct, frozen=True, array_like=True):
-    """An event once, however many endpoints it goes to."""
+    """An event, stored once however many endpoints it goes to."""
 
     type: str
     """An `EventType`, also one of a later version."""
@@ -120,7 +120,7 @@ class WebhookEvent(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Delivery(msgspec.Struct, frozen=True, array_like=True):
-    """One event on its way to one endpoint."""
+    """One event on its way to one endpoint, and how far it is."""
 
     state: DeliveryState
     attempts: int
@@ -131,11 +131,12 @@ class Delivery(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def is_open(self) -> bool:
+        """Whether another attempt will be made."""
         return self.state in ("pending", "retrying")
 
 
 class Attempt(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
-    """One line of the log of attempts (interface 2.10)."""
+    """One line of the log of attempts (interface 2.10): `event_id` as 16 bytes, the endpoint as it was at the time."""
 
     endpoint: int
     """The endpoint's number."""
@@ -156,7 +157,7 @@ class Attempt(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
 
 class AttemptCount(msgspec.Struct, frozen=True, array_like=True):
-    """Attempts of one endpoint in one minute."""
+    """How many attempts of one endpoint succeeded and failed in one minute."""
 
     delivered: int = 0
     failed: int = 0

@@ -21,7 +21,7 @@ NOTIFIABLE = frozenset({401, 402, 413, 422, 429})
 
 
 class Refusals(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
-    """Refusals of one key and code that no event has told of yet, with the latest one's particulars."""
+    """Refusals of one key and code since the last event about them, with the particulars of the latest."""
 
     told_at_ms: int
     """When the last event was made."""
@@ -36,12 +36,12 @@ class Refusals(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
     @property
     def due_ms(self) -> int:
-        """When they may be told of."""
+        """When the next event may be made: a minute after the last."""
         return self.told_at_ms + INTERVAL_MS
 
 
 class RefusedRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One refused request of a recognised key, or the latest of `count` alike."""
+    """One refused request of a recognized key, or the latest of `count` alike."""
 
     organization: int
     key_id: str
@@ -57,11 +57,13 @@ class RefusedRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """Of the kind of refusal within the organization."""
+        """`key_id/code`: the kind of refusal within the organization, by which refusals are counted together."""
         return f"{self.key_id}/{self.code}"
 
 
 class Noted(NamedTuple):
+    """What one refusal, or the end of a minute, leads to."""
+
     event: RefusedIdentification | None
     """To be told now, if anything."""
     kept: Refusals | None
@@ -69,7 +71,9 @@ class Noted(NamedTuple):
 
 
 def note(before: Refusals | None, request: RefusedRequest) -> Noted:
-    """One more refusal (or `count` of them): told at once, unless the minute since the last event is not over."""
+    """Count one more refusal (or `count` of them). The event is made at once, unless one was made less than a minute
+    before.
+    """
     kept = Refusals(
         told_at_ms=request.occurred_at_ms if before is None else before.told_at_ms,
         count=request.count + (0 if before is None else before.count),
@@ -87,7 +91,9 @@ def note(before: Refusals | None, request: RefusedRequest) -> Noted:
 
 
 def notify(before: Refusals, key_id: str, code: str, now_ms: int) -> Noted:
-    """At the end of the minute: what has gathered, else forget."""
+    """At the end of the minute: the event of what was counted since the last, and nothing to keep where nothing was.
+    Before it nothing changes.
+    """
     if now_ms < before.due_ms:
         return Noted(None, before)
     return _told(before, key_id, code, now_ms) if before.count else Noted(None, None)

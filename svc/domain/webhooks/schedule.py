@@ -21,7 +21,7 @@ _HEEDED = frozenset({429, 503})
 
 
 class Result(NamedTuple):
-    """What one attempt came to, when it was scheduled and when it was made."""
+    """The outcome of one attempt, when it was scheduled and when it was made. Times are Unix milliseconds."""
 
     attempt: int
     """1, 2, ..."""
@@ -34,13 +34,17 @@ class Result(NamedTuple):
 
 
 class Verdict(NamedTuple):
+    """What an attempt means for its delivery: delivered, to be tried again, or failed."""
+
     status: AttemptStatus
     due_ms: int | None
     """When the next attempt is due; `None` when none will follow."""
 
 
 def classify_result(result: Result, queue: EndpointKey, delivery: DeliveryKey) -> Verdict:
-    """Delivered, tried again, or failed for good. Tests and redeliveries are one attempt each (decisions 8.5)."""
+    """Delivered, tried again, or failed for good (decisions 8.2, 8.3). Tests and redeliveries are one attempt each
+    (decisions 8.5).
+    """
     if result.error is None:
         return Verdict("delivered", None)
     last = delivery.kind != "auto" or result.attempt >= MAX_ATTEMPTS
@@ -65,7 +69,7 @@ def _next_ms(result: Result, queue: EndpointKey, delivery: DeliveryKey) -> int:
 
 
 def jittered(step_ms: int, queue: EndpointKey, delivery: DeliveryKey, attempt: int) -> int:
-    """The step within 10 % to either side.
+    """The step in milliseconds, moved by at most 10 % to either side; equal for equal arguments.
 
     The mean of two even draws, which keeps the sum of the steps closer to seven hours than one draw would: both long
     steps at the same end of their range, which happens once in a few hundred deliveries, then hardly ever happens.

@@ -28,7 +28,9 @@ def secrets_key(pepper: bytes) -> bytes:
 
 @lru_cache(maxsize=1024)
 def signing_secret(key: bytes, endpoint_id: str, generation: int) -> str:
-    """`svc_whsec_` and 43 base62 characters. `key` comes from `secrets_key`."""
+    """The secret of one generation of an endpoint: `svc_whsec_` and 43 base62 characters (decisions 8.1). `key` comes
+    from `secrets_key`; equal arguments give the same secret.
+    """
     number = int.from_bytes(hmac.digest(key, f"{endpoint_id}\n{generation}".encode(), "sha256"))
     characters: list[str] = []
     for _ in range(_LENGTH):
@@ -38,7 +40,9 @@ def signing_secret(key: bytes, endpoint_id: str, generation: int) -> str:
 
 
 def secrets_in_force(key: bytes, endpoint: Endpoint, now_ms: int) -> tuple[str, ...]:
-    """The secrets that sign now, the newest first: one, or two while a rotation lasts."""
+    """The secrets that sign at `now_ms`, the newest first: one, or two while a rotation lasts (decisions 8.1). `key` as
+    of `secrets_key`.
+    """
     current = signing_secret(key, endpoint.id, endpoint.generation)
     until = endpoint.previous_secret_expires_at_ms
     if until is None or now_ms >= until:

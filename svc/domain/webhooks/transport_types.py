@@ -20,7 +20,7 @@ TransportError = Literal[
 
 
 class Attempted(NamedTuple):
-    """What one POST came to. Without an `error` it was delivered."""
+    """The outcome of one POST. Without an `error` it was delivered."""
 
     response_code: int | None
     """`None` without an answer."""

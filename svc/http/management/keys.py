@@ -56,7 +56,7 @@ _LAST_MS = (datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC) - _EPOCH) // _MILLISE
 
 
 async def describe_key(services: Services, call: Call) -> Outcome:
-    """`GET /management/key`: the key that asks (interface 2.6)."""
+    """`GET /management/key`: the key of the request itself (interface 2.6)."""
     caller = await noted(services, call)
     assert caller.key.role is not None
     return Outcome(
@@ -71,13 +71,17 @@ async def describe_key(services: Services, call: Call) -> Outcome:
 
 
 async def list_proxy_keys(services: Services, call: Call) -> Outcome:
-    """`GET .../proxy-credentials`: oldest first, revoked included."""
+    """`GET .../proxy-credentials`: oldest first, revoked included; all of them, or a page with `limit` or `cursor`
+    (decisions 2.5).
+    """
     page = await _page(services, call, "proxy_keys", PROXY_KEYS, proxy_key_row)
     return Outcome(page if isinstance(page, Refusal) else ProxyKeysBody(page.rows, page.next_cursor))
 
 
 async def issue_proxy_key(services: Services, call: Call) -> Outcome:
-    """`POST .../proxy-credentials`: the key, and its secret this once."""
+    """`POST .../proxy-credentials`: `201` with the key and its secret, which is shown only now (interface 4.4). `409
+    key_limit`.
+    """
     issued = await _issue(services, call, call.body, "proxy")
     if isinstance(issued, Refusal):
         return Outcome(issued)
@@ -86,19 +90,25 @@ async def issue_proxy_key(services: Services, call: Call) -> Outcome:
 
 
 async def revoke_proxy_key(services: Services, call: Call) -> Outcome:
-    """`POST .../proxy-credentials/{proxy_credential_id}/revoke`: for good, from the next request on."""
+    """`POST .../proxy-credentials/{proxy_credential_id}/revoke`: for good, from the next request on. `404`, `409
+    proxy_key_revoked`.
+    """
     revoked = await _revoke(services, call, PROXY_KEYS, call.path["proxy_credential_id"])
     return Outcome(revoked if isinstance(revoked, Refusal) else proxy_key_row(revoked))
 
 
 async def list_sdk_keys(services: Services, call: Call) -> Outcome:
-    """`GET .../sdk-keys`: oldest first, revoked included."""
+    """`GET .../sdk-keys`: oldest first, revoked included; all of them, or a page with `limit` or `cursor` (decisions
+    2.5).
+    """
     page = await _page(services, call, "sdk_keys", views.SDK_KEYS, sdk_key_row)
     return Outcome(page if isinstance(page, Refusal) else SdkKeysBody(page.rows, page.next_cursor))
 
 
 async def issue_sdk_key(services: Services, call: Call) -> Outcome:
-    """`POST .../sdk-keys`: the key, and its secret this once."""
+    """`POST .../sdk-keys`: `201` with the key and its secret, which is shown only now (decisions 2.5). `409
+    key_limit`.
+    """
     body: IssueSdkKeyBody = call.body
     platforms, origins = read_platforms(body), read_origins(body.allowed_origins)
     if isinstance(platforms, Refusal):
@@ -115,13 +125,15 @@ async def issue_sdk_key(services: Services, call: Call) -> Outcome:
 
 
 async def revoke_sdk_key(services: Services, call: Call) -> Outcome:
-    """`POST .../sdk-keys/{key_id}/revoke`: for good, from the next request on."""
+    """`POST .../sdk-keys/{key_id}/revoke`: for good, from the next request on. `404`, `409 sdk_key_revoked`."""
     revoked = await _revoke(services, call, views.SDK_KEYS, call.path["key_id"])
     return Outcome(revoked if isinstance(revoked, Refusal) else sdk_key_row(revoked))
 
 
 async def replace_origins(services: Services, call: Call) -> Outcome:
-    """`PUT .../sdk-keys/{key_id}/allowed-origins`: the whole new list, in force from the next request on."""
+    """`PUT .../sdk-keys/{key_id}/allowed-origins`: the whole new list, in force from the next request on. `404`, `409
+    sdk_key_revoked` (decisions 2.5).
+    """
     body: ReplaceOriginsBody = call.body
     origins = read_origins(body.allowed_origins)
     if isinstance(origins, Refusal):
@@ -133,7 +145,9 @@ async def replace_origins(services: Services, call: Call) -> Outcome:
 
 
 def read_platforms(body: IssueSdkKeyBody) -> tuple[Platform, ...] | Refusal:
-    """Each once, in one order; the web when none are named. Only public keys have any (decisions 2.4)."""
+    """The platforms of a new key, each once; `web` where none are named, and none for a secret key, which may name none
+    (decisions 2.4, 2.5).
+    """
     if body.kind != "public":
         return () if body.platforms is UNSET else invalid("platforms", "invalid_value")
     named: tuple[Platform, ...] = ("web",) if body.platforms is UNSET else body.platforms
@@ -141,7 +155,9 @@ def read_platforms(body: IssueSdkKeyBody) -> tuple[Platform, ...] | Refusal:
 
 
 def read_origins(texts: Sequence[str]) -> tuple[str, ...] | Refusal:
-    """Allowed origins in their one spelling, each once; every text that is none is named (decisions 2.6)."""
+    """Allowed origins in their normal form, each once (decisions 2.6); `422` (`invalid_origin`) with every text that is
+    none.
+    """
     origins = [normalise_pattern(text) for text in texts]
     faults = [
         Detail(f"allowed_origins[{index}]", "invalid_origin", "body")
@@ -154,7 +170,9 @@ def read_origins(texts: Sequence[str]) -> tuple[str, ...] | Refusal:
 
 
 def read_expiry(expires_at: datetime | None, now_ms: int) -> int | Refusal | None:
-    """Unix milliseconds, rounded down; a key that never worked is a mistake."""
+    """An expiry as Unix milliseconds, rounded down; `None` without one. `422` (`out_of_range`) for one that is not
+    after `now_ms`.
+    """
     if expires_at is None:
         return None
     at_ms = (expires_at - _EPOCH) // _MILLISECOND

@@ -73,7 +73,7 @@ Weight = Annotated[int, Meta(extra_json_schema={"minimum": 0, "maximum": MAX_WEI
 
 
 class ManagementKeyBody(msgspec.Struct, frozen=True, kw_only=True):
-    """Interface 2.6."""
+    """Response of `GET /management/key` (interface 2.6)."""
 
     key_id: KeyId
     organization_id: Annotated[OrganizationId, about("The organization every management route acts on.")]
@@ -83,20 +83,22 @@ class ManagementKeyBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IssueProxyKeyBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Body of `issueProxyKey` (interface 4.4, decisions 2.5)."""
+
     name: Name
     environment: KeyEnvironment
     expires_at: NewExpiry = None
 
 
 class ListKeysQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Decisions 2.5: all keys without either."""
+    """Query of the lists of keys: without either field all keys are listed (decisions 2.5)."""
 
     limit: Limit | UnsetType = UNSET
     cursor: PageCursor | UnsetType = UNSET
 
 
 class ProxyKeyBody(msgspec.Struct, frozen=True, kw_only=True):
-    """Interface 2.7."""
+    """One proxy key (interface 2.7)."""
 
     id: ListedKeyId
     name: NameText
@@ -112,17 +114,21 @@ class ProxyKeyBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProxyKeysBody(msgspec.Struct, frozen=True):
+    """A list of proxy keys, or a page of it (interface 4.4)."""
+
     credentials: Annotated[tuple[ProxyKeyBody, ...], about("Oldest first, revoked included.")]
     next_cursor: NextCursor | UnsetType = UNSET
 
 
 class IssuedProxyKeyBody(msgspec.Struct, frozen=True):
+    """A new proxy key with its secret, which is in this response and in no other (interface 2.7)."""
+
     credential: Annotated[ProxyKeyBody, about("The proxy key.")]
     secret: Secret
 
 
 class IssueSdkKeyBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Decisions 2.5. Only public keys have platforms and origins."""
+    """Body of `issueSdkKey` (decisions 2.5). Only public keys have platforms and origins."""
 
     name: Name
     environment: KeyEnvironment
@@ -133,13 +139,15 @@ class IssueSdkKeyBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class ReplaceOriginsBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of `replaceSdkKeyOrigins`: it replaces the list, it does not add to it (decisions 2.5)."""
+
     allowed_origins: Annotated[
         NewOrigins, about("The whole new list, such as `https://shop.example` or `https://*.shop.example`.")
     ]
 
 
 class SdkKeyBody(msgspec.Struct, frozen=True, kw_only=True):
-    """Decisions 2.4."""
+    """One SDK key (decisions 2.4)."""
 
     id: ListedKeyId
     name: NameText
@@ -162,17 +170,21 @@ class SdkKeyBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SdkKeysBody(msgspec.Struct, frozen=True):
+    """A list of SDK keys, or a page of it (decisions 2.5)."""
+
     keys: Annotated[tuple[SdkKeyBody, ...], about("Oldest first, revoked included.")]
     next_cursor: NextCursor | UnsetType = UNSET
 
 
 class IssuedSdkKeyBody(msgspec.Struct, frozen=True):
+    """A new SDK key with its secret, which is in this response and in no other (interface 2.8)."""
+
     key: Annotated[SdkKeyBody, about("The SDK key.")]
     secret: Secret
 
 
 class SaveWeightsBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Decisions 6.3: what is not named keeps its value in force."""
+    """Body of the `PUT` of risk weights (decisions 6.3): what is not named keeps its value in force."""
 
     suspect_threshold: Threshold | UnsetType = UNSET
     weights: Annotated[dict[str, Weight], SOME_WEIGHTS, about("Signal name to weight.")] = {}
@@ -184,7 +196,7 @@ class SaveWeightsBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class PlatformWeightsBody(msgspec.Struct, frozen=True, kw_only=True):
-    """One platform of interface 2.11."""
+    """The weights of one platform (interface 2.11)."""
 
     platform: Annotated[Platform, about("Scoring profile.", "web")]
     scope: Annotated[WeightsScope, about("Whose configuration is in force.", "organization")]
@@ -203,7 +215,7 @@ class PlatformWeightsBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RiskWeightsBody(msgspec.Struct, frozen=True, kw_only=True):
-    """Interface 2.11, always with all three platforms."""
+    """The weights of a scope, always with all three platforms (interface 2.11, decisions 6.3)."""
 
     organization_id: OrganizationId
     scope: Annotated[Literal["organization", "key"], about("Whose weights they are.", "organization")]
@@ -215,6 +227,8 @@ class RiskWeightsBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SignalBody(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of the catalogue of signals (decisions 6.3)."""
+
     name: Annotated[str, about("Permanent name of the signal.", "automation")]
     group: SignalGroup
     description: Annotated[str, about("What it means.", "The browser is driven by a program.")]
@@ -228,14 +242,14 @@ class SignalBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SignalsBody(msgspec.Struct, frozen=True):
-    """Decisions 6.3."""
+    """Response of `listRiskSignals` (decisions 6.3)."""
 
     signals: Annotated[tuple[SignalBody, ...], about("Every signal.")]
     max_weight: MaxWeight
 
 
 def proxy_key_row(key: ApiKey) -> ProxyKeyBody:
-    """A stored proxy key as a row of the interface."""
+    """A stored proxy key in the form of interface 2.7; the secret is in neither."""
     assert key.environment is not None
     return ProxyKeyBody(
         id=key.id,
@@ -253,7 +267,7 @@ def proxy_key_row(key: ApiKey) -> ProxyKeyBody:
 
 
 def sdk_key_row(key: ApiKey) -> SdkKeyBody:
-    """A stored SDK key as a row of the interface."""
+    """A stored SDK key in the form of decisions 2.4: platforms and origins only of a public key."""
     assert key.environment is not None
     assert key.kind in ("public", "secret")
     public = key.kind == "public"
@@ -276,7 +290,7 @@ def sdk_key_row(key: ApiKey) -> SdkKeyBody:
 
 
 def risk_weights(organization_id: str, key_id: str | None, platforms: tuple[ScopeWeights, ...]) -> RiskWeightsBody:
-    """The weights of a scope; `key_id=None` is the organization's own."""
+    """The weights of a scope in the form of interface 2.11; `key_id=None` is the organization's own scope."""
     return RiskWeightsBody(
         organization_id=organization_id,
         scope="organization" if key_id is None else "key",

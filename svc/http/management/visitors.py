@@ -12,9 +12,10 @@ from svc.store.transactions.erasure import continue_erasure, erase_visitor
 
 
 async def erase(services: Services, call: Call) -> Outcome:
-    """`DELETE .../visitors/{visitor_id}`: answered when nothing of the visitor is left to read.
+    """`DELETE .../visitors/{visitor_id}`: `204` when nothing of the visitor is left to read (decisions 7.6). `404
+    not_found`.
 
-    A caller that does not wait, or a store that is full in between, leaves an erasure that the sweeper ends.
+    Where the caller does not wait, or the store is full in between, retention completes the erasure.
     """
     return await erase_wholly(services, call, call.path["visitor_id"])
 

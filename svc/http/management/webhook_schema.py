@@ -60,6 +60,10 @@ EventId = Annotated[str, Meta(examples=[AN_EVENT_ID], extra_json_schema=UUID_FOR
 
 
 class CreateWebhookBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Body of `createWebhook` (interface 4.4). What a type cannot say is checked by the endpoint: the URL and the
+    events.
+    """
+
     url: TargetUrl
     environment: LiveOrTest
     events: Annotated[tuple[EventName, ...], SOME_EVENTS, about("Types of events to be told of.")]
@@ -67,7 +71,7 @@ class CreateWebhookBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
 
 class UpdateWebhookBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is left out stays as it is."""
+    """Body of the `PATCH` of an endpoint (interface 4.4). What is left out stays as it is."""
 
     url: TargetUrl | UnsetType = UNSET
     environment: LiveOrTest | UnsetType = UNSET
@@ -77,15 +81,19 @@ class UpdateWebhookBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
 
 class RotateWebhookSecretBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of a rotation; an empty request body counts as `{}` (interface 4.4)."""
+
     previous_secret_valid_hours: Hours = 24
 
 
 class RedeliverWebhookBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of a redelivery (interface 4.4)."""
+
     event_id: Annotated[UUID, about("An event that was sent to this endpoint in the last 30 days.", AN_EVENT_ID)]
 
 
 class WebhookBody(msgspec.Struct, frozen=True, kw_only=True):
-    """Interface 2.9."""
+    """One endpoint (interface 2.9)."""
 
     id: WebhookId
     url: Url
@@ -106,28 +114,34 @@ class WebhookBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WebhooksBody(msgspec.Struct, frozen=True):
+    """All endpoints of an organization, which are at most ten (interface 4.4)."""
+
     endpoints: Annotated[tuple[WebhookBody, ...], about("Newest first.")]
 
 
 class IssuedWebhookBody(msgspec.Struct, frozen=True):
-    """Answered when an endpoint is created, and when its secret is rotated."""
+    """An endpoint with its new signing secret: the response to a creation and to a rotation (interface 2.9)."""
 
     endpoint: Annotated[WebhookBody, about("The endpoint.")]
     secret: Annotated[str, about("The whole signing secret, shown this once.", "svc_whsec_...")]
 
 
 class QueuedDeliveryBody(msgspec.Struct, frozen=True):
+    """Response `202` to a test and to a redelivery (interface 4.4, decisions 8.5)."""
+
     event_id: Annotated[EventId, about("Of the delivery that is on its way.")]
 
 
 class ListWebhookDeliveriesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Query of the log of attempts (interface 4.4, decisions 8.6)."""
+
     environment: Annotated[Literal["live", "test", "all"], about("Only attempts of these endpoints.", "all")] = "all"
     limit: Limit = 50
     cursor: PageCursor | UnsetType = UNSET
 
 
 class WebhookDeliveryBody(msgspec.Struct, frozen=True, kw_only=True):
-    """Interface 2.10: one attempt."""
+    """One delivery attempt (interface 2.10, decisions 8.3)."""
 
     id: Annotated[RequestId, about("UUIDv7 of the attempt; it sorts by time.")]
     endpoint_id: WebhookId
@@ -150,12 +164,14 @@ class WebhookDeliveryBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WebhookDeliveriesBody(msgspec.Struct, frozen=True):
+    """A page of the log of attempts (interface 4.4)."""
+
     deliveries: Annotated[tuple[WebhookDeliveryBody, ...], about("Newest first.")]
     next_cursor: Annotated[Cursor, about("For the next page; left out on the last one.")] | UnsetType = UNSET
 
 
 def webhook_row(registered: Registered, day: AttemptCount, last_attempt_at_ms: int | None, now_ms: int) -> WebhookBody:
-    """A stored endpoint as a row of the interface. `day`: its attempts in the last 24 hours."""
+    """A stored endpoint in the form of interface 2.9. `day`: its attempts in the last 24 hours."""
     endpoint = registered.endpoint
     until_ms = endpoint.previous_secret_expires_at_ms
     return WebhookBody(
@@ -175,7 +191,7 @@ def webhook_row(registered: Registered, day: AttemptCount, last_attempt_at_ms: i
 
 
 def delivery_row(attempt_id: bytes, attempt: Attempt) -> WebhookDeliveryBody:
-    """A line of the log as a row of the interface."""
+    """A line of the attempt log (its id as 16 bytes) in the form of interface 2.10."""
     return WebhookDeliveryBody(
         id=str(UUID(bytes=attempt_id)),
         endpoint_id=attempt.endpoint_id,

@@ -48,7 +48,7 @@ _NEWEST = b"\xff" * 16
 
 
 async def list_webhooks(services: Services, call: Call) -> Outcome:
-    """`GET .../webhooks`: newest first."""
+    """`GET .../webhooks`: all endpoints, newest first (interface 4.4)."""
     caller = await noted(services, call)
     with services.store.read() as snapshot:
         found = endpoints_of(snapshot, caller.organization.number)
@@ -60,7 +60,9 @@ async def list_webhooks(services: Services, call: Call) -> Outcome:
 
 
 async def create_webhook(services: Services, call: Call) -> Outcome:
-    """`POST .../webhooks`: the endpoint, active, and its signing secret this once."""
+    """`POST .../webhooks`: `201` with the endpoint and its signing secret, which is shown only now (interface 4.4).
+    `409 webhook_limit`, `422` with the field.
+    """
     body: CreateWebhookBody = call.body
     refusal = endpoints.faulty_events(body.events, body.environment) or await _faulty_url(services, body.url)
     if refusal is not None:
@@ -79,7 +81,7 @@ async def create_webhook(services: Services, call: Call) -> Outcome:
 
 
 async def update_webhook(services: Services, call: Call) -> Outcome:
-    """`PATCH .../webhooks/{webhook_id}`: only what is named changes."""
+    """`PATCH .../webhooks/{webhook_id}`: changes only what is named (interface 4.4). `404`, `422` with the field."""
     body: UpdateWebhookBody = call.body
     named: dict[str, Any] = {
         field: value for field in body.__struct_fields__ if (value := getattr(body, field)) is not UNSET
@@ -99,7 +101,9 @@ async def update_webhook(services: Services, call: Call) -> Outcome:
 
 
 async def delete_webhook(services: Services, call: Call) -> Outcome:
-    """`DELETE .../webhooks/{webhook_id}`: deliveries stop at once, those in flight are cut off."""
+    """`DELETE .../webhooks/{webhook_id}`: `204`; deliveries stop at once, those in flight are cancelled. `404
+    not_found`.
+    """
     job = partial(endpoints.remove_endpoint, endpoint_id=call.path["webhook_id"])
     removed = await _change(services, call, job, may_use_reserve=True)
     if isinstance(removed, Refusal):
@@ -109,7 +113,9 @@ async def delete_webhook(services: Services, call: Call) -> Outcome:
 
 
 async def rotate_secret(services: Services, call: Call) -> Outcome:
-    """`POST .../webhooks/{webhook_id}/rotate-secret`: the new secret this once."""
+    """`POST .../webhooks/{webhook_id}/rotate-secret`: the endpoint with its new secret, which is shown only now
+    (decisions 8.1). `404 not_found`.
+    """
     body: RotateWebhookSecretBody = call.body
     job = partial(
         endpoints.rotate_secret,
@@ -123,19 +129,25 @@ async def rotate_secret(services: Services, call: Call) -> Outcome:
 
 
 async def send_test(services: Services, call: Call) -> Outcome:
-    """`POST .../webhooks/{webhook_id}/test`: one signed `webhook.test`, on its way when this is answered."""
+    """`POST .../webhooks/{webhook_id}/test`: `202` once one `webhook.test` is queued (decisions 8.5). `404`, `409
+    webhook_busy` or `webhook_paused`.
+    """
     event_id = services.world.request_id(call.at_ms)
     return await _queue(services, call, partial(endpoints.queue_test, event_id=event_id))
 
 
 async def redeliver_webhook(services: Services, call: Call) -> Outcome:
-    """`POST .../webhooks/{webhook_id}/redeliver`: the same event once more, with the same id."""
+    """`POST .../webhooks/{webhook_id}/redeliver`: `202`; the same event once more, with the same id (decisions 8.5).
+    `404`, `409 webhook_busy` or `webhook_paused`.
+    """
     body: RedeliverWebhookBody = call.body
     return await _queue(services, call, partial(endpoints.queue_redelivery, event_id=body.event_id))
 
 
 async def list_deliveries(services: Services, call: Call) -> Outcome:
-    """`GET .../webhook-deliveries`: a page of attempts of the last 30 days, newest first."""
+    """`GET .../webhook-deliveries`: a page of the attempts of the last 30 days, newest first (interface 4.4). `422`
+    (`invalid_cursor`).
+    """
     query: ListWebhookDeliveriesQuery = call.query
     number, key = caller_of(call).organization.number, services.webhooks.cursors_key
     before = _NEWEST if query.cursor is UNSET else read_cursor(key, "deliveries", number, query.cursor)

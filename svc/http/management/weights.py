@@ -42,13 +42,15 @@ _SIGNALS = SignalsBody(
 
 
 async def list_signals(services: Services, call: Call) -> Outcome:
-    """`GET .../risk-signals`: the whole catalogue."""
+    """`GET .../risk-signals`: the catalogue of signals, whole (decisions 6.3)."""
     await noted(services, call)
     return Outcome(_SIGNALS)
 
 
 async def read_weights(services: Services, call: Call) -> Outcome:
-    """`GET .../risk-weights`: what is in force, and what this scope has stored itself."""
+    """`GET .../risk-weights`: the weights in force for an organization or one of its keys, and what this scope has
+    stored itself (interface 2.11). `404` for an unknown key.
+    """
     caller = await noted(services, call)
     number, key_id = caller.organization.number, call.path.get("key_id")
     with services.store.read() as snapshot:
@@ -59,7 +61,9 @@ async def read_weights(services: Services, call: Call) -> Outcome:
 
 
 async def save(services: Services, call: Call) -> Outcome:
-    """`PUT .../risk-weights/{platform}`: what is not named keeps its value in force."""
+    """`PUT .../risk-weights/{platform}`: what is not named keeps its value in force (decisions 6.3). `404`, `409
+    revision_conflict` or `sdk_key_revoked`, `422` with every fault.
+    """
     body: SaveWeightsBody = call.body
     named = WeightsChange(
         threshold=None if body.suspect_threshold is UNSET else body.suspect_threshold,
@@ -74,7 +78,9 @@ async def save(services: Services, call: Call) -> Outcome:
 
 
 async def restore(services: Services, call: Call) -> Outcome:
-    """`DELETE .../risk-weights/{platform}`: back to the parent's."""
+    """`DELETE .../risk-weights/{platform}`: back to the weights of the parent scope (decisions 6.3). `404` for an
+    unknown key or platform, `409 sdk_key_revoked`.
+    """
     return await _change(services, call, restore_weights)
 
 

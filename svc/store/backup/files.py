@@ -18,7 +18,7 @@ BLOCK_BYTES = 4 << 20
 
 
 def make_folder(path: Path) -> None:
-    """A folder for its owner only, with the folders above it."""
+    """Make a folder with mode 0700, and those above it; one that exists keeps its mode. Raises `DirectoryError`."""
     try:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
@@ -38,7 +38,9 @@ def require_space(needed: int, folder: Path, copy: str, next_step: str) -> None:
 
 
 def copy(source: Path, target: Path | None, note: Callable[[int], None]) -> str:
-    """The BLAKE3 of a file, copied on the way if there is a `target`. `note` hears how many bytes each step was."""
+    """The BLAKE3 of a file in hexadecimal; copies it on the way if there is a `target`, which must not exist and is
+    durable on return. `note` is called with the bytes of each step. Raises `OSError`.
+    """
     digest = blake3(max_threads=blake3.AUTO)
     descriptor = None if target is None else os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -57,7 +59,9 @@ def copy(source: Path, target: Path | None, note: Callable[[int], None]) -> str:
 
 
 def write_all(descriptor: int, block: bytes) -> None:
-    """To the end, however many steps the system takes."""
+    """Write every byte, in as many system calls as it takes. Raises `OSError`, and then a part may have been
+    written.
+    """
     view = memoryview(block)
     while view:
         view = view[os.write(descriptor, view) :]
@@ -78,7 +82,7 @@ class Lock:
         return True
 
     def content(self) -> bytes:
-        """What the holder wrote, at most 4 KiB."""
+        """What the process that holds the lock wrote, at most 4 KiB."""
         return os.pread(self._descriptor, 4096, 0)
 
     def write(self, content: bytes) -> None:
@@ -107,7 +111,9 @@ def locked(path: Path) -> Generator[Lock]:
 
 @contextmanager
 def exclusive(path: Path, otherwise: str) -> Generator[None]:
-    """Hold a lock file. Raises `DirectoryError`, saying `otherwise`, while another process does."""
+    """Hold a lock file for the block. Raises `DirectoryError`, with the text `otherwise`, while another process holds
+    it.
+    """
     with locked(path) as lock:
         if not lock.acquire():
             raise DirectoryError(otherwise)

@@ -30,19 +30,21 @@ LOOKS_UNCUT = 4
 
 
 class Resumed(NamedTuple):
-    """Where following goes on."""
+    """Following goes on behind the last batch in the folder."""
 
     writer: segments.Writer
 
 
 class NotResumed(NamedTuple):
-    """Following has to begin again."""
+    """Following cannot go on: a new timeline must begin with a snapshot."""
 
     because: str
 
 
 def resume(store: Store, folder: Path) -> Resumed | NotResumed:
-    """Go on in a folder, where its segments continue what the store's log still has."""
+    """Go on in a folder whose segments end where the store's log still has the next batch; else why that is not so. The
+    last batch copied is compared, so that another store's log is never taken for this one's. Raises `DirectoryError`.
+    """
     with store.read() as snapshot:
         following = operations.follower(snapshot)
     if following is None:
@@ -74,13 +76,17 @@ def _continues(snapshot: Snapshot, copied: int, raw: bytes | None) -> bool:
 
 
 def begin(store: Store, folder: Path, timeline: bytes, now_ms: int, limit_bytes: int) -> None:
-    """Have the store write down its changes from now on, as a new timeline."""
+    """Record the store's changes from now on as a new timeline (16 bytes). The log is given up when it takes more than
+    `limit_bytes` in the store.
+    """
     following = Following(timeline, now_ms, str(folder.resolve()), limit_bytes)
     store.change_log(partial(operations.begin, following=following))
 
 
 class Follower:
-    """Copies one log. `step` does what there is to do and never waits."""
+    """Copies the operation log of one store into segments. `batches` and `bytes` count what was copied since it was
+    made.
+    """
 
     def __init__(self, store: Store, writer: segments.Writer) -> None:
         self.batches = 0
@@ -90,7 +96,9 @@ class Follower:
         self._uncut_batches = self._uncut_bytes = self._looks = 0
 
     def step(self) -> bool:
-        """Copy what is new. `False` = this timeline has ended, and following must begin again."""
+        """Copy what the log has gained since the last step. `False` = this timeline has ended and a new one must begin
+        with a snapshot. Raises `OSError` where the copy cannot be written.
+        """
         more = True
         while more:
             with self._store.read() as snapshot:
@@ -105,7 +113,7 @@ class Follower:
         return True
 
     def close(self) -> None:
-        """Have everything on disk, and the log cut off."""
+        """Make the copy durable, and cut the copied part off the log."""
         self._writer.close()
         if self._uncut_batches:
             self._cut()

@@ -35,7 +35,7 @@ BYTES_A_COMMIT = 8 << 20
 
 @dataclass(frozen=True)
 class Restored:
-    """What the new data directory is."""
+    """What was restored, and to which moment."""
 
     snapshot: BackupSnapshot
     batches: int
@@ -49,7 +49,9 @@ class Restored:
 
 
 def choose(source: Path, to_ms: int | None) -> BackupSnapshot:
-    """The newest snapshot of a folder that holds nothing after `to_ms`; or `source` itself, if it is one."""
+    """The newest snapshot of a folder that was taken at `to_ms` or before, or `source` itself, if it is one. Raises
+    `DirectoryError`.
+    """
     if snapshots.is_snapshot(source):
         chosen = snapshots.read(source)
         if to_ms is not None and chosen.manifest.taken_at_ms > to_ms:

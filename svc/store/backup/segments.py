@@ -37,7 +37,7 @@ _NAME = re.compile(r"operations-([0-9a-f]{32})-(\d{16})\.log")
 
 
 class Segment(NamedTuple):
-    """A segment by its name."""
+    """A segment file, as its name describes it: `first` is the sequence of its first batch."""
 
     path: Path
     timeline: bytes
@@ -45,6 +45,8 @@ class Segment(NamedTuple):
 
 
 class SegmentRecord(NamedTuple):
+    """One whole batch of a segment, unpacked and as it was packed (`raw`)."""
+
     sequence: int
     batch: Batch
     raw: bytes
@@ -53,7 +55,7 @@ class SegmentRecord(NamedTuple):
 
 
 class Torn(NamedTuple):
-    """The file goes on after `end`, and what follows is not a whole record."""
+    """The end of a file after its last whole record: what a crash left of an unfinished write."""
 
     path: Path
     end: int
@@ -61,11 +63,13 @@ class Torn(NamedTuple):
 
 
 class DamagedBackupError(CorruptionError):
-    """Bytes of a segment are not what was written."""
+    """Bytes of a segment are not what was written; the message names the file and the byte."""
 
 
 def listed(folder: Path, timeline: bytes | None = None) -> list[Segment]:
-    """The segments of a folder, or of one timeline in it, by timeline and sequence."""
+    """The segments of a folder, or of one timeline in it, by timeline and sequence. Other files are left alone. Raises
+    `DirectoryError` where the folder cannot be read.
+    """
     found: list[Segment] = []
     try:
         names = sorted(path.name for path in folder.iterdir())
@@ -79,8 +83,8 @@ def listed(folder: Path, timeline: bytes | None = None) -> list[Segment]:
 
 
 def records(segment: Segment, *, last: bool) -> Iterator[SegmentRecord | Torn]:
-    """The records of a segment; of the `last` one of its timeline perhaps `Torn` at the end. Raises
-    `DamagedBackupError`.
+    """The records of a segment in order. Only the `last` segment of its timeline may end in a `Torn` one; anything else
+    that does not fit raises `DamagedBackupError`.
     """
     size = segment.path.stat().st_size
     with segment.path.open("rb") as file:
@@ -156,18 +160,21 @@ class Writer:
         self._began_at_ms = began_at_ms
 
     def append(self, sequence: int, raw: bytes) -> None:
-        """One packed batch, the next after `copied`. On disk after `sync`."""
+        """Append one packed batch, whose sequence must be the next after `copied`; durable after `sync`. Raises
+        `OSError`.
+        """
         assert sequence == self.copied + 1, "a follower never leaves a batch out"
         head = _RECORD.pack(sequence, len(raw), _check(self.timeline, sequence, len(raw)))
         files.write_all(self._segment_for(sequence, moment_of(raw)), head + raw)
         self.copied = sequence
 
     def sync(self) -> None:
-        """Have everything that was appended on disk."""
+        """Make everything that was appended durable. Raises `OSError`."""
         if self._descriptor is not None:
             os.fdatasync(self._descriptor)
 
     def close(self) -> None:
+        """Make everything that was appended durable and close the segment. A second call does nothing."""
         if self._descriptor is not None:
             self.sync()
             os.close(self._descriptor)
@@ -188,9 +195,8 @@ class Writer:
 
 
 def resume(folder: Path, timeline: bytes) -> tuple[Writer, bytes | None]:
-    """A writer that goes on after the last whole record, and that record's batch; a torn end is cut off.
-
-    Raises `DamagedBackupError`.
+    """A writer that goes on after the last whole record of the timeline, and that record's packed batch (`None` without
+    any). A torn end is cut off the file. Raises `DamagedBackupError` and `OSError`.
     """
     found = listed(folder, timeline)
     if not found:
@@ -210,10 +216,10 @@ def resume(folder: Path, timeline: bytes) -> tuple[Writer, bytes | None]:
 
 
 def prune(folder: Path, needed: dict[bytes, int], following: bytes | None) -> list[Path]:
-    """Remove the segments that continue no snapshot; those that are gone.
+    """Remove the segments that continue no snapshot; returns the paths removed.
 
-    `needed` is the earliest batch of each timeline that a snapshot holds. The last segment of the timeline that is
-    being followed stays, whatever the snapshots say.
+    `needed` has, by timeline, the earliest batch that a snapshot holds. The last segment of the timeline `following`
+    stays, whatever the snapshots say.
     """
     gone: list[Path] = []
     for segment, after in with_next(listed(folder)):
@@ -227,7 +233,9 @@ def prune(folder: Path, needed: dict[bytes, int], following: bytes | None) -> li
 
 
 def with_next(found: list[Segment]) -> Iterator[tuple[Segment, Segment | None]]:
-    """Each segment with the one that goes on after it in its timeline."""
+    """Each segment with the one that continues it, `None` for the last of its timeline. `found` is sorted, as from
+    `listed`.
+    """
     for segment, after in pairwise([*found, None]):
         if segment is not None:
             yield segment, after if after is not None and after.timeline == segment.timeline else None

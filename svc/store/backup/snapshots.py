@@ -59,13 +59,14 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class BackupSnapshot:
-    """A snapshot that has its name."""
+    """A complete snapshot, in a folder under its final name."""
 
     path: Path
     manifest: Manifest
 
     @property
     def file(self) -> Path:
+        """The store's file within the folder."""
         return self.path / "data.mdb"
 
 
@@ -148,7 +149,9 @@ def _verified(file: Path, program: str, taken_at_ms: int, digest: str, pepper: P
 
 
 def check_file(snapshot: BackupSnapshot, steps: Steps) -> None:
-    """Compare a snapshot's file with its manifest. Raises `CorruptionError`."""
+    """Compare a snapshot's file with its manifest. Raises `CorruptionError` where it differs, `DirectoryError` where it
+    cannot be read.
+    """
     steps.stage("comparing the file", snapshot.manifest.bytes)
     try:
         digest = files.copy(snapshot.file, None, steps.step)
@@ -159,14 +162,16 @@ def check_file(snapshot: BackupSnapshot, steps: Steps) -> None:
 
 
 def refuse_other_store(folder: Path, manifest: Manifest) -> None:
-    """Two stores in one folder could be restored in place of each other."""
+    """Raises `DirectoryError` where the folder has snapshots of another store: one could be restored in place of the
+    other.
+    """
     for other in listed(folder):
         if other.manifest.store != manifest.store:
             raise DirectoryError(f"{folder} holds backups of another store; name another folder")
 
 
 def listed(folder: Path) -> list[BackupSnapshot]:
-    """The snapshots of a folder, the oldest first."""
+    """The snapshots of a folder, the oldest first. Raises `DirectoryError` and `NewerStoreError`, as `read` does."""
     found = [read(path) for path in _named(folder)]
     return sorted(found, key=lambda snapshot: snapshot.manifest.taken_at_ms)
 
@@ -181,11 +186,14 @@ def _named(folder: Path) -> Iterator[Path]:
 
 
 def is_snapshot(path: Path) -> bool:
+    """Whether the folder has a manifest, which is written last."""
     return (path / "manifest.json").is_file()
 
 
 def read(path: Path) -> BackupSnapshot:
-    """The snapshot in a folder of its own. Raises `DirectoryError`, and `NewerStoreError` for one of a later form."""
+    """The snapshot in a folder of its own. Raises `DirectoryError` for a manifest that cannot be read,
+    `NewerStoreError` for one of a later form.
+    """
     file = path / "manifest.json"
     try:
         raw = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
@@ -201,9 +209,10 @@ def read(path: Path) -> BackupSnapshot:
 
 
 def prune(folder: Path, keep: int, following: bytes | None) -> list[Path]:
-    """Remove all snapshots but the newest `keep`, and the segments that continue none of these; what is gone.
+    """Remove all snapshots but the newest `keep`, and the segments that continue none of these; returns the paths
+    removed.
 
-    `following` is the timeline that is being followed, if any.
+    `following` is the timeline that is being followed, if any. Raises `DirectoryError`.
     """
     with files.exclusive(folder / ".lock", f"another backup is being made in {folder}"):
         found = listed(folder)

@@ -39,7 +39,7 @@ _ROWS_A_STEP = 1000
 
 
 class Compacted(msgspec.Struct, frozen=True):
-    """What was done; sizes are those of the file."""
+    """What a compaction did; sizes in bytes are those of the file."""
 
     bytes_before: int
     bytes_after: int

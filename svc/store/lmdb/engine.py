@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class FileSize(NamedTuple):
-    """What a store's file is made of."""
+    """The size of a store's file, in pages."""
 
     page_bytes: int
     pages: int
@@ -40,7 +40,7 @@ class FileSize(NamedTuple):
 
 
 class ReaderSlot(NamedTuple):
-    """A slot that a thread of a process has taken to read."""
+    """A slot of LMDB's reader table, which a thread keeps after its read."""
 
     process: int
     thread: str
@@ -53,7 +53,9 @@ def _believe(table: str, key: bytes, value: bytes) -> None:
 
 
 class LmdbEngine:
-    """An open environment. Implements `svc.store.engine.Engine`; the methods after `close` are LMDB's own."""
+    """An open environment. Implements `svc.store.engine.Engine`, which says what its methods do; those after `close`
+    are LMDB's own.
+    """
 
     def __init__(self, environment: lmdb.Environment, check_row: CheckRow = _believe) -> None:
         self.environment = environment
@@ -96,6 +98,7 @@ class LmdbEngine:
         return cls(open_read_only(path, live=live), check_row)
 
     def tables(self) -> set[str]:
+        """See `Engine.tables`. The list is corrupt where LMDB counts other tables than it shows."""
         with self.environment.begin() as handle:
             names = {bytes(name) for name in handle.cursor().iternext(values=False)}
         listed = self.environment.stat()["entries"]
@@ -104,6 +107,9 @@ class LmdbEngine:
         return {name.decode(errors="surrogateescape") for name in names}
 
     def open_tables(self, names: Iterable[str], /, *, create: bool = False) -> None:
+        """See `Engine.open_tables`. Creates all in one commit, so that a crash leaves all or none. Raises
+        `EngineError`, and with `create` `StoreFullError`.
+        """
         raw_names = {name: name.encode(errors="surrogateescape") for name in names}
         try:
             if create:
@@ -118,13 +124,16 @@ class LmdbEngine:
         self._tables.update(opened)
 
     def read(self) -> LmdbReader:
+        """See `Engine.read`. Raises `EngineError`, also when every reader slot is taken."""
         try:
             return LmdbReader(self.environment.begin(), self._tables, self._check_row)
         except lmdb.Error as error:
             raise EngineError(str(error)) from error
 
     def write(self, group: Callable[[Writer], T], /, *, may_use_reserve: bool = False) -> T:
-        """py-lmdb ties a write transaction to its thread, so begin to commit happen inside this one call."""
+        """See `Engine.write`. py-lmdb ties a write transaction to its thread, so begin to commit happen inside this one
+        call.
+        """
         try:
             with self.environment.begin(write=True) as handle:
                 result = group(LmdbWriter(self.environment, handle, self._tables, self._check_row))
@@ -135,6 +144,7 @@ class LmdbEngine:
             raise write_failure(self.environment, error) from error
 
     def space(self) -> Space:
+        """See `Engine.space`. Free pages inside the file count as used, since LMDB gives none back to the disk."""
         info = self.environment.info()
         disk = os.statvfs(self.environment.path())
         slots = self.reader_slots()
@@ -148,35 +158,45 @@ class LmdbEngine:
         )
 
     def capacity_bytes(self) -> int:
+        """The size of the map, or that of the disk where it is smaller; what other files take of the disk is not
+        subtracted.
+        """
         disk = os.statvfs(self.environment.path())
         return min(self.environment.info()["map_size"], disk.f_blocks * disk.f_frsize)
 
     def is_low(self) -> bool:
+        """See `Engine.is_low`; what is kept in reserve is in `free_space.py`."""
         with self.environment.begin() as handle:
             return self._free_space.is_low(handle)
 
     def check(self, reach: CheckDepth, steps: Steps = QUIET) -> None:
-        """See `pages.py`."""
+        """See `Engine.check`; what is read at which depth is in `pages.py`. Raises `CorruptionError`."""
         check_pages(self.environment, reach, steps)
 
     def clear_stale_readers(self) -> int:
+        """See `Engine.clear_stale_readers`. A slot of a process that is alive is never freed, however old its
+        snapshot.
+        """
         return self.environment.reader_check()
 
     def close(self) -> None:
+        """See `Engine.close`. A second call does nothing."""
         self.environment.close()
 
     @property
     def file(self) -> Path:
-        """The file of the environment."""
+        """The path of `data.mdb`, also where the environment was opened as a file."""
         path = Path(self.environment.path())
         return path / FILE if path.is_dir() else path
 
     def check_file(self) -> None:
-        """That the file is whole as far as it can be told before LMDB reads on. Raises `CorruptionError`."""
+        """Check the meta pages, by which LMDB finds everything else, before it is asked to read on. Raises
+        `CorruptionError`.
+        """
         check_meta_pages(self.file)
 
     def file_size(self) -> FileSize:
-        """Of the last commit."""
+        """The size of the file and its parts at the last commit."""
         info, page_bytes = self.environment.info(), self.environment.stat()["psize"]
         with self.environment.begin() as handle:
             used = pages_in_use(self.environment, handle, self._tables.values())
@@ -184,14 +204,14 @@ class LmdbEngine:
         return FileSize(page_bytes, pages, max(0, pages - used), info["map_size"], info["last_txnid"])
 
     def reader_slots(self) -> list[ReaderSlot]:
-        """Of every process, from LMDB's own list: process, thread, commit or `-`."""
+        """The reader slots of every process, from LMDB's own list."""
         lines = [line.split() for line in self.environment.readers().splitlines()[1:]]
         rows = [line for line in lines if len(line) == 3]
         return [ReaderSlot(int(row[0]), row[1], None if row[2] == "-" else int(row[2])) for row in rows]
 
     def copy(self, directory: Path, now_ms: Callable[[], int]) -> int:
-        """Copy one state, without its free pages, into an empty directory; a moment that is not before any commit in
-        it, and not after any commit that is not. Raises `EngineError`.
+        """Copy one state, without its free pages, into an empty directory as `data.mdb`. Returns a time in Unix
+        milliseconds: every commit in the copy was made by then, and every other one after it. Raises `EngineError`.
         """
         with self.environment.begin() as handle:
             taken_at_ms = now_ms()
@@ -202,11 +222,13 @@ class LmdbEngine:
         return taken_at_ms
 
     def resize(self, map_bytes: int) -> None:
-        """Let the file become so large, at least as large as it is. No transaction may be open in this process."""
+        """Set the size of the map; it never becomes smaller than what the file uses. No transaction may be open in this
+        process.
+        """
         self.environment.set_mapsize(map_bytes)
 
     def sync(self) -> None:
-        """Have every commit of an environment that is not durable on disk."""
+        """Flush an environment that was opened with `durable=False` to the disk. Raises `EngineError`."""
         try:
             self.environment.sync(True)
         except lmdb.Error as error:

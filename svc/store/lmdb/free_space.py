@@ -40,7 +40,7 @@ class _File(NamedTuple):
 
 
 class FreeSpace:
-    """Of one open environment."""
+    """What the map and the disk still allow one open environment to write."""
 
     def __init__(self, environment: lmdb.Environment, tables: Collection[Any]) -> None:
         """`tables` are the handles of all of them; they may still be opened."""
@@ -56,7 +56,7 @@ class FreeSpace:
         return self._left(file, transaction) >= file.reserve
 
     def is_low(self, transaction: Any) -> bool:
-        """Whether so little is left above the reserve that ordinary writes are refused, or will be before long."""
+        """Whether so little is left above the reserve that ordinary writes are rejected, or soon will be."""
         file = self._file()
         return self._left(file, transaction) < file.reserve + file.reserve // NEAR_SHARE
 
@@ -77,13 +77,17 @@ class FreeSpace:
 
 
 def pages_in_use(environment: lmdb.Environment, transaction: Any, tables: Collection[Any]) -> int:
-    """Of these tables and the list of tables, but not of the list of free pages, of which LMDB tells nothing."""
+    """Pages of these tables and of the list of tables; those of the list of free pages are not in it, LMDB does not
+    tell them.
+    """
     stats = [environment.stat(), *map(transaction.stat, tables)]
     return 2 + sum(stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] for stat in stats)
 
 
 def may_grow(environment: lmdb.Environment) -> bool:
-    """Whether the disk gives the file another page, which it has then: what is beyond its last one says nothing."""
+    """Whether the disk gives the file another page. Finds out by taking it: a page behind the last one changes
+    nothing.
+    """
     with (Path(environment.path()) / "data.mdb").open("r+b") as file:
         try:
             os.posix_fallocate(file.fileno(), os.fstat(file.fileno()).st_size, environment.stat()["psize"])

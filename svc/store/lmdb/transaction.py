@@ -19,7 +19,7 @@ from svc.store.lmdb.environment import write_failure
 
 
 class LmdbReader:
-    """A snapshot, about a microsecond to begin."""
+    """An LMDB read transaction as a `Reader`, which says what its methods do; about a microsecond to begin."""
 
     __slots__ = ("_check_row", "_handle", "_tables")
 
@@ -29,12 +29,14 @@ class LmdbReader:
         self._check_row = check_row
 
     def get(self, table: str, key: bytes, /) -> bytes | None:
+        """See `Reader.get`. That a key is missing is believed without a look at the rows beside it (ADR 18)."""
         try:
             return self._handle.get(key, db=self._tables[table])
         except lmdb.Error as error:
             raise EngineError(str(error)) from error
 
     def get_many(self, table: str, keys: Sequence[bytes], /) -> list[bytes | None]:
+        """See `Reader.get_many`: one search for each key."""
         get, database = self._handle.get, self._tables[table]
         try:
             return [get(key, db=database) for key in keys]
@@ -52,6 +54,7 @@ class LmdbReader:
         keys_only: bool = False,
         checked: bool = True,
     ) -> Iterator[tuple[bytes, bytes]]:
+        """See `Reader.range`. The cursor is open until the iterator is used up or closed."""
         walk = self._down if reverse else self._up
         return walk(table, first, beyond, keys_only=keys_only, checked=checked)
 
@@ -122,9 +125,11 @@ class LmdbReader:
         return before
 
     def count(self, table: str, /) -> int:
+        """Rows of a table, from its header: no row is read."""
         return self._stat(table)["entries"]
 
     def size(self, table: str, /) -> int:
+        """Bytes of the branch, leaf and overflow pages of a table, from its header."""
         stat = self._stat(table)
         return stat["psize"] * (stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"])
 
@@ -135,6 +140,7 @@ class LmdbReader:
             raise EngineError(str(error)) from error
 
     def close(self) -> None:
+        """End the transaction; its pages may be used again. Values that were read stay valid, they are copies."""
         self._handle.abort()
 
 
@@ -150,24 +156,28 @@ class LmdbWriter(LmdbReader):
         self._environment = environment
 
     def put(self, table: str, key: bytes, value: bytes, /) -> None:
+        """See `Writer.put`. Raises `StoreFullError` when the map or the disk is full, `EngineError` for all else."""
         try:
             self._handle.put(key, value, db=self._tables[table])
         except lmdb.Error as error:
             raise write_failure(self._environment, error) from error
 
     def delete(self, table: str, key: bytes, /) -> bool:
+        """See `Writer.delete`. LMDB copies a page before it changes it, so this may raise `StoreFullError`."""
         try:
             return self._handle.delete(key, db=self._tables[table])
         except lmdb.Error as error:
             raise write_failure(self._environment, error) from error
 
     def clear(self, table: str, /) -> None:
+        """See `Writer.clear`. The table stays open; its pages are freed without reading its rows."""
         try:
             self._handle.drop(self._tables[table], delete=False)
         except lmdb.Error as error:
             raise write_failure(self._environment, error) from error
 
     def child(self) -> _Child:
+        """See `Writer.child`: an LMDB child transaction, about 18 µs."""
         try:
             handle = self._environment.begin(write=True, parent=self._handle)
         except lmdb.Error as error:

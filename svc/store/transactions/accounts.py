@@ -18,7 +18,9 @@ from svc.store.transactions.webhooks import enqueue
 def create_organization(
     transaction: Transaction, *, organization_id: str, name: str, now_ms: int, rate_limit_per_s: int
 ) -> Organization:
-    """A new organization: free, without credit."""
+    """Create an organization with the next number: billing status `free`, balance 0, no credit limit (decisions
+    5.2).
+    """
     number = transaction.get(META, "next_organization") or 1
     organization = Organization(organization_id, number, name, now_ms, rate_limit_per_s=rate_limit_per_s)
     transaction.put(META, ("next_organization",), number + 1)
@@ -29,12 +31,16 @@ def create_organization(
 
 
 def add_credit(transaction: Transaction, number: int, *, entry_id: UUID, micros: int, now_ms: int, note: str) -> int:
-    """Put credit on the ledger; the new balance. A negative amount takes credit back."""
+    """Enter credit (`micros`, micro-dollars) on the ledger; returns the new balance. A negative amount takes credit
+    back.
+    """
     return enter(transaction, number, entry_id, LedgerEntry("credit", micros, now_ms, note))
 
 
 def enter(transaction: Transaction, number: int, entry_id: UUID, entry: LedgerEntry) -> int:
-    """The only way to change a balance: one line on the ledger, and the sum with it."""
+    """Add one line to the ledger and to the balance, which is returned. The only way to change a balance (decisions
+    5.1).
+    """
     balance = (transaction.get(BALANCES, number) or 0) + entry.amount_micros
     transaction.put(LEDGER, (number, entry_id.bytes), entry)
     transaction.put(BALANCES, (number,), balance)
@@ -42,17 +48,21 @@ def enter(transaction: Transaction, number: int, entry_id: UUID, entry: LedgerEn
 
 
 def set_rate_limit(transaction: Transaction, number: int, per_s: int) -> Organization:
-    """0 = no limit."""
+    """Set the identifications per second, 0 = no limit (decisions 4). Raises `LookupError` for an unknown
+    organization.
+    """
     return _change(transaction, number, rate_limit_per_s=per_s)
 
 
 def set_credit_limit(transaction: Transaction, number: int, micros: int) -> Organization:
-    """How far the balance may go below zero."""
+    """Set how many micro-dollars the balance may go below zero (decisions 5.2). Raises `LookupError` for an unknown
+    organization.
+    """
     return _change(transaction, number, credit_limit_micros=micros)
 
 
 class Author(NamedTuple):
-    """Who changes a billing status, when and why."""
+    """Who changes a billing status, when and why: what the change's record says."""
 
     change_id: UUID
     """UUIDv7."""
@@ -64,7 +74,9 @@ class Author(NamedTuple):
 def set_billing_status(
     transaction: Transaction, number: int, status: BillingStatus, author: Author
 ) -> Organization | Literal["not_allowed"]:
-    """By the operator, as the table of transitions says (decisions 5.3); the same status again changes nothing."""
+    """Change the status on behalf of the operator; `not_allowed` where `TRANSITIONS` has no such step (decisions 5.3).
+    The status that it has already changes nothing. Raises `LookupError` for an unknown organization.
+    """
     organization = _organization(transaction, number)
     if status == organization.billing_status:
         return organization
@@ -80,7 +92,9 @@ def change_billing_status(
     reason: BlockedReason | None,
     author: Author,
 ) -> Organization:
-    """The only way a billing status changes, whoever changes it; its webhooks are queued with it (decisions 8.9)."""
+    """Write a new status and its record, and queue `billing.status_changed` (decisions 8.9); whether the step is
+    allowed is not checked here. Every change of a status goes through this function.
+    """
     number, before = organization.number, organization.billing_status
     change = BillingChange(before, status, reason, author.at_ms, author.by, author.note)
     transaction.put(BILLING_CHANGES, (number, author.change_id.bytes), change)

@@ -16,14 +16,16 @@ from svc.store.tables import CHALLENGES
 
 
 def issue_challenge(transaction: Transaction, number: int, key_id: str, challenge: bytes, now_ms: int) -> Challenge:
-    """Remember a challenge for a key of the organization."""
+    """Store a challenge (32 random bytes) for one use by this key; it is valid for five minutes (interface 2.5)."""
     issued = Challenge(key_id, now_ms)
     transaction.put(CHALLENGES, (number, period(now_ms), challenge), issued)
     return issued
 
 
 def redeem(transaction: Transaction, submission: Submission, attestation: Attestation) -> tuple[Observation, ...]:
-    """Use up the challenge of an attested report, whatever else is wrong with it; the signal where anything is."""
+    """Use up the challenge of an attested report, also where something else is wrong with it. Returns
+    `attestation_failed` with every reason, or nothing where all is well (decisions 7.5).
+    """
     failures = attestation.failures
     if attestation.challenge is not None:
         failure = _use(transaction, submission, attestation.challenge)

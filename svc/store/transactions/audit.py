@@ -19,9 +19,11 @@ T = TypeVar("T")
 def audited(
     job: Callable[[Transaction], T], audit_id: UUID, record: Callable[[T], AuditRecord | None]
 ) -> Callable[[Transaction], T]:
-    """The job, and with it what `record` makes of its outcome; `None` = nothing was changed.
+    """A job that also writes the record which `record` makes of the outcome, in the same transaction; `None` = nothing
+    was changed, so nothing is recorded.
 
-    A change of several transactions, such as an erasure, is recorded with its first: an id has one record for good.
+    A change of several transactions, such as an erasure, is recorded with the first: later ones with its `audit_id` add
+    nothing.
     """
 
     def recorded_job(transaction: Transaction) -> T:

@@ -71,8 +71,8 @@ BY_FUNCTION: dict[str, tuple[Table[Any], ...]] = {
 
 
 def by_key(tables: Sequence[Table[Any]]) -> dict[str, tuple[Table[Any], ...]]:
-    """Part of a key -> the tables in which it leads to all that is of a visitor. Raises `PolicyError` where neither a
-    key nor a function does.
+    """Part of a key -> the tables whose rows of one visitor it finds. Raises `PolicyError` for a table that names a
+    function which does not erase it.
     """
     for table in tables:
         if isinstance(table.personal, ErasedBy) and table not in BY_FUNCTION.get(table.personal.function, ()):
@@ -88,7 +88,9 @@ _BEYOND_LEVELS = 255
 
 
 def erase_visitor(transaction: Transaction, number: int, visitor_id: str, now_ms: int) -> Refusal | bool:
-    """Begin to erase a visitor, or go on; whether that was all. `404 not_found` where there is no such visitor."""
+    """Begin to erase a visitor, or go on (decisions 7.6); `False` = `continue_erasure` must follow. `404 not_found`
+    where there is no such visitor; `visitor_id` may be any text.
+    """
     if not is_visitor_id(visitor_id):
         return Refusal("not_found")
     raw_id = visitor_id.encode()
@@ -104,7 +106,9 @@ def erase_visitor(transaction: Transaction, number: int, visitor_id: str, now_ms
 
 
 def continue_erasure(transaction: Transaction, number: int, raw_id: bytes) -> bool:
-    """Erase some more of a visitor; whether nothing is left, also where another has done it meanwhile."""
+    """Erase at most `EVENTS_A_STEP` more events of a visitor; `True` = nothing is left, also where no erasure is
+    pending.
+    """
     visitor_number = transaction.get(ERASURES, number, raw_id)
     if visitor_number is None:
         return True
@@ -122,12 +126,14 @@ def continue_erasure(transaction: Transaction, number: int, raw_id: bytes) -> bo
 
 
 def pending_erasures(snapshot: Snapshot) -> list[tuple[int, bytes]]:
-    """(organization, visitor id) of erasures that have begun and have not ended."""
+    """(organization, 20 bytes of the visitor id) of erasures that have begun and have not ended."""
     return [key for key, _ in snapshot.scan(ERASURES)]
 
 
 def event_rows(snapshot: Snapshot, number: int, request_id: bytes) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
-    """(table, key) of every row that belongs to one event alone."""
+    """(table, key) of every row that belongs to one event alone, index rows included. Rows that do not exist may be
+    named.
+    """
     key = (number, request_id)
     event = snapshot.get(EVENTS, *key)
     if event is not None:
@@ -137,6 +143,9 @@ def event_rows(snapshot: Snapshot, number: int, request_id: bytes) -> Iterator[t
 
 
 def purge_event(transaction: Transaction, number: int, request_id: bytes) -> None:
+    """Delete every row of one event and take its bytes off what the organization holds; nothing where it is gone
+    already.
+    """
     if transaction.has(EVENTS, number, request_id):
         release(transaction, number, events=1, report_bytes=report_bytes(transaction, number, request_id))
     for table, key in tuple(event_rows(transaction, number, request_id)):
@@ -144,7 +153,9 @@ def purge_event(transaction: Transaction, number: int, request_id: bytes) -> Non
 
 
 def purge_visitor(transaction: Transaction, number: int, visitor_number: int, now_ms: int) -> None:
-    """Everything of a visitor but its events; its number is never given again."""
+    """Delete every row of a visitor but its events; nothing where it has none. Its number goes to `deleted_visitors`,
+    by which retention takes it out of the blocks, and is not given again.
+    """
     visitor = transaction.get(VISITORS, number, visitor_number)
     if visitor is None:
         return
@@ -158,7 +169,9 @@ def purge_visitor(transaction: Transaction, number: int, visitor_number: int, no
 
 
 def remove_from_block(transaction: Transaction, number: int, block_key: BlockKey, block: Block) -> None:
-    """Put a block that some visitors have left; one that stands for nobody any more is deleted."""
+    """Write a block that visitors were taken out of; delete it where it lists nobody and counts for less than one
+    device.
+    """
     if block.numbers or block.count >= 1:
         transaction.put(BLOCKS, (number, block_key), block)
     else:
@@ -166,7 +179,7 @@ def remove_from_block(transaction: Transaction, number: int, block_key: BlockKey
 
 
 def has_events(snapshot: Snapshot, number: int, raw_id: bytes) -> bool:
-    """Whether a visitor has any event, 20 bytes of its id given."""
+    """Whether a visitor has any event in any environment. `raw_id`: the 20 bytes of its id."""
     return next(_events(snapshot, number, raw_id), None) is not None
 
 
@@ -192,7 +205,7 @@ def _stems(snapshot: Snapshot, table: Table[Any], number: int) -> Iterator[tuple
 
 
 def leave_blocks(transaction: Transaction, number: int, visitor_number: int) -> None:
-    """Leave those blocks at once that the record tells; the sweeper finds those of its earlier values."""
+    """Take a visitor out of the blocks that its record names; retention finds those of its earlier values."""
     visitor = transaction.get(VISITORS, number, visitor_number)
     if visitor is None:
         return
@@ -212,7 +225,9 @@ def _blocks_of(visitor: Visitor) -> set[BlockKey]:
 
 
 def forget_report(transaction: Transaction, number: int, request_id: bytes, visitor_number: int) -> None:
-    """What the report of one event is known again by, and that the visitor was at its address."""
+    """Delete the fingerprint by which the report of one event would be recognized, and take the visitor out of the
+    history of its address. To be called before the event is purged, from which both are found.
+    """
     event = transaction.get(EVENTS, number, request_id)
     if event is None:
         return
@@ -235,7 +250,9 @@ def forget_report(transaction: Transaction, number: int, request_id: bytes, visi
 
 
 def mark_of(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> bytes | None:
-    """By what the report of an event is known again in `sendings`; read from its archive where there is one."""
+    """The digest in `REPORT_FINGERPRINTS` of an event's report, from its archive where there is one; `None` where the
+    report has none. A corrupt archive is passed over.
+    """
     try:
         document = snapshot.get(DOCUMENTS, number, request_id)
         if document is None:

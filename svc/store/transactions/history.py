@@ -39,7 +39,7 @@ V = TypeVar("V")
 
 
 class Remembered(NamedTuple):
-    """What the histories came to."""
+    """What the histories add to an identification."""
 
     observations: tuple[Observation, ...]
     may_teach: bool
@@ -49,10 +49,11 @@ class Remembered(NamedTuple):
 def update_history(
     transaction: Transaction, assessment: Assessment, statistics: Statistics, visitor_number: int | None
 ) -> Remembered:
-    """Write the identification into the histories it belongs to; the observations, with what those show.
+    """Write an identification into the histories of its visitor, address and report; returns the report's observations
+    with those that the histories add (signals.md 2).
 
-    `visitor_number=None` is a visitor who cannot be known again: its address and its report are remembered all the
-    same, and it teaches nothing.
+    `visitor_number=None` is a visitor who cannot be recognized: the address and the report are remembered all the same,
+    and matching learns nothing.
     """
     organization = assessment.submission.organization
     seen, features = assessment.trace, assessment.features

@@ -16,33 +16,37 @@ REPORTS = (DOCUMENTS, DEFERRED_REPORTS)
 
 
 def holding(snapshot: Snapshot, number: int) -> Holding:
+    """What an organization holds, by its number; zeros where nothing was counted yet. For the counts of today see
+    `Holding.on`.
+    """
     return snapshot.get(HOLDINGS, number) or Holding()
 
 
 def holdings(snapshot: Snapshot, after: int, count: int) -> list[tuple[int, Holding]]:
-    """(organization, what it holds) of the next ones beyond that number, at most so many."""
+    """(organization, what it holds) of the next `count` organizations with a number above `after`."""
     return [(number, held) for (number,), held in islice(snapshot.scan(HOLDINGS, start=(after + 1,)), count)]
 
 
 def keep(transaction: Transaction, number: int, changed: Holding) -> None:
+    """Write an organization's row of `holdings`, in the transaction that made the change."""
     transaction.put(HOLDINGS, (number,), changed)
 
 
 def release(
     transaction: Transaction, number: int, *, events: int = 0, visitors: int = 0, report_bytes: int = 0
 ) -> None:
-    """So much of an organization has been deleted."""
+    """Subtract what was deleted from what an organization holds: counts of rows, and `row_bytes` of reports."""
     kept = holding(transaction, number)
     keep(transaction, number, kept.plus(events=-events, visitors=-visitors, report_bytes=-report_bytes))
 
 
 def report_bytes(snapshot: Snapshot, number: int, request_id: bytes) -> int:
-    """What the archived reports of one event take."""
+    """`row_bytes` of the archived reports of one event; 0 without any."""
     return sum(row_bytes(snapshot.length(table, number, request_id)) for table in REPORTS)
 
 
 def counted(snapshot: Snapshot, number: int) -> Holding:
-    """By looking at every row of an organization; the day's counts are left at zero, and its keys uncounted."""
+    """What an organization holds, by looking at every row; the counts of the day are zero, and its keys uncounted."""
     found = Holding()
     for table in REPORTS:
         for key in snapshot.scan_keys_reverse(table, (number,), (number + 1,)):

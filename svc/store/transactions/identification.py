@@ -66,7 +66,7 @@ from svc.store.views import is_removed, organization, weights_in_force
 
 
 class Recorded(NamedTuple):
-    """What an identification came to, what matching may learn from it once the commit has returned, and who is told."""
+    """The outcome of an identification, and what follows once it is committed."""
 
     outcome: Identified | Duplicate | Refused
     lesson: StatisticsUpdate | None
@@ -84,7 +84,9 @@ def identify(
     quotas: Quotas = Quotas(),  # noqa: B008  immutable
     capacity_bytes: int = 1 << 60,
 ) -> Recorded:
-    """Record one identification. `statistics` is read only; `capacity_bytes` is what the whole store can hold."""
+    """Record one identification, or return what refuses it: then nothing is written. `statistics` is only read;
+    `capacity_bytes` is what the whole store can hold. The order of the steps is that of the module's docstring.
+    """
     submission = assessment.submission
     number = submission.organization
     balance = transaction.get(BALANCES, number) or 0
@@ -136,7 +138,7 @@ def identify(
 
 
 class Applied(NamedTuple):
-    """Whose identification it is."""
+    """The visitor that an identification was given to: its id, and its number in the store."""
 
     id: str
     number: int | None
@@ -156,19 +158,22 @@ class VisitorIndex:
         self._visitors: dict[int, Visitor | None] = {}
 
     def block(self, key: BlockKey) -> Block:
+        """The block under this key with the changes of this identification; an empty one when there is none."""
         block = self._blocks.get(key)
         if block is None:
             block = self._blocks[key] = self._transaction.get(BLOCKS, self._organization, key) or EMPTY_BLOCK
         return block
 
     def visitor(self, number: int) -> Visitor | None:
-        """As it was before this identification."""
+        """The visitor's record as it was before this identification; `None` for a number without one."""
         if number not in self._visitors:
             self._visitors[number] = self._transaction.get(VISITORS, self._organization, number)
         return self._visitors[number]
 
     def apply(self, recognition: Recognition, new_visitor_id: str) -> Applied:
-        """Write what the recognition came to."""
+        """Write the visitor and the blocks that a recognition changes. A new visitor gets `new_visitor_id` and the next
+        number of its organization.
+        """
         number, visitor = recognition.number, recognition.visitor
         if number is None:
             if visitor is None:

@@ -28,9 +28,8 @@ LAST_USED_STEP_MS = 60_000
 def issue_key(
     transaction: Transaction, key: ApiKey, digest: bytes, keys_per_day: int = Quotas().keys_per_day
 ) -> ApiKey | Refusal:
-    """As `store_key`, within the limits of an organization (decisions 2.5).
-
-    Over the limit of active keys it is `409 key_limit`, over that of the day `429 rate_limited` until midnight (UTC).
+    """As `store_key`, within the limits of an organization (decisions 2.5): `409 key_limit` over that of active keys,
+    `429 rate_limited` until midnight UTC over `keys_per_day`.
     """
     held, active = _held(transaction, key.organization, key.created_at_ms)
     match may_issue(active.count, held.keys_issued, keys_per_day):
@@ -45,7 +44,9 @@ def issue_key(
 
 
 def store_key(transaction: Transaction, key: ApiKey, digest: bytes) -> ApiKey:
-    """Store a new key under the digest of its secret, of an organization that is known to have few."""
+    """Store a new key under the digest of its secret and count it, whatever the limits: for the first keys of an
+    organization.
+    """
     held, active = _held(transaction, key.organization, key.created_at_ms)
     active, issued = active.plus_key(key.expires_at_ms), held.keys_issued + 1
     keep(transaction, key.organization, msgspec.structs.replace(held, active_keys=active, keys_issued=issued))
@@ -56,7 +57,7 @@ def store_key(transaction: Transaction, key: ApiKey, digest: bytes) -> ApiKey:
 
 
 def revoke_key(transaction: Transaction, key_id: str, now_ms: int) -> ApiKey | Literal["unknown", "revoked_before"]:
-    """Permanent, and in force from the next request on: nothing caches a key."""
+    """Revoke a key of any organization, for good: it is refused from the next request on, since nothing caches keys."""
     digest = transaction.get(KEY_IDS, key_id)
     key = None if digest is None else transaction.get(KEYS, digest)
     if digest is None or key is None:
@@ -70,7 +71,7 @@ def revoke_key(transaction: Transaction, key_id: str, now_ms: int) -> ApiKey | L
 
 
 def revoke_all_keys(transaction: Transaction, number: int, now_ms: int) -> int:
-    """Every key of an organization that is not revoked yet; how many there were."""
+    """Revoke every active key of an organization; returns how many there were."""
     active = [key for key in keys_of(transaction, number) if key.status == "active"]
     for key in active:
         revoke_key(transaction, key.id, now_ms)
@@ -80,7 +81,9 @@ def revoke_all_keys(transaction: Transaction, number: int, now_ms: int) -> int:
 def revoke_key_of(
     transaction: Transaction, number: int, kinds: Sequence[KeyKind], key_id: str, now_ms: int
 ) -> ApiKey | Refusal:
-    """As `revoke_key`, for an organization's own automation: another's key, or one of another kind, is not there."""
+    """As `revoke_key`, for a management key: `404 not_found` for a key of another organization or kind, `409` for one
+    that was revoked before (decisions 2.5).
+    """
     key = find_key_of(transaction, number, key_id, kinds)
     if key is None:
         return Refusal("not_found")
@@ -93,7 +96,9 @@ def revoke_key_of(
 def replace_origins(
     transaction: Transaction, number: int, key_id: str, allowed_origins: tuple[str, ...]
 ) -> ApiKey | Refusal:
-    """The whole new list of a public key, normalised already. Secret keys have none: they are refused with any."""
+    """Replace the origins of a public key, given in normalised form. `404 not_found` for a key of another organization,
+    `422` for a secret key, `409 sdk_key_revoked` for a revoked one.
+    """
     key = find_sdk_key(transaction, number, key_id)
     if key is None:
         return Refusal("not_found")
@@ -107,7 +112,9 @@ def replace_origins(
 
 
 def purge_key(transaction: Transaction, key: ApiKey, digest: bytes, now_ms: int) -> None:
-    """Delete a key with its weights, as if it had never been."""
+    """Delete every row of a key, revoked or not, with its weights, and count it as gone where it was active. `digest`
+    is that of its secret.
+    """
     if key.status == "active":
         _uncount(transaction, key, now_ms)
     transaction.delete(KEYS, digest)
@@ -118,18 +125,21 @@ def purge_key(transaction: Transaction, key: ApiKey, digest: bytes, now_ms: int)
 
 
 def note_use(transaction: Transaction, digest: bytes, now_ms: int) -> None:
-    """Renew `last_used_at` of a key that is still there, unless a request that overlapped has done it just now."""
+    """Set `last_used_at` of a key; nothing where the key is gone, or was set less than a minute ago by another
+    request.
+    """
     key = transaction.get(KEYS, digest)
     if key is not None and touch_is_due(key, now_ms):
         transaction.put(KEYS, (digest,), msgspec.structs.replace(key, last_used_at_ms=now_ms))
 
 
 def touch_is_due(key: ApiKey, now_ms: int) -> bool:
+    """Whether `last_used_at` is a minute old, or was never written (decisions 2.3)."""
     return key.last_used_at_ms is None or now_ms - key.last_used_at_ms >= LAST_USED_STEP_MS
 
 
 def counted_keys(snapshot: Snapshot, number: int, as_of_ms: int = 0) -> ActiveKeys:
-    """The active keys of an organization by looking at every key."""
+    """The active keys of an organization at `as_of_ms`, by looking at every key."""
     expiries: list[int] = []
     unlimited = 0
     for key in scan_keys(snapshot, number):

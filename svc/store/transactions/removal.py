@@ -42,7 +42,8 @@ ERASED: tuple[Table[Any], ...] = tuple(table for table in TABLES if table.by_org
 
 
 def drop_documents(transaction: Transaction, number: int, beyond: bytes) -> int:
-    """Delete the archived reports of some events whose request ids are below `beyond`; how many events had any.
+    """Delete the archived reports of the next events whose request ids are below `beyond`; returns how many events had
+    any, 0 when nothing is left.
 
     The events stay, with `has_document: false`.
     """
@@ -62,12 +63,14 @@ def drop_documents(transaction: Transaction, number: int, beyond: bytes) -> int:
 
 
 def before(at_ms: int) -> bytes:
-    """The bound for what arrived up to this moment."""
+    """The smallest request id after this millisecond: ids of all that arrived up to then are below it."""
     return first_id(at_ms + 1)
 
 
 def remove_organization(transaction: Transaction, number: int, now_ms: int) -> bool:
-    """Mark an organization as removed and end its webhooks; whether it was not removed before."""
+    """Mark an organization as removed and end its webhooks; `False` where it was removed before. Its rows are left to
+    `go_on_removing`. Raises `LookupError` for an unknown organization.
+    """
     found = organization(transaction, number)
     if found.removed_at_ms is not None:
         return False
@@ -78,7 +81,7 @@ def remove_organization(transaction: Transaction, number: int, now_ms: int) -> b
 
 
 def go_on_removing(transaction: Transaction, number: int) -> int:
-    """Delete some more rows of a removed organization; how many, 0 when nothing is left."""
+    """Delete up to `ROWS_A_STEP` rows of a removed organization; returns how many, 0 when nothing is left."""
     for table in ERASED:
         keys = _first(transaction, table, number, DOCUMENTS_A_STEP if table is DOCUMENTS else ROWS_A_STEP)
         for key in keys:
@@ -94,7 +97,7 @@ def go_on_removing(transaction: Transaction, number: int) -> int:
 
 
 def unfinished_removals(snapshot: Snapshot) -> list[int]:
-    """Organizations that are removed and not yet erased."""
+    """Numbers of the removed organizations that still have rows to delete."""
     removed = [number for (number,), found in snapshot.scan(ORGANIZATIONS) if found.removed_at_ms is not None]
     return [number for number in removed if any(_first(snapshot, table, number, 1) for table in ERASED)]
 

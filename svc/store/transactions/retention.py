@@ -49,7 +49,7 @@ DEPARTED_A_PASS = 100_000
 
 
 class CleanupStep(NamedTuple):
-    """One bounded transaction of a duty."""
+    """What one bounded transaction of a cleanup task did."""
 
     deleted: int
     resume: tuple[Any, ...] | None
@@ -57,7 +57,7 @@ class CleanupStep(NamedTuple):
 
 
 class CleanupTask(NamedTuple):
-    """Something to delete, in steps."""
+    """Rows of one table and organization to delete, in steps, each a transaction."""
 
     name: str
     step: Callable[[tuple[Any, ...], Transaction], CleanupStep]
@@ -70,7 +70,9 @@ BY_AGE = tuple(table for table in TABLES if isinstance(table.keep, KeptFor | Las
 
 
 def bound_of_age(table: Table[Any], now_ms: int) -> bytes | int:
-    """What follows the organization in the first key of a table in `BY_AGE` that is still kept."""
+    """The second part of the first key that is still kept, in a table of `BY_AGE`: an id (16 bytes) or a period. Rows
+    below it have expired.
+    """
     if isinstance(table.keep, KeptFor):
         return first_id(now_ms - table.keep.ms)
     _, period, *_ = table.key.parts.values()
@@ -78,7 +80,7 @@ def bound_of_age(table: Table[Any], now_ms: int) -> bytes | int:
 
 
 def expired_by_key(snapshot: Snapshot, number: int, now_ms: int) -> list[CleanupTask]:
-    """What is over by its key, one look at each table; nothing where there is nothing."""
+    """A task for each table in which the organization has expired rows, found by one look at the first key."""
     duties: list[CleanupTask] = []
     for table in BY_AGE:
         bound = bound_of_age(table, now_ms)
@@ -88,7 +90,9 @@ def expired_by_key(snapshot: Snapshot, number: int, now_ms: int) -> list[Cleanup
 
 
 def full_scans(number: int, now_ms: int, visitor_days: int) -> tuple[CleanupTask, ...]:
-    """What can only be found by looking at all rows."""
+    """Tasks that look at every row of an organization: idempotency keys, visitors unseen for `visitor_days`, ended
+    keys.
+    """
     return (
         CleanupTask(IDEMPOTENCY.name, partial(_pass_idempotency, now_ms), (number,)),
         CleanupTask(VISITORS.name, partial(_pass_visitors, now_ms, visitor_days), (number,)),
@@ -97,7 +101,7 @@ def full_scans(number: int, now_ms: int, visitor_days: int) -> tuple[CleanupTask
 
 
 def stale_blocks(snapshot: Snapshot, number: int) -> CleanupTask | None:
-    """The pass that takes visitors who are gone out of the blocks; `None` where none are."""
+    """The task that takes deleted visitors out of the organization's blocks; `None` where none was deleted."""
     departed = frozenset(
         visitor for (_, visitor), _ in islice(snapshot.scan(DELETED_VISITORS, number), DEPARTED_A_PASS)
     )

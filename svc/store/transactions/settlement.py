@@ -33,7 +33,7 @@ _EPOCH = date(1970, 1, 1)
 
 
 class DueDay(NamedTuple):
-    """A UTC day that is over and not settled, and what is to be read for it."""
+    """A UTC day that is to be settled, and which lines of the ledger to read for it."""
 
     day: int
     """Since 1970."""
@@ -44,7 +44,7 @@ class DueDay(NamedTuple):
 
 
 class SettlementStep(NamedTuple):
-    """Some lines of a ledger."""
+    """The sum of some lines of a ledger."""
 
     usage: Usage
     resume: bytes | None
@@ -52,6 +52,8 @@ class SettlementStep(NamedTuple):
 
 
 class StatementDay(NamedTuple):
+    """One UTC day of a statement."""
+
     day: int
     """Since 1970, UTC."""
     usage: Usage
@@ -60,7 +62,7 @@ class StatementDay(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """What the ledger says of some days."""
+    """The ledger of some UTC days, summed by day."""
 
     opening_micros: int
     """The balance before the first line."""
@@ -72,7 +74,9 @@ class Statement(NamedTuple):
 
 
 def due_day(snapshot: Snapshot, number: int, now_ms: int) -> DueDay | None:
-    """The oldest day of an organization that is to be settled now."""
+    """The oldest UTC day of an organization with production traffic that is over and not settled (decisions 5.4);
+    `None` where there is none.
+    """
     settled = next(snapshot.scan_keys_reverse(SETTLEMENTS, (number,), (number + 1,)), None)
     day, balance = 0, 0
     if settled is not None:
@@ -89,7 +93,7 @@ def due_day(snapshot: Snapshot, number: int, now_ms: int) -> DueDay | None:
 
 
 def read_usage(snapshot: Snapshot, number: int, resume: bytes, day: int) -> SettlementStep:
-    """The next lines up to the end of the day."""
+    """Sum the next `LINES_A_STEP` lines of the ledger from the id `resume` up to the end of the UTC day."""
     beyond = first_id((day + 1) * DAY_MS)
     of_day = takewhile(lambda line: line[0] < beyond, _lines(snapshot, number, resume))
     found = list(islice(of_day, LINES_A_STEP + 1))
@@ -98,7 +102,9 @@ def read_usage(snapshot: Snapshot, number: int, resume: bytes, day: int) -> Sett
 
 
 def settle(transaction: Transaction, number: int, due: DueDay, usage: Usage, now_ms: int) -> bool:
-    """The only way a day is settled; its webhooks are queued with it (decisions 8.9). Whether it was not before."""
+    """Record what a day came to and queue `usage.daily_settled` (decisions 5.4, 8.9); `False` where it was settled
+    before. `usage` is the sum of all steps of `read_usage`.
+    """
     if transaction.has(SETTLEMENTS, number, due.day):
         return False
     settlement = Settlement(
@@ -124,12 +130,14 @@ def settle(transaction: Transaction, number: int, due: DueDay, usage: Usage, now
 
 
 def overdue(snapshot: Snapshot, now_ms: int) -> list[int]:
-    """Organizations that have been past due for 7 days."""
+    """Numbers of the organizations that have been past due for 7 days (decisions 5.3)."""
     return [number for (number,), since_ms in snapshot.scan(PAST_DUE) if now_ms - since_ms >= OVERDUE_MS]
 
 
 def block_overdue(transaction: Transaction, number: int, author: Author) -> bool:
-    """Block an organization that is still past due for so long; whether it was."""
+    """Block an organization that has been past due for 7 days (decisions 5.3); `False` where it is not, or no
+    longer.
+    """
     since_ms = transaction.get(PAST_DUE, number)
     organization = transaction.get(ORGANIZATIONS, number)
     if organization is None or since_ms is None or author.at_ms - since_ms < OVERDUE_MS:
@@ -139,9 +147,10 @@ def block_overdue(transaction: Transaction, number: int, author: Author) -> bool
 
 
 def statement(snapshot: Snapshot, number: int, first_day: int, beyond_day: int) -> Statement:
-    """What the ledger says from the first day on and before the other.
+    """The ledger from `first_day` up to but not including `beyond_day`, both in UTC days since 1970.
 
-    Reads the ledger from the first day to its end, since the balance is known now; holds the credits of that time.
+    Reads the ledger from the first day to its end, since only the present balance is known. The credits of that time
+    are held in memory.
     """
     first_line, beyond = first_id(first_day * DAY_MS), first_id(beyond_day * DAY_MS)
     given: list[LedgerEntry] = []

@@ -47,21 +47,21 @@ MAX_OVERLAP_HOURS = 168
 
 
 class Issued(NamedTuple):
-    """An endpoint with its secret, which is shown this once."""
+    """An endpoint with its new signing secret, which is shown only now."""
 
     registered: Registered
     secret: str
 
 
 class Queued(NamedTuple):
-    """A test or redelivery that is on its way."""
+    """A test or redelivery that was queued: `queue` is to be nudged after the commit."""
 
     queue: EndpointKey
     event_id: UUID
 
 
 class NewEndpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """What is registered. The URL has been judged already (decisions 8.7)."""
+    """An endpoint to register. The URL was checked before (decisions 8.7)."""
 
     id: str
     url: str
@@ -71,7 +71,7 @@ class NewEndpoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EndpointChange(msgspec.Struct, frozen=True, kw_only=True):
-    """What is `None` stays as it is. The URL has been judged already (decisions 8.7)."""
+    """The fields of an endpoint to change; `None` leaves one as it is. The URL was checked before (decisions 8.7)."""
 
     url: str | None = None
     description: str | None = None
@@ -83,7 +83,9 @@ class EndpointChange(msgspec.Struct, frozen=True, kw_only=True):
 def create_endpoint(
     transaction: Transaction, number: int, new: NewEndpoint, secrets_key: bytes, now_ms: int
 ) -> Issued | Refusal:
-    """A new, active endpoint of the organization; at most ten. `secrets_key` as in `signature.secrets_key`."""
+    """Register an active endpoint and make its first secret. `409 webhook_limit` beyond ten (interface 8), `422` as of
+    `faulty_events`. `secrets_key` as in `signature.secrets_key`.
+    """
     refusal = faulty_events(new.events, new.environment)
     if refusal is not None:
         return refusal
@@ -108,7 +110,9 @@ def create_endpoint(
 def change_endpoint(
     transaction: Transaction, number: int, endpoint_id: str, change: EndpointChange
 ) -> Registered | Refusal:
-    """A changed URL or `paused: false` gives a failing endpoint a new start (decisions 8.4)."""
+    """Change an endpoint. A changed URL or `paused: false` gives a failing one a new start (decisions 8.4). `404
+    not_found`, or `422` as of `faulty_events`.
+    """
     found = find_endpoint(transaction, number, endpoint_id)
     if found is None:
         return Refusal("not_found")
@@ -142,7 +146,9 @@ def change_endpoint(
 
 
 def remove_endpoint(transaction: Transaction, number: int, endpoint_id: str) -> EndpointKey | Refusal:
-    """Deliveries stop with this commit. Their rows, which may be a million, are swept away afterwards."""
+    """Remove an endpoint: no delivery to it begins after this commit. Its other rows, which may be a million, are
+    deleted by `sweep_removed`. `404 not_found`.
+    """
     found = find_endpoint(transaction, number, endpoint_id)
     if found is None:
         return Refusal("not_found")
@@ -155,7 +161,9 @@ def remove_endpoint(transaction: Transaction, number: int, endpoint_id: str) -> 
 def rotate_secret(
     transaction: Transaction, number: int, endpoint_id: str, *, overlap_hours: int, secrets_key: bytes, now_ms: int
 ) -> Issued | Refusal:
-    """The next secret; the one before signs along for so many hours, any older one no more (decisions 8.1)."""
+    """Make the next secret; the one before still signs for `overlap_hours`, any older one no more (decisions 8.1). `404
+    not_found`, or `422` (`out_of_range`) outside 0 to 168 hours.
+    """
     if not 0 <= overlap_hours <= MAX_OVERLAP_HOURS:
         return invalid("previous_secret_valid_hours", "out_of_range")
     found = find_endpoint(transaction, number, endpoint_id)
@@ -176,7 +184,9 @@ def rotate_secret(
 def queue_test(
     transaction: Transaction, number: int, endpoint_id: str, *, event_id: UUID, now_ms: int
 ) -> Queued | Refusal:
-    """One signed `webhook.test`, whether or not the endpoint subscribes to it (decisions 8.5)."""
+    """Queue one `webhook.test`, whether or not the endpoint subscribes to it (decisions 8.5). `404 not_found`, `409
+    webhook_paused`, or `409 webhook_busy` while a test or redelivery is queued.
+    """
     found = _not_busy(transaction, number, endpoint_id)
     if isinstance(found, Refusal):
         return found
@@ -190,7 +200,9 @@ def queue_test(
 def queue_redelivery(
     transaction: Transaction, number: int, endpoint_id: str, *, event_id: UUID, now_ms: int
 ) -> Queued | Refusal:
-    """One more delivery of an event that was on its way to this endpoint in the last 30 days, with the same id."""
+    """Queue one more delivery, with the same id, of an event that was queued for this endpoint in the last 30 days
+    (decisions 8.5). `404 not_found`, `409 webhook_paused`, or `409 webhook_busy` while a test or redelivery is queued.
+    """
     found = find_endpoint(transaction, number, endpoint_id)
     event = transaction.get(WEBHOOK_EVENTS, number, event_id.bytes)
     if found is None or event is None or event.created_at_ms < now_ms - HISTORY_MS:
@@ -203,7 +215,9 @@ def queue_redelivery(
 
 
 def faulty_events(events: Sequence[str], environment: WebhookEnvironment) -> Refusal | None:
-    """Why an endpoint of this environment cannot subscribe to these types, if it cannot (interface 6)."""
+    """`422` for a type that does not exist (`unknown_event_type`) or needs a `live` endpoint (`requires_live`,
+    interface 6); `None` where the endpoint may subscribe to all.
+    """
     if not set(events) <= set(EVENT_TYPES):
         return invalid("events", "unknown_event_type")
     return invalid("events", "requires_live") if environment != "live" and LIVE_ONLY & set(events) else None

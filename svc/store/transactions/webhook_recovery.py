@@ -15,14 +15,14 @@ from svc.store.transactions.webhooks import open_delivery
 
 
 def recover_deliveries(transaction: Transaction, queue: EndpointKey, event_ids: Iterable[bytes], now_ms: int) -> int:
-    """Queue these events for the endpoint again, as on their first day; how many of them.
+    """Queue failed deliveries of these events (16-byte ids) for the endpoint again; returns how many were queued.
 
-    The automatic delivery itself is opened again, at once due, with all its nine attempts counted from 1: same id, same
-    bytes. The log keeps what was tried before. What is on its way, was delivered, erased or is older than 30 days is
+    The automatic delivery itself is opened again, due at once, with all its nine attempts counted from 1: same id, same
+    bytes. The log keeps what was tried before. What is in progress, was delivered, erased or is older than 30 days is
     left alone, so that doing it twice queues nothing twice. Where the endpoint is paused they wait with the others.
 
-    A test or redelivery is not begun again: it was asked for and can be asked for again. But an event that a redelivery
-    has brought has arrived.
+    A test or redelivery is not queued again: it was asked for and can be asked for again. But an event that a
+    redelivery has brought counts as delivered.
     """
     if not transaction.has(ENDPOINTS, *queue):
         return 0

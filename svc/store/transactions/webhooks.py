@@ -61,7 +61,7 @@ _OLD_COUNTS_PER_ATTEMPT = 2
 
 
 class AttemptRecord(NamedTuple):
-    """An attempt that was made, as it goes into the log."""
+    """One attempt that was made, with all that `log_attempt` needs to write."""
 
     attempt_id: UUID
     queue: EndpointKey
@@ -73,7 +73,7 @@ class AttemptRecord(NamedTuple):
 
 
 class AttemptOutcome(NamedTuple):
-    """What an attempt came to."""
+    """What an attempt came to, once it is written."""
 
     status: AttemptStatus
     due_ms: int | None
@@ -83,7 +83,7 @@ class AttemptOutcome(NamedTuple):
 
 
 class Notified(NamedTuple):
-    """What became of refusals."""
+    """What a refusal, or the end of its minute, has queued and keeps."""
 
     queues: tuple[EndpointKey, ...]
     """Those in which an event of them is due."""
@@ -99,7 +99,7 @@ def enqueue(
     data: Any,
     at_ms: int,
 ) -> tuple[EndpointKey, ...]:
-    """Queue an event for every endpoint that subscribes to it now; the queues in which something is due.
+    """Queue an event for every endpoint that subscribes to it now; returns the queues to nudge after the commit.
 
     To be called in the transaction of the fact itself, once for each fact. `organization` is its number, `data` a
     struct of `svc.domain.webhooks.payloads`. Without a subscriber it costs one read and writes nothing.
@@ -120,7 +120,8 @@ def enqueue(
 def enqueue_identification(
     transaction: Transaction, submission: Submission, event: Event, threshold: int
 ) -> tuple[EndpointKey, ...]:
-    """`identification.completed`, and `visitor.suspect` when the score reaches the threshold; the queues with work.
+    """Queue `identification.completed`, and `visitor.suspect` when the score reaches the threshold (decisions 8.9);
+    returns the queues to nudge after the commit.
 
     One range read of at most ten endpoints, and one more read where there are any; one row for each event and two for
     each endpoint that it goes to, so 42 rows at most.
@@ -145,15 +146,17 @@ def enqueue_identification(
 
 
 def open_delivery(transaction: Transaction, queue: EndpointKey, key: DeliveryKey, now_ms: int) -> None:
-    """A delivery that is due at once; it takes the place of an ended one of the same kind."""
+    """Queue a delivery that is due at once. An ended one of the same event and kind is replaced."""
     transaction.put(DELIVERIES, (*queue, key.event_id, key.place), Delivery("pending", 0, now_ms, now_ms))
     transaction.put(DUE, (*queue, now_ms, key.event_id, key.place), b"")
 
 
 def log_attempt(transaction: Transaction, made: AttemptRecord) -> AttemptOutcome:
-    """Everything that an attempt changes: the log, the delivery and its schedule, the endpoint's health and status.
+    """Write everything that an attempt changes: the log, the delivery and its schedule, the endpoint's health and
+    status (decisions 8.3, 8.4).
 
-    Where the delivery is gone, erased or removed while it was in flight, the attempt is logged and nothing follows.
+    Where the delivery was erased or its endpoint removed while it was in flight, the attempt is logged and nothing else
+    changes.
     """
     queue, key = made.queue, made.key
     endpoint = transaction.get(ENDPOINTS, *queue)
@@ -188,7 +191,7 @@ def log_attempt(transaction: Transaction, made: AttemptRecord) -> AttemptOutcome
 
 
 def sweep_removed(transaction: Transaction, limit: int) -> bool:
-    """Delete up to so many rows of what removed endpoints have left behind; whether there may be more of them."""
+    """Delete up to `limit` rows that removed endpoints have left; `False` = there were none."""
     first = next(transaction.scan(REMOVED_ENDPOINTS), None)
     if first is None:
         return False
@@ -214,7 +217,9 @@ def erase_identification(transaction: Transaction, organization: int, request_id
 
 
 def purge_webhook_event(transaction: Transaction, organization: int, event_id: bytes) -> None:
-    """Delete an event, if there is one, and every delivery of it; what is in flight is still logged when it ends."""
+    """Delete an event (16-byte id) and every delivery of it; nothing where there is none. An attempt in flight is still
+    logged when it ends.
+    """
     if not transaction.delete(WEBHOOK_EVENTS, organization, event_id):
         return
     present = [key for key, _ in transaction.scan(ENDPOINTS, organization)]
@@ -228,13 +233,17 @@ def purge_webhook_event(transaction: Transaction, organization: int, event_id: b
 
 
 def note_refusal(transaction: Transaction, request: RefusedRequest) -> Notified:
-    """Count a refused identification (or several alike); its event is enqueued, if it is to be told now."""
+    """Count a refused identification (or several alike), and queue `identification.refused` if a minute has passed
+    since the last (decisions 8.9).
+    """
     row = (request.organization, request.name)
     return _keep(transaction, row, note(transaction.get(REFUSALS, *row), request), request.occurred_at_ms)
 
 
 def tell_refusals(transaction: Transaction, organization: int, name: str, now_ms: int) -> Notified:
-    """At the end of a minute: tell what has gathered under this name, or forget it."""
+    """At the end of a minute: queue `identification.refused` with what was counted since the last, or stop counting
+    where nothing was. `name` is that of `RefusedRequest.name`.
+    """
     before = transaction.get(REFUSALS, organization, name)
     if before is None:
         return Notified((), None)

@@ -16,7 +16,9 @@ from svc.store.views import find_sdk_key, stored_weights, weights_in_force, weig
 def save_weights(
     transaction: Transaction, number: int, key_id: str | None, platform: Platform, change: WeightsChange, now_ms: int
 ) -> StoredWeights | Refusal:
-    """Store the change upon what is in force, unless it is wrong in itself or the key cannot be changed."""
+    """Store a change upon the weights in force, with the next revision (decisions 6.3). `404 not_found` or `409
+    sdk_key_revoked` for a key that cannot be changed, `422` or `409 revision_conflict` as of `weights.changed`.
+    """
     refusal = faulty(change, platform) or _unchangeable(transaction, number, key_id)
     if refusal is not None:
         return refusal
@@ -29,7 +31,9 @@ def save_weights(
 
 
 def restore_weights(transaction: Transaction, number: int, key_id: str | None, platform: Platform) -> Refusal | None:
-    """Back to the parent's configuration; where nothing is stored, nothing changes."""
+    """Delete the scope's own configuration of a platform, so that its parent's is in force (decisions 6.3); `None` =
+    done, also where nothing was stored. `404 not_found` or `409 sdk_key_revoked` for a key that cannot be changed.
+    """
     refusal = _unchangeable(transaction, number, key_id)
     if refusal is None:
         transaction.delete(WEIGHTS, *weights_key(number, key_id, platform))

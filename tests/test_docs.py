@@ -275,7 +275,7 @@ def test_the_quick_start_runs_as_it_stands(tmp_path: Path):
         with shell.serving(dev) as service:
             shown = read_until(service, "Ctrl-C")
             printed = dict(re.findall(r"^  (public|secret|management) +(svc_\S+)$", shown, re.MULTILINE))
-            organization = re.search(r"Organization (org_\w+);", shown)
+            organization = re.search(r"organization (org_\w+),", shown)
             assert organization
             assert "svc_pk_us_development_" in block("quickstart.md", "sh", "PUBLIC=")
             shell.environment |= {name.upper(): key for name, key in printed.items()} | {

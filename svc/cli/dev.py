@@ -36,9 +36,6 @@ SAMPLE_ADDRESS = "81.2.69.160"
 """A public address for the samples: this machine's own is private, and so has no network facts."""
 
 
-CERTAIN = 100
-
-
 @click.command()
 @click.option("--bind", default="127.0.0.1:8080", show_default=True, metavar="HOST:PORT", help="Where to listen.")
 @click.option(
@@ -58,8 +55,8 @@ def dev(bind: str, metrics_bind: str | None, directory: Path, origins: tuple[str
     """From nothing to a running development service.
 
     Makes the data directory, an organization and development keys, identifies a sample report and then the same device
-    after a browser update, prints both answers, and serves until Ctrl-C. The keys are kept in dev-keys.json in the data
-    directory: they are the same at the next start.
+    after a browser update, and serves until Ctrl-C. The page /try identifies the browser that opens it. The keys are
+    kept in dev-keys.json in the data directory: they are the same at the next start.
     """
     config = msgspec.structs.replace(settings(), bind=bind)
     world = World.real()
@@ -68,7 +65,9 @@ def dev(bind: str, metrics_bind: str | None, directory: Path, origins: tuple[str
         limits = ServedLimits(found.store.capacity_bytes(), config.store_share)
         go_on(found, partial(record_limits, limits=limits))
         organization = _organization(found, world)
-        issued = development_keys(directory, found, world, organization.number, config.region, origins)
+        _, elsewhere = reachable(bind)
+        own = () if elsewhere is None else (f"http://{elsewhere}",)
+        issued = development_keys(directory, found, world, organization.number, config.region, (*own, *origins))
         service = Service(msgspec.structs.replace(config, try_key=issued.public), world, found, directory)
         if metrics_bind is None:
             metrics_bind = os.environ.get("SVC_METRICS_BIND", "127.0.0.1:0")
@@ -85,33 +84,35 @@ def _organization(found: Opened, world: World) -> Organization:
 async def _introduce(
     bind: str, directory: Path, organization: Organization, issued: DevelopmentKeys, metrics: list[str]
 ) -> None:
-    """What a person sees first: two answers, the keys, and a line to paste."""
+    """What a person sees first: where to look, two identifications, the keys, and a line to paste."""
     here, elsewhere = reachable(bind)
     url = f"http://{here}"
-    click.echo(f"svc {svc.__version__}: a development service at {url}, data in {directory}\n")
-    answer = await _demonstrate("A device sends its report:", here, issued.secret, "first_visit.json")
-    if answer["visitor_is_new"]:
-        title = "The same device, after its browser was updated and a monitor was plugged in:"
-        await _demonstrate(title, here, issued.secret, "after_an_update.json")
-    else:
-        click.echo(f"It was identified at an earlier start: what is in {directory} is kept.\n")
-    click.echo(f"Organization {organization.id}; its development keys, kept in {directory / FILE}:")
+    samples = [
+        await trio.to_thread.run_sync(_identify, here, issued.secret, f"{sample}.json")
+        for sample in ("first_visit", "after_an_update")
+    ]
+    click.echo(f"\nsvc {svc.__version__} is running. Open one of these in a browser:\n")
+    click.echo(f"  {url}/try    see your own browser identified, and why")
+    click.echo(f"  {url}/docs   the API reference, with a panel to send requests\n")
+    _show_samples(*samples)
+    click.echo(f"Keys of the development organization {organization.id}, kept in {directory / FILE}:")
     click.echo(f"  public      {issued.public}")
     click.echo(f"  secret      {issued.secret}")
     click.echo(f"  management  {issued.management}\n")
     click.echo(f"Identify this terminal, as a page on localhost would:\n\n{_curl(url, issued.public)}\n")
-    click.echo(f"Pages: {url}/docs  {url}/healthz  {url}/readyz")
     if elsewhere is not None:
-        click.echo(f"From other devices: http://{elsewhere}/docs (--origin ORIGIN admits the pages that they open)")
+        click.echo(f"From other devices: http://{elsewhere}/try (--origin ORIGIN admits other pages that they open)")
     for address in metrics:
         click.echo(f"Metrics: http://{address}/metrics")
-    click.echo("Stop with Ctrl-C.")
+    click.echo(f"Data: {directory}. Stop with Ctrl-C.")
 
 
-async def _demonstrate(title: str, here: str, secret: str, sample: str) -> dict[str, Any]:
-    answer = await trio.to_thread.run_sync(_identify, here, secret, sample)
-    click.echo(f"{title}\n{_indented(answer)}\n  -> {_in_words(answer)}\n")
-    return answer
+def _show_samples(first: dict[str, Any], second: dict[str, Any]) -> None:
+    """Two reports of one laptop: the second one after its browser was updated and a monitor was plugged in."""
+    click.echo("Two sample reports of one laptop were sent:")
+    click.echo(f"  on its first visit                            {_in_words(first)}")
+    click.echo(f"  after a browser update, with a new monitor    {_in_words(second)}\n")
+    click.echo(f"The whole response to the second one:\n\n{_indented(second)}\n")
 
 
 def reachable(bind: str) -> tuple[str, str | None]:
@@ -159,11 +160,10 @@ def _identify(bind: str, secret: str, sample: str) -> dict[str, Any]:
 
 
 def _in_words(answer: dict[str, Any]) -> str:
-    visitor = answer["visitor_id"]
+    visitor, score = answer["visitor_id"], f"suspect score {answer['suspect_score']} ({answer['suspect_level']})"
     if answer["visitor_is_new"]:
-        return f"a new visitor, {visitor}"
-    sure = answer["visitor_confidence"]
-    return f"seen before exactly: {visitor}" if sure == CERTAIN else f"the same visitor {visitor}, {sure} % sure"
+        return f"a new visitor, {visitor}; {score}"
+    return f"known visitor {visitor}, {answer['visitor_confidence']} % sure; {score}"
 
 
 def _indented(answer: dict[str, Any]) -> str:

@@ -1,6 +1,5 @@
 /** Who the visitor is: the id, how it was found, and the visits before. */
 /** @jsxImportSource preact */
-import { useRef } from "preact/hooks";
 import type { Explained, Texts, VisitRow } from "./wire.js";
 
 /** A color of an id's own, so that two ids are told apart at a glance. */
@@ -14,16 +13,18 @@ const colored = (id: string) => ({ "--hue": String(hue(id)) });
 const time = (text: string) => new Date(text).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const moment = (text: string) => new Date(text).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
 
+/** A phrase as a sentence of its own. */
+const sentence = (phrase: string) => `${phrase.charAt(0).toUpperCase()}${phrase.slice(1)}.`;
+
 /** A strip of visits, oldest first: the id comes back. */
 export function Visits({ visits, current }: { visits: VisitRow[]; current: string }) {
-  const list = useRef<HTMLOListElement>(null);
   const showNewest = (element: HTMLOListElement | null) => {
     if (element !== null) element.scrollLeft = element.scrollWidth;
   };
   const oldestFirst = [...visits].reverse();
   return (
     <section class="strip" aria-label="Visits of this id">
-      <ol ref={(element) => { list.current = element; showNewest(element); }} tabIndex={0}>
+      <ol ref={showNewest} tabIndex={0}>
         {oldestFirst.map((visit) => (
           <li key={visit.request_id} style={colored(visit.visitor_id)} aria-current={visit.request_id === current ? "true" : undefined}>
             <span class="dot" aria-hidden="true" />
@@ -49,7 +50,7 @@ export function Identity({ event, visits, texts }: { event: Explained; visits: V
       <p class="id">{event.visitor_id}</p>
       <p>{known}</p>
       <Certainty event={event} />
-      {outcome !== undefined && <p class="quiet">{texts.linkage[outcome] ?? outcome}</p>}
+      {outcome !== undefined && <p class="quiet">{sentence(texts.linkage[outcome] ?? outcome)}</p>}
       {changes.length > 0 && (
         <p class="quiet">Changed since the last visit: {changes.map((name) => texts.changes[name] ?? name).join(", ")}.</p>
       )}
@@ -62,7 +63,7 @@ function Certainty({ event }: { event: Explained }) {
   if (event.identifiable === false) {
     return <p><strong>Not identifiable:</strong> the report says too little to tell this browser from others, and the id is not kept.</p>;
   }
-  if (sure === undefined) return null;
+  if (sure === undefined || event.visitor_is_new) return null;
   return (
     <p class="certainty">
       <meter min={0} max={100} value={sure} aria-label="Confidence in percent" />

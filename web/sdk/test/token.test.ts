@@ -8,7 +8,7 @@ const inCookie = (): string | undefined => /(?:^|; )_svc=([^;]*)/.exec(document.
 
 beforeEach(() => {
   localStorage.clear();
-  document.cookie = "_svc=; Path=/; Max-Age=0";
+  document.cookie = "_svc=; Path=/; Max-Age=-1";
   vi.restoreAllMocks();
 });
 

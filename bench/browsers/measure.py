@@ -25,15 +25,50 @@ from svc.domain.report import read_report
 from svc.domain.useragent import read_agent
 from svc.domain.useragent.hints import read_hints
 
-Shape = Literal["libraries", "probes"]
-SHAPES: tuple[Shape, ...] = ("libraries", "probes")
-"""FingerprintJS and BotD as they document it; and the same with what an SDK asks beside them."""
+Shape = Literal["libraries", "probes", "sdk"]
+SHAPES: tuple[Shape, ...] = ("libraries", "probes", "sdk")
+"""FingerprintJS and BotD as they document it; the same with what an SDK asks beside them, in the shape of fpscanner;
+and as the web SDK sends it."""
 
 ADDRESS = "203.0.113.7"
 PROGRAMS = frozenset({"automation", "headless"})
 CONTRADICTIONS = frozenset(
     {"os_mismatch", "engine_mismatch", "gpu_mismatch", "browser_tampering", "anti_detect_browser", "automation"}
 )
+
+
+_SDK_NAMES = {"cpuCount": "cores", "vendor": "gpuVendor", "renderer": "gpuRenderer", "timezone": "timeZone"}
+"""Question as the captures name it -> as the web SDK does, where the two differ."""
+_NOT_OF_THE_SDK = ("userAgentData", "domBlockers", "audioBaseLatency", "privateClickMeasurement", "dateTimeLocale")
+"""Components that the SDK leaves out (`web/build.mjs`)."""
+
+
+def as_the_sdk_sends(report: dict[str, Any]) -> dict[str, Any]:
+    """A captured report in the shape of the web SDK."""
+    asked = report["fpscanner"]
+    contexts = {
+        name: {_SDK_NAMES.get(question, question): answer for question, answer in answers.items()}
+        for name, answers in asked["contexts"].items()
+    }
+    plugins = asked["browser"]["plugins"]
+    # A sane page says what its iframe says, except for its user agent and the flag of drivers, which were captured.
+    page = {"userAgent": asked["browser"]["userAgent"], "webdriver": asked["automation"].get("webdriver")}
+    probes = {
+        "version": 1,
+        "contexts": {"page": page, "iframe": contexts.get("iframe"), "worker": contexts.get("webWorker")},
+        "hints": asked["browser"].get("highEntropyValues"),
+        "drivers": asked["automation"],
+        "plugins": {
+            "count": plugins["pluginCount"],
+            "genuine": plugins["isValidPluginArray"],
+            "linked": plugins["pluginConsistency1"],
+            "overflows": plugins["pluginOverflow"],
+        },
+        "canvas": {"noise": asked["graphics"]["canvas"].get("hasModifiedCanvas")},
+    }
+    components = {name: value for name, value in report["components"].items() if name not in _NOT_OF_THE_SDK}
+    given = {"components": components, "botd": report["botd"], "probes": probes, "incognito": report.get("incognito")}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -50,6 +85,8 @@ class Capture:
     report: dict[str, Any]
 
     def signals(self, shape: Shape) -> dict[str, Any]:
+        if shape == "sdk":
+            return as_the_sdk_sends(self.report)
         names = ("components", "botd") if shape == "libraries" else ("components", "botd", "fpscanner", "incognito")
         return {name: self.report[name] for name in names if self.report.get(name) is not None}
 

@@ -16,7 +16,7 @@ from svc.domain.report.reader import ADAPTERS, IN_ANY_REPORT
 from svc.domain.report.reference import field_rows, page
 from svc.domain.report.table import Adapter, Field, Table, fields
 from tests.domain.test_report_fingerprintjs import components
-from tests.domain.test_report_hostile import APP, SECTIONS, TREE, places, replaced
+from tests.domain.test_report_hostile import APP, PROBES, SECTIONS, TREE, places, replaced
 from tests.domain.test_report_plain import plain
 
 PAGE = Path(__file__).parents[2] / "docs" / "report-fields.md"
@@ -29,6 +29,7 @@ REPORTS: dict[str, Any] = {
     "fingerprintjs": {"components": components(touchSupport={"value": {"maxTouchPoints": 5, "touchEvent": True}})},
     "thumbmark": {"thumbmark": TREE},
     "fpscanner": {"fpscanner": SECTIONS},
+    "probes": {"probes": PROBES},
     "plain": plain(fontPreferences={"default": 1}, math={"acos": 1.5}),
     "botd": {"botd": {name: {"state": 0, "value": value} for name, value in BOTD.items()}},
 }

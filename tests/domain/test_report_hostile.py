@@ -147,7 +147,22 @@ APP = {
     "timezone": "UTC", "font_scale": 1.15, "rooted": True, "flags": {"frida": True}, "abi": "arm64-v8a",
     "factory_reset_at": 1_767_607_200_000, "app": {"bundle": "com.example"},
 }  # fmt: skip
+PROBES: dict[str, Any] = {
+    "version": 1,
+    "contexts": {
+        "page": {"userAgent": "Mozilla/5.0", "platform": "Win32", "language": "de", "languages": ["de"], "cores": 4,
+                 "memory": 8, "webdriver": False, "timeZone": "Europe/Berlin"},
+        "iframe": {"userAgent": "Mozilla/5.0", "timeZone": "Europe/Berlin", "cores": 4, "gpuVendor": "a"},
+        "worker": {"userAgent": "Mozilla/5.0", "timeZone": "Europe/Berlin", "memory": 8, "gpuRenderer": "b"},
+    },
+    "hints": {"brands": [{"brand": "Chromium", "version": "144"}], "mobile": False, "platform": "Linux", "model": "x"},
+    "drivers": {"webdriver": False, "webdriverWritable": False, "selenium": False, "playwright": True},
+    "plugins": {"count": 5, "genuine": True, "linked": True, "overflows": False},
+    "canvas": {"noise": False},
+    "media": {"anyPointer": "fine", "anyHover": True},
+}  # fmt: skip
 SHAPES: list[dict[str, Any]] = [
+    {"probes": PROBES},
     TREE,
     {"thumbmark": TREE},
     {"thumbmark": {"components": TREE}},
@@ -262,6 +277,7 @@ def deep(levels: int) -> Any:
         {"thumbmark": TREE | {"screen": {"mediaMatches": ["pointer: " + "x" * 50] * 9_000}}},
         {"fpscanner": SECTIONS | {"codecs": {f"c{number}": "h" * 1_000 for number in range(20_000)}}},
         {"fpscanner": SECTIONS | {"contexts": {"iframe": dict.fromkeys(CONTEXT, "x" * 1_000_000)}}},
+        {"probes": PROBES | {"contexts": {"worker": dict.fromkeys(PROBES["contexts"]["page"], "x" * 1_000_000)}}},
         APP | {f"key{number}": number for number in range(20_000)},
         APP | {"model": "m" * 1_000_000, "device": deep(15), "languages": ["l" * 60] * 20_000},
     ],

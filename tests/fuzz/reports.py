@@ -13,7 +13,7 @@ from svc.domain.identification import Assessment, Submission, assess, inflate
 from svc.domain.model import RequestFacts
 from svc.domain.report import fingerprintjs, fpscanner, native, plain, thumbmark
 from svc.domain.signals import CATALOGUE
-from tests.domain.test_report_hostile import APP, CONTEXT, SECTIONS, TREE
+from tests.domain.test_report_hostile import APP, CONTEXT, PROBES, SECTIONS, TREE
 from tests.fuzz.target import Target, json_values, scalars
 from tests.fuzz.texts import AGENTS, NOW_MS, REQUEST_ID
 
@@ -61,6 +61,9 @@ ADAPTERS: dict[str, st.SearchStrategy[Signals]] = {
         _changed(TREE),
         _changed(TREE).map(lambda tree: {"thumbmark": tree}),
         _named(thumbmark.KNOWN).map(lambda tree: {"thumbmark": {**TREE, **tree}}),
+    ),
+    "probes": st.tuples(_changed(PROBES), components, common).map(
+        lambda parts: {**parts[2], "probes": {**parts[0], "version": 1}, "components": parts[1]}
     ),
     "fpscanner": st.one_of(
         _changed(SECTIONS),

@@ -51,6 +51,8 @@ def _compare_values(name: str, report: Report, answers: dict[str, Any], claimed:
         findings.contradict(name, "browser_tampering", f"hardware_in_{name}")
     if report.masked.isdisjoint((Attribute.GPU, Attribute.WEBGL)) and _differs(claims, answers, _GRAPHICS):
         findings.contradict(name, "browser_tampering", f"renderer_in_{name}")
+    if Attribute.TIMEZONE not in report.masked and _is_other_zone(claims.timezone, answers.get("timezone")):
+        findings.contradict(name, "browser_tampering", f"timezone_in_{name}")
     page = claims.language or (claims.languages[0] if claims.languages else None)
     language = answers.get("language")
     if page is not None and language is not None and page[:2].lower() != language[:2].lower():
@@ -64,6 +66,13 @@ def _is_other_hardware(claims: Claims, answers: dict[str, Any], claimed: Claimed
         if _level(page) != _level(there) if rounded else page != there:
             return True
     return _differs(claims, answers, ("memory_gb",))
+
+
+def _is_other_zone(page: str | None, there: str | None) -> bool:
+    """By name. Where the page doesn't know one, FingerprintJS gives an offset such as `UTC+2`, which names none."""
+    if page is None or there is None or page.startswith(("UTC+", "UTC-")):
+        return False
+    return page != there
 
 
 def _level(cores: float) -> int:

@@ -14,7 +14,8 @@ def detect_privacy(report: Report, findings: Findings) -> None:
     2).
     """
     if report.incognito:
-        findings.add("incognito", "private_mode")
+        # The web SDK times how quickly the browser writes to its files: a rule of thumb.
+        findings.add("incognito", "private_mode", "hint" if "probes" in report.collectors else "proof")
     for attribute in sorted(report.masked):
         findings.add("privacy_settings", f"masked_{attribute.name.lower()}", "proof", "masked")
     if report.developer_tools:

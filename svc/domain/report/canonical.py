@@ -26,6 +26,7 @@ from svc.domain.report.values import (
     short_text,
     shown,
     text,
+    text_of,
     texts,
     whole,
 )
@@ -170,6 +171,74 @@ touch = pattern("{0}/{2}/{1}", whole, short_text, whole, needs=2)
 def widths(count: int) -> Converter:
     """A converter of so many widths of one text, in CSS pixels, each in another font."""
     return pattern("/".join(["{}"] * count), *[number_text] * count, needs=count, missing="")
+
+
+_UNPATCHED = (True, True, False)
+"""What the list of plugins says where nobody replaced it: it is one, a plugin owns its types, an index too large finds
+nothing."""
+_CONTEXT_FIELDS: dict[str, Converter] = {
+    "user_agent": text_of(1_024),
+    "platform": short_text,
+    "language": short_text,
+    "cores": number,
+    "memory_gb": number,
+    "webdriver": flag,
+    "gpu_vendor": text_of(256),
+    "gpu_renderer": text_of(256),
+    "timezone": time_zone,
+}
+"""What is asked in an iframe and in a worker, by its name in `Claims` -> converter."""
+
+
+def contexts(*questions: str) -> Converter:
+    """A converter of an iframe's answers to these questions, and of a worker's to the same."""
+
+    def convert(*given: Any) -> dict[str, dict[str, Any]] | None:
+        """Texts of at most 1,024, 64 and 256 characters, numbers and a boolean, of an iframe and of a worker."""
+        middle = len(questions)
+        found = {"iframe": answers(given[:middle]), "worker": answers(given[middle:])}
+        return {name: said for name, said in found.items() if said} or None
+
+    def answers(given: tuple[Any, ...]) -> dict[str, Any]:
+        pairs = zip(questions, given, strict=True)
+        found = {name: _CONTEXT_FIELDS[name](value) for name, value in pairs if value is not None}
+        return {name: value for name, value in found.items() if value is not None}
+
+    return convert
+
+
+def webdriver_anywhere(*answers: Any) -> bool | None:
+    """Booleans of page, iframe and worker, of which one is enough."""
+    return True if any(answer is True for answer in answers) else flag(answers[0])
+
+
+def driver_marks(*names: str) -> Converter:
+    """A converter of `navigator.webdriver` and of whether each of these marks was found."""
+
+    def convert(webdriver: Any, *marks: Any) -> tuple[str, ...] | None:
+        """Booleans."""
+        if all(flag(mark) is None for mark in marks):
+            return None
+        found = [name for name, mark in zip(names, marks, strict=True) if mark is True]
+        # Where `navigator.webdriver` does not exist, as in Chromium before version 89, writing to it creates it.
+        if flag(webdriver) is None and "webdriver_writable" in found:
+            found.remove("webdriver_writable")
+        return tuple(found)
+
+    return convert
+
+
+def plugins_patched(*answers: Any) -> bool | None:
+    """Booleans."""
+    said = [(flag(answer), expected) for answer, expected in zip(answers, _UNPATCHED, strict=True)]
+    known = [answer != expected for answer, expected in said if answer is not None]
+    return any(known) if known else None
+
+
+def pointer(kind: Any, hover: Any) -> bool | None:
+    """Text of at most 16 characters, `none` where there is no pointer; and a boolean."""
+    named, hovers = text(kind, 16), flag(hover)
+    return None if named is None or hovers is None else named != "none" or hovers
 
 
 FOLLOWING = {

@@ -28,16 +28,11 @@ STANDARD_PLUGINS_HASH = "-2cdc5c8b"
 """What the library makes of `STANDARD_PLUGINS`: names joined by commas, hashed in 32 bits."""
 QUERIES = {"prefersReducedMotion": "reducedMotion", "prefersReducedTransparency": "reducedTransparency"}
 """Media query -> accessibility preference."""
-_UNPATCHED = (True, True, False)
-"""What the list of plugins says where nobody replaced it: it is one, a plugin owns its types, an index too large finds
-nothing."""
 DRIVER_MARKS = ("cdp", "playwright", "selenium", "webdriver_writable")
 _CONTEXT = "{userAgent,platform,language,cpuCount,memory,webdriver,vendor,renderer}"
-_CONTEXT_FIELDS: dict[str, values.Converter] = {
-    "user_agent": text_of(1_024), "platform": short_text, "language": short_text, "cores": number, "memory_gb": number,
-    "webdriver": flag, "gpu_vendor": text_of(256), "gpu_renderer": text_of(256),
-}  # fmt: skip
-"""Name in `Claims` -> converter, in the order of `_CONTEXT`."""
+_contexts = canonical.contexts(
+    "user_agent", "platform", "language", "cores", "memory_gb", "webdriver", "gpu_vendor", "gpu_renderer"
+)
 
 
 def _find(signals: Signals, taken: set[str]) -> Part | None:
@@ -73,55 +68,14 @@ def _preferences(queries: Any) -> str | None:
     return canonical.preferences_text(said) if said else None
 
 
-def _pointer(pointer: Any, hover: Any) -> bool | None:
-    """Text of at most 16 characters, `none` where there is no pointer; and a boolean."""
-    kind, hovers = text(pointer, 16), flag(hover)
-    return None if kind is None or hovers is None else kind != "none" or hovers
-
-
 def _flavors(value: Any) -> tuple[str, ...] | None:
     """Boolean: whether there is `window.chrome`."""
     return None if type(value) is not bool else ("chrome",) if value else ()
 
 
-def _patched(*answers: Any) -> bool | None:
-    """Booleans."""
-    said = [(flag(answer), expected) for answer, expected in zip(answers, _UNPATCHED, strict=True)]
-    known = [answer != expected for answer, expected in said if answer is not None]
-    return any(known) if known else None
-
-
 def _canvas(drawn: Any, modified: Any) -> str | None:
     """Hash of an image, text of at most 64 characters; none where it has pixels that were not drawn, a boolean."""
     return None if flag(modified) else text(drawn, 64)
-
-
-def _contexts(*given: Any) -> dict[str, dict[str, Any]] | None:
-    """Texts of at most 1,024, 64 and 256 characters, numbers and a boolean, of an iframe and of a worker."""
-    middle = len(_CONTEXT_FIELDS)
-    found = {"iframe": _answers(given[:middle]), "worker": _answers(given[middle:])}
-    return {name: answers for name, answers in found.items() if answers} or None
-
-
-def _answers(given: tuple[Any, ...]) -> dict[str, Any]:
-    found = {name: convert(value) for (name, convert), value in zip(_CONTEXT_FIELDS.items(), given, strict=True)}
-    return {name: value for name, value in found.items() if value is not None}
-
-
-def _webdriver(*answers: Any) -> bool | None:
-    """Booleans of page, iframe and worker, of which one is enough."""
-    return True if any(answer is True for answer in answers) else flag(answers[0])
-
-
-def _driver_marks(webdriver: Any, *marks: Any) -> tuple[str, ...] | None:
-    """Booleans."""
-    if all(flag(mark) is None for mark in marks):
-        return None
-    found = [name for name, mark in zip(DRIVER_MARKS, marks, strict=True) if mark is True]
-    # Where `navigator.webdriver` does not exist, as in Chromium before version 89, writing to it creates it.
-    if flag(webdriver) is None and "webdriver_writable" in found:
-        found.remove("webdriver_writable")
-    return tuple(found)
 
 
 def _leaves(*names: str) -> values.Converter:
@@ -152,11 +106,14 @@ TABLE = Table(
         COLOUR="device.screenResolution.colorDepth + device.mediaQueries.{colorGamut,colorDepth}",
     ),
     fields(_preferences, ACCESSIBILITY="device.mediaQueries.(prefersReducedMotion,prefersReducedTransparency)"),
-    fields(_pointer, pointer="device.mediaQueries.{anyPointer,anyHover}"),
+    fields(canonical.pointer, pointer="device.mediaQueries.{anyPointer,anyHover}"),
     fields(canonical.language_list, languages="locale.languages.{languages,language}"),
     fields(canonical.time_zone, timezone="locale.internationalization.timezone"),
     fields(_flavors, vendor_flavors="browser.features.chrome"),
-    fields(_patched, plugins_patched="browser.plugins.{isValidPluginArray,pluginConsistency1,pluginOverflow}"),
+    fields(
+        canonical.plugins_patched,
+        plugins_patched="browser.plugins.{isValidPluginArray,pluginConsistency1,pluginOverflow}",
+    ),
     fields(values.when(STANDARD_PLUGINS_HASH, STANDARD_PLUGINS), plugin_names="browser.plugins.pluginNamesHash"),
     fields(pattern("{1}/{0}", short_text, whole, needs=1), PLUGINS="browser.plugins.{pluginNamesHash,pluginCount}"),
     fields(pattern("{}", short_text, needs=1), TOUCH="device.platform"),
@@ -166,8 +123,11 @@ TABLE = Table(
     ),
     fields(_canvas, CANVAS="graphics.canvas.{canvasFingerprint,hasModifiedCanvas}"),
     fields(_contexts, contexts=f"contexts.iframe.{_CONTEXT} + contexts.webWorker.{_CONTEXT}"),
-    fields(_webdriver, webdriver="automation.webdriver + contexts.{iframe,webWorker}.webdriver"),
-    fields(_driver_marks, driver_marks="automation.{webdriver,cdp,playwright,selenium,webdriverWritable}"),
+    fields(canonical.webdriver_anywhere, webdriver="automation.webdriver + contexts.{iframe,webWorker}.webdriver"),
+    fields(
+        canonical.driver_marks(*DRIVER_MARKS),
+        driver_marks="automation.{webdriver,cdp,playwright,selenium,webdriverWritable}",
+    ),
     fields(
         _leaves(*(f"mediaQueries.{name}" for name in _POINTERS)),
         rest="device.mediaQueries.{" + ",".join(_POINTERS) + "}",

@@ -26,7 +26,8 @@ LONGEST_VALUE = 96
 NOT_OF_THE_DEVICE = frozenset(
     {
         "client_token", "client_token_is_new", "collected_at", "nonce", "incognito", "developer_tools", "tier",
-        "attestation", "botd", "components", "thumbmark", "fpscanner", "visitorId", "requestId", "confidence", "tag",
+        "attestation", "botd", "components", "thumbmark", "fpscanner", "probes", "visitorId", "requestId", "confidence",
+        "tag",
     }
 )
 # fmt: on

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from svc.domain.model import Attribute, Claims, Report, RequestFacts
-from svc.domain.report import botd, fingerprintjs, fpscanner, native, plain, thumbmark, values
+from svc.domain.report import botd, fingerprintjs, fpscanner, native, plain, probes, thumbmark, values
 from svc.domain.report.masks import deliberate_noise
 from svc.domain.report.table import Adapter, Reading, Signals, Table, fields, first_part
 
@@ -21,6 +21,7 @@ ADAPTERS: tuple[Adapter, ...] = (
     native.ADAPTER,
     fingerprintjs.ADAPTER,
     thumbmark.ADAPTER,
+    probes.ADAPTER,
     fpscanner.ADAPTER,
     plain.ADAPTER,
     botd.ADAPTER,

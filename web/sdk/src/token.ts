@@ -28,7 +28,7 @@ function cookie(name: string): Place {
   return {
     get: () => document.cookie.split("; ").find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1) ?? null,
     put: (token) => write(token, COOKIE_SECONDS),
-    drop: () => write("", 0),
+    drop: () => write("", -1),
   };
 }
 

@@ -1,0 +1,87 @@
+// @vitest-environment happy-dom
+import { act, type ReactNode, StrictMode } from "react";
+import { createRoot, type Root } from "react-dom/client";
+import { renderToString } from "react-dom/server";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { type Identification, SvcError } from "svc-visitor-id";
+import { SvcProvider, useVisitor, type UseVisitorOptions, type VisitorState } from "../src/index.js";
+
+const sdk = vi.hoisted(() => ({ load: vi.fn(), identify: vi.fn() }));
+vi.mock("svc-visitor-id", async (original) => ({ ...(await original<object>()), load: sdk.load }));
+
+const FOUND: Identification = { request_id: "r1", visitor_id: "v1" };
+let root: Root | undefined;
+let state: VisitorState | undefined;
+
+beforeEach(() => {
+  vi.stubGlobal("IS_REACT_ACT_ENVIRONMENT", true);
+  sdk.identify.mockReset().mockResolvedValue(FOUND);
+  sdk.load.mockReset().mockReturnValue({ identify: sdk.identify });
+});
+
+afterEach(async () => {
+  await act(async () => root?.unmount());
+  root = state = undefined;
+});
+
+function Visitor(options: UseVisitorOptions): ReactNode {
+  state = useVisitor(options);
+  return <p>{state.data?.visitor_id ?? (state.isLoading ? "..." : "nobody")}</p>;
+}
+
+async function show(shown: ReactNode): Promise<string> {
+  root ??= createRoot(document.createElement("div"));
+  await act(async () => root?.render(shown));
+  return state?.data?.visitor_id ?? (state?.isLoading ? "..." : "nobody");
+}
+
+test("the hook identifies when the component appears, with its tag", async () => {
+  expect(await show(<SvcProvider apiKey="svc_pk_x" endpoint="/"><Visitor tag="signup" /></SvcProvider>)).toBe("v1");
+  expect(state).toMatchObject({ data: FOUND, error: null, isLoading: false });
+  expect(sdk.load).toHaveBeenCalledExactlyOnceWith({ apiKey: "svc_pk_x", endpoint: "/" });
+  expect(sdk.identify).toHaveBeenCalledExactlyOnceWith({ tag: "signup" });
+});
+
+test("it waits to be called with immediate={false}, while the provider already collects", async () => {
+  await show(<SvcProvider apiKey="svc_pk_x"><Visitor immediate={false} /></SvcProvider>);
+  expect([sdk.load.mock.calls.length, sdk.identify.mock.calls.length, state?.isLoading]).toEqual([1, 0, false]);
+  let result: Identification | null | undefined;
+  await act(async () => (result = await state?.identify({ tag: "pay" })));
+  expect(result).toEqual(FOUND);
+  expect(sdk.identify).toHaveBeenCalledExactlyOnceWith({ tag: "pay" });
+});
+
+test("nothing is collected before the first call with eager={false}", async () => {
+  await show(<SvcProvider apiKey="svc_pk_x" eager={false}><Visitor immediate={false} /></SvcProvider>);
+  expect(sdk.load).not.toHaveBeenCalled();
+  await act(async () => void (await state?.identify()));
+  expect(sdk.load).toHaveBeenCalledTimes(1);
+});
+
+test("an error is shown, and not thrown", async () => {
+  const problem = new SvcError("network", "No connection");
+  sdk.identify.mockRejectedValue(problem);
+  await show(<SvcProvider apiKey="svc_pk_x"><Visitor /></SvcProvider>);
+  expect(state).toMatchObject({ data: null, error: problem, isLoading: false });
+  sdk.load.mockImplementation(() => {
+    throw new SvcError("invalid_options", "wrong");
+  });
+  await act(async () => root?.unmount());
+  root = undefined;
+  await show(<SvcProvider apiKey="svc_pk_x"><Visitor /></SvcProvider>);
+  expect(state?.error).toMatchObject({ code: "invalid_options" });
+});
+
+test("strict mode, which mounts twice, loads once", async () => {
+  expect(await show(<StrictMode><SvcProvider apiKey="svc_pk_x"><Visitor /></SvcProvider></StrictMode>)).toBe("v1");
+  expect(sdk.load).toHaveBeenCalledTimes(1);
+});
+
+test("rendering on a server loads nothing", () => {
+  expect(renderToString(<SvcProvider apiKey="svc_pk_x"><Visitor /></SvcProvider>)).toContain("...");
+  expect(sdk.load).not.toHaveBeenCalled();
+});
+
+test("without a provider the hook says what is missing", () => {
+  expect(() => renderToString(<Visitor />)).toThrow("<SvcProvider>");
+});

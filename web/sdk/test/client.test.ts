@@ -1,0 +1,214 @@
+// @vitest-environment happy-dom
+/** The whole client in an emulated page, with a real server: the report is as real as the emulation allows. */
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { LoadOptions, SvcClient } from "../src/api.js";
+import { load, SvcError } from "../src/index.js";
+import { IDENTIFIED, refusal, REQUEST_ID, Server, type Step } from "./server.js";
+
+const KEY = "svc_pk_us_development_abcdefghij";
+let server: Server | undefined;
+
+beforeEach(() => {
+  localStorage.clear();
+  sessionStorage.clear();
+  document.cookie = "_svc=; Path=/; Max-Age=-1";
+});
+
+afterEach(async () => {
+  await server?.stop();
+  server = undefined;
+  vi.unstubAllGlobals();
+});
+
+async function serving(...steps: Step[]): Promise<Server> {
+  server = await Server.start(...steps);
+  return server;
+}
+
+const loaded = (options: Partial<LoadOptions> = {}): SvcClient =>
+  load({ apiKey: KEY, endpoint: server?.url ?? "http://127.0.0.1:9", collectMs: 60, deferred: false, ...options });
+
+const signals = (number: number): Record<string, unknown> => server?.received[number]?.body["signals"] as Record<string, unknown>;
+
+describe("a report", () => {
+  test("has the token, a nonce and what could be read; a source that fails costs only itself", async () => {
+    await serving(IDENTIFIED);
+    const client = loaded();
+    expect(client.timing).toBeNull();
+    expect(await client.identify({ tag: "signup" })).toEqual(IDENTIFIED.body);
+    expect(server?.received[0]?.body).toMatchObject({ sdk: { platform: "web", version: "0.1.0" }, tag: "signup" });
+    const report = signals(0);
+    expect(report).toMatchObject({ client_token: expect.stringMatching(/^[0-9a-f]{32}$/) as string, client_token_is_new: true });
+    expect(report["nonce"]).toMatch(/^[0-9a-f]{32}$/);
+    expect(report["collected_at"]).toBeTypeOf("number");
+    expect(report["probes"]).toMatchObject({ version: 1, contexts: { page: { userAgent: navigator.userAgent } } });
+    expect(Object.keys(report["components"] as object)).toContain("timezone");
+    expect(Object.keys(report["botd"] as object)).toContain("webDriver");
+    expect(client.timing).toMatchObject({ attempts: 1, endpoint: server?.url, missed: expect.arrayContaining(["worker"]) as string[] });
+    expect(client.timing?.notes.join()).toContain("worker");
+  });
+
+  test("is sent once: the next identification collects anew", async () => {
+    await serving(IDENTIFIED);
+    const client = loaded();
+    await client.identify();
+    await client.identify();
+    expect(signals(0)["nonce"]).not.toBe(signals(1)["nonce"]);
+    expect(server?.received[0]?.headers["idempotency-key"]).not.toBe(server?.received[1]?.headers["idempotency-key"]);
+    expect(signals(1)).toMatchObject({ client_token: signals(0)["client_token"] });
+    expect(signals(1)["client_token_is_new"]).toBeUndefined();
+  });
+
+  test("has no token with storage: false, and nothing is stored", async () => {
+    await serving(IDENTIFIED);
+    await loaded({ storage: false }).identify();
+    expect(signals(0)["client_token"]).toBeUndefined();
+    expect([localStorage.length, document.cookie]).toEqual([0, ""]);
+  });
+});
+
+describe("calls at the same time", () => {
+  test("share one request for the same tag, and have their own for others", async () => {
+    await serving(IDENTIFIED);
+    const client = loaded();
+    const results = await Promise.all([
+      client.identify({ tag: "a" }), client.identify({ tag: "a" }), client.identify({ tag: "b" }), client.identify(),
+    ]);
+    expect(results).toHaveLength(4);
+    expect(server?.received.map(({ body }) => body["tag"])).toEqual(expect.arrayContaining(["a", "b", undefined]) as unknown[]);
+    expect(server?.received).toHaveLength(3);
+  });
+
+  test("may be left by one caller, and end when the last leaves", async () => {
+    await serving(() => undefined);
+    const client = loaded();
+    const [one, other] = [new AbortController(), new AbortController()];
+    const first = client.identify({ signal: one.signal }).catch((error: unknown) => error);
+    const second = client.identify({ signal: other.signal }).catch((error: unknown) => error);
+    await vi.waitFor(() => expect(server?.received).toHaveLength(1));
+    one.abort();
+    expect(await first).toMatchObject({ code: "aborted" });
+    other.abort();
+    expect(await second).toMatchObject({ code: "aborted" });
+    await expect(client.identify({ signal: one.signal })).rejects.toMatchObject({ code: "aborted" });
+    expect(server?.received).toHaveLength(1);
+  });
+});
+
+describe("errors", () => {
+  test.each([["tag", "x".repeat(1025)], ["tag", 7], ["timeoutMs", -1]])("of a wrong %s are invalid options", async (name, value) => {
+    await serving(IDENTIFIED);
+    const problem = await loaded().identify({ [name]: value }).catch((error: unknown) => error);
+    expect(problem).toBeInstanceOf(SvcError);
+    expect(problem).toMatchObject({ code: "invalid_options" });
+    expect(server?.received).toHaveLength(0);
+  });
+
+  test("of the service have its code and id; the next call begins anew", async () => {
+    await serving(refusal(401, "unauthorized"), IDENTIFIED);
+    const client = loaded();
+    await expect(client.identify()).rejects.toMatchObject({ name: "SvcError", code: "unauthorized", status: 401, requestId: REQUEST_ID });
+    expect(client.timing?.attempts).toBe(1);
+    expect(await client.identify()).toEqual(IDENTIFIED.body);
+  });
+
+  test("of any other kind are SvcErrors, too", async () => {
+    await serving(IDENTIFIED);
+    const client = loaded();
+    vi.stubGlobal("TextEncoder", undefined);
+    await expect(client.identify()).rejects.toMatchObject({ name: "SvcError", code: "internal_error" });
+  });
+
+  test("a time limit ends while collecting, too", async () => {
+    await serving(IDENTIFIED);
+    await expect(loaded({ collectMs: 3000 }).identify({ timeoutMs: 1 })).rejects.toMatchObject({ code: "timeout" });
+    expect(server?.received).toHaveLength(0);
+  });
+});
+
+describe("the second report", () => {
+  const withToken: Step = { status: 200, body: { ...IDENTIFIED.body, deferred_token: "d1" } };
+
+  test("follows with the token of the first", async () => {
+    await serving(withToken, { status: 202, body: { request_id: REQUEST_ID } });
+    const client = loaded({ deferred: true });
+    await client.identify();
+    expect(await client.deferredSent()).toBe(true);
+    expect(server?.received[1]).toMatchObject({
+      path: `/api/v1/events/${REQUEST_ID}/supplement`, body: { token: "d1", signals: { tier: "deferred", version: 1 } },
+    });
+    expect(server?.received[1]?.headers["idempotency-key"]).toBeUndefined();
+  });
+
+  test("that is refused is no error", async () => {
+    await serving(withToken, refusal(422, "invalid_supplement"));
+    const client = loaded({ deferred: true });
+    await client.identify();
+    expect(await client.deferredSent()).toBe(false);
+  });
+
+  test.each([[{ deferred: false }, withToken], [{}, { status: 200, body: { request_id: REQUEST_ID, duplicate: true } }]] as [object, Step][])(
+    "is not sent with %j, nor after a duplicate", async (options, step) => {
+      await serving(step);
+      const client = loaded({ deferred: true, ...options });
+      await client.identify();
+      expect(await client.deferredSent()).toBe(false);
+      expect(server?.received).toHaveLength(1);
+    },
+  );
+});
+
+describe("the cache", () => {
+  test.each(["memory", "session", "local"] as const)("in %s answers the same question without a request", async (storage) => {
+    await serving({ status: 200, body: { ...IDENTIFIED.body, deferred_token: "d1" } });
+    const cache = { storage, durationMs: 60_000 };
+    const client = loaded({ cache });
+    const first = await client.identify({ tag: "a" });
+    expect(first.cached).toBeUndefined();
+    expect(await client.identify({ tag: "a" })).toEqual({ ...IDENTIFIED.body, cached: true });
+    await client.identify({ tag: "b" });
+    expect(server?.received).toHaveLength(2);
+    await loaded({ cache }).identify({ tag: "a" });
+    expect(server?.received).toHaveLength(storage === "memory" ? 3 : 2);
+    await client.forget();
+    expect([localStorage.length, sessionStorage.length]).toEqual([0, 0]);
+  });
+
+  test("is off by default, and ends", async () => {
+    await serving(IDENTIFIED);
+    const off = loaded();
+    await off.identify();
+    await off.identify();
+    const short = loaded({ cache: { storage: "memory", durationMs: 1 } });
+    await short.identify();
+    await vi.waitFor(async () => expect((await short.identify()).cached).toBeUndefined());
+    expect(server?.received.length).toBeGreaterThanOrEqual(4);
+  });
+
+  test("holds no duplicate", async () => {
+    await serving({ status: 200, body: { request_id: REQUEST_ID, duplicate: true } }, IDENTIFIED);
+    const client = loaded({ cache: { storage: "memory", durationMs: 60_000 } });
+    expect((await client.identify()).duplicate).toBe(true);
+    expect(await client.identify()).toEqual(IDENTIFIED.body);
+  });
+});
+
+describe("forget", () => {
+  test("removes the token, and this client stores nothing from then on", async () => {
+    await serving(IDENTIFIED);
+    const client = loaded();
+    await client.identify();
+    await client.forget();
+    expect([localStorage.length, document.cookie]).toEqual([0, ""]);
+    await client.identify();
+    expect(signals(1)["client_token"]).toBeUndefined();
+    expect([localStorage.length, document.cookie]).toEqual([0, ""]);
+  });
+
+  test("says so where the browser keeps the token all the same", async () => {
+    await serving(IDENTIFIED);
+    const client = loaded();
+    vi.stubGlobal("localStorage", { getItem: () => "0".repeat(32), removeItem: () => undefined });
+    await expect(client.forget()).rejects.toMatchObject({ name: "SvcError", code: "storage" });
+  });
+});

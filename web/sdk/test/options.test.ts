@@ -1,0 +1,74 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { LoadOptions } from "../src/api.js";
+import { load, SvcError, VERSION } from "../src/index.js";
+import { checked } from "../src/options.js";
+import { openPage } from "./page.js";
+
+const KEY = "svc_pk_us_development_abc";
+const SCRIPT = "https://id.shop.example/sdk/v1/svc.esm.js";
+
+describe("on a server", () => {
+  test("importing is safe, and load() says what to do", () => {
+    expect(VERSION).toMatch(/^\d+\.\d+\.\d+$/);
+    const failed = vi.fn(() => load({ apiKey: KEY, endpoint: "https://id.shop.example" }));
+    expect(failed).toThrow(SvcError);
+    expect(failed.mock.results[0]?.value).toMatchObject({ code: "not_a_browser", message: expect.stringContaining("in an effect") as string });
+  });
+});
+
+describe("in a page of https://shop.example", () => {
+  beforeEach(() => void openPage());
+  afterEach(() => vi.unstubAllGlobals());
+
+  test("the rest has defaults", () => {
+    expect(checked({ apiKey: KEY }, SCRIPT)).toEqual({
+      apiKey: KEY, endpoints: ["https://id.shop.example"], timeoutMs: 10_000, collectMs: 1000, storage: "_svc",
+      workerUrl: undefined, deferred: true, cache: false,
+    });
+  });
+
+  test("endpoints may have a path, and be several", () => {
+    const { endpoints } = checked({ apiKey: KEY, endpoint: ["https://shop.example/id/", "/id", "https://b.example"] }, undefined);
+    expect(endpoints).toEqual(["https://shop.example/id", "https://shop.example/id", "https://b.example"]);
+  });
+
+  test.each([
+    ["https://shop.example/sdk/v1/svc.esm.js", "https://shop.example/sdk/v1/svc.worker.js"],
+    ["https://shop.example/sdk/0.1.0/svc.js?x=1", "https://shop.example/sdk/0.1.0/svc.worker.js"],
+    ["https://shop.example/assets/bundle-4f2a.js", undefined],
+    [SCRIPT, undefined],
+    [undefined, undefined],
+  ])("the worker of script %s is %s", (script, expected) => {
+    expect(checked({ apiKey: KEY, endpoint: "https://id.shop.example" }, script).workerUrl).toBe(expected);
+  });
+
+  test.each<[string, unknown]>([
+    ["load() takes an object", null],
+    ["must be a public key", {}],
+    ["must be a public key", { apiKey: "abc" }],
+    ["revoke it", { apiKey: "svc_sk_us_production_abc" }],
+    ["revoke it", { apiKey: "svc_mk_us_abc" }],
+    ["revoke it", { apiKey: "svc_px_us_production_abc" }],
+    ["`endpoint` must be", { apiKey: KEY }],
+    ["`endpoint` must be", { apiKey: KEY, endpoint: "ftp://id.shop.example" }],
+    ["`endpoint` must be", { apiKey: KEY, endpoint: "https://" }],
+    ["empty list", { apiKey: KEY, endpoint: [] }],
+    ["give the service a certificate", { apiKey: KEY, endpoint: "http://id.shop.example" }],
+    ["`timeoutMs`", { apiKey: KEY, endpoint: "/", timeoutMs: 0 }],
+    ["`timeoutMs`", { apiKey: KEY, endpoint: "/", timeoutMs: "1000" }],
+    ["`collectMs`", { apiKey: KEY, endpoint: "/", collectMs: Number.NaN }],
+    ["`storage`", { apiKey: KEY, endpoint: "/", storage: "a b" }],
+    ["`storage`", { apiKey: KEY, endpoint: "/", storage: "" }],
+    ["`cache.storage`", { apiKey: KEY, endpoint: "/", cache: { storage: "disk", durationMs: 1 } }],
+    ["12 hours", { apiKey: KEY, endpoint: "/", cache: { storage: "local", durationMs: 43_200_001 } }],
+    ["in memory only", { apiKey: KEY, endpoint: "/", storage: false, cache: { storage: "local", durationMs: 1 } }],
+  ])("wrong options are said: %s", (message, options) => {
+    const attempt = vi.fn(() => checked(options as LoadOptions, undefined));
+    expect(attempt).toThrow(message);
+    expect(attempt.mock.results[0]?.value).toMatchObject({ name: "SvcError", code: "invalid_options", retryable: false });
+  });
+
+  test("http is fine on this machine", () => {
+    expect(checked({ apiKey: KEY, endpoint: "http://localhost:8080" }, undefined).endpoints).toEqual(["http://localhost:8080"]);
+  });
+});

@@ -1,0 +1,106 @@
+// @vitest-environment happy-dom
+import { beforeEach, expect, test, vi } from "vitest";
+import { clientToken, forgetToken, randomHex } from "../src/token.js";
+
+const HEX = /^[0-9a-f]{32}$/;
+const OTHER = "0123456789abcdef0123456789abcdef";
+const inCookie = (): string | undefined => /(?:^|; )_svc=([^;]*)/.exec(document.cookie)?.[1];
+
+beforeEach(() => {
+  localStorage.clear();
+  document.cookie = "_svc=; Path=/; Max-Age=-1";
+  vi.restoreAllMocks();
+});
+
+function refuseCookies(): void {
+  vi.spyOn(document, "cookie", "get").mockReturnValue("");
+  vi.spyOn(document, "cookie", "set").mockReturnValue(undefined);
+}
+
+function refuseLocalStorage(): void {
+  const refuse = (): never => {
+    throw new DOMException("denied", "SecurityError");
+  };
+  vi.spyOn(window, "localStorage", "get").mockImplementation(refuse);
+  vi.stubGlobal("localStorage", new Proxy({}, { get: refuse }));
+}
+
+test("the first visit makes a token of 128 bits and keeps it in both places", () => {
+  const token = clientToken("_svc");
+  expect(token).toEqual({ client_token: expect.stringMatching(HEX) as string, client_token_is_new: true });
+  expect([inCookie(), localStorage.getItem("_svc")]).toEqual([token.client_token, token.client_token]);
+});
+
+test("later visits have the same one, which is not new", () => {
+  const { client_token } = clientToken("_svc");
+  expect(clientToken("_svc")).toEqual({ client_token });
+});
+
+test("either place restores the other", () => {
+  localStorage.setItem("_svc", OTHER);
+  expect(clientToken("_svc")).toEqual({ client_token: OTHER });
+  expect(inCookie()).toBe(OTHER);
+  localStorage.clear();
+  expect(clientToken("_svc")).toEqual({ client_token: OTHER });
+  expect(localStorage.getItem("_svc")).toBe(OTHER);
+});
+
+test("a cookie that is there is not written again: a server's own may last longer than a script's", () => {
+  document.cookie = `_svc=${OTHER}; Path=/`;
+  const write = vi.spyOn(document, "cookie", "set");
+  expect(clientToken("_svc")).toEqual({ client_token: OTHER });
+  expect(write).not.toHaveBeenCalled();
+});
+
+test.each(["", "x", `${OTHER}0`, OTHER.toUpperCase(), "<script>"])("what is no token (%j) is replaced by a new one", (stored) => {
+  localStorage.setItem("_svc", stored);
+  document.cookie = `_svc=${stored}; Path=/`;
+  const token = clientToken("_svc");
+  expect(token.client_token_is_new).toBe(true);
+  expect(localStorage.getItem("_svc")).toBe(token.client_token);
+});
+
+test("one place is enough", () => {
+  refuseCookies();
+  const token = clientToken("_svc");
+  expect(token.client_token_is_new).toBe(true);
+  expect(clientToken("_svc")).toEqual({ client_token: token.client_token });
+});
+
+test("where nothing can be stored there is no token", () => {
+  refuseCookies();
+  refuseLocalStorage();
+  expect(clientToken("_svc")).toEqual({});
+  vi.unstubAllGlobals();
+});
+
+test("a place that says yes and keeps nothing is none", () => {
+  refuseCookies();
+  vi.stubGlobal("localStorage", { getItem: () => null, setItem: () => undefined, removeItem: () => undefined });
+  expect(clientToken("_svc")).toEqual({});
+  vi.unstubAllGlobals();
+});
+
+test("another name is another token", () => {
+  expect(clientToken("one").client_token).not.toBe(clientToken("two").client_token);
+});
+
+test("forgetting removes it everywhere", () => {
+  clientToken("_svc");
+  expect(forgetToken("_svc")).toBe(true);
+  expect([inCookie() ?? "", localStorage.getItem("_svc")]).toEqual(["", null]);
+  expect(clientToken("_svc").client_token_is_new).toBe(true);
+});
+
+test("forgetting says so where the browser keeps it all the same", () => {
+  clientToken("_svc");
+  vi.stubGlobal("localStorage", { getItem: () => OTHER, removeItem: () => undefined });
+  expect(forgetToken("_svc")).toBe(false);
+  vi.unstubAllGlobals();
+});
+
+test("tokens don't need crypto.randomUUID, which plain http doesn't have", () => {
+  vi.stubGlobal("crypto", { getRandomValues: (bytes: Uint8Array) => bytes.fill(171) });
+  expect(randomHex()).toBe("ab".repeat(16));
+  vi.unstubAllGlobals();
+});

@@ -148,7 +148,7 @@ class Service:
         metrics: Listeners | None = None,
         task_status: trio.TaskStatus[Edge] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Serve until `shutdown`, then drain. The store stays open: whoever opened it closes it.
+        """Serve until `shutdown`, then drain. The store stays open: the caller closes it.
 
         `metrics` is where they are asked for; without it nobody is, and the loop is not watched.
         """

@@ -97,7 +97,9 @@ def read_event(services: Services, caller: Caller, request_id: UUID, now_ms: int
 
 
 def visits(services: Services, caller: Caller, visitor_id: str, limit: int, now_ms: int) -> list[EventBody]:
-    """The newest events of a visitor in the caller's environment, at most `limit`, newest first."""
+    """The newest events of a visitor in the caller's environment, at most `limit`, newest first, in the form of
+    interface 2.3.
+    """
     listing = Listing(now_ms - RETENTION_MS, now_ms + 1, visitor_id, None, 0, limit)
     with services.store.read() as snapshot:
         places = events.places(snapshot, caller.organization.number, _environment(caller), listing)

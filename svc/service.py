@@ -148,9 +148,10 @@ class Service:
         metrics: Listeners | None = None,
         task_status: trio.TaskStatus[Edge] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Serve until `shutdown`, then drain. The store stays open: whoever opened it closes it.
+        """Serve until `shutdown` is set, then drain and return. The store stays open: the caller closes it. Raises what
+        an actor raised, and then has stopped serving.
 
-        `metrics` is where they are asked for; without it nobody is, and the loop is not watched.
+        `metrics` are the listeners of the metrics; without them the event-loop lag is not measured either.
         """
         async with trio.open_nursery() as nursery:
             peripheral = self._peripheral()

@@ -36,7 +36,7 @@ class Failed(NamedTuple):
 
 
 class PipelineResult(NamedTuple):
-    """The response of the pipeline to an `Identify`."""
+    """The response of the pipeline to an `Identify`: the rate limit at admission, and the outcome."""
 
     admission: Admission
     outcome: Identified | Duplicate | Refused | RateLimited | Failed
@@ -49,7 +49,7 @@ class Identify(NamedTuple):
     limit_per_s: int
     """The organization's rate limit now."""
     address: str | None
-    """The visitor's, as far as addresses are told apart, where it has a limit of its own (decisions 4)."""
+    """The visitor's, shortened to what is counted as one, where it has a limit of its own (decisions 4)."""
     reply: Reply[PipelineResult]
 
 

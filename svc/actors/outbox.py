@@ -193,7 +193,7 @@ class Outbox:
             await self._awake.wait()
 
     async def _attempt(self, claim: ClaimedDelivery, scope: trio.CancelScope) -> None:
-        """One POST and what came of it, handed to whoever writes it down."""
+        """One POST and its outcome, handed to `_write_down`."""
         started_ms, began = self._world.now_ms(), trio.current_time()
         attempt_id = self._world.request_id(started_ms)  # now, so that attempts are listed in the order of their times
         attempted: Attempted | None = None

@@ -1,9 +1,9 @@
-"""The refusal log: counts refused identifications, and has their subscribers told of them.
+"""The refusal log: counts refused identifications, and queues the webhooks about them.
 
 Owns what was refused since its last commit, per organization, key and code. Hears `note`, which never waits and never
 fails. Says nudges to the outbox. Writes at most once a second, and nothing at all for organizations without a
 subscriber, so that a flood of refusals costs neither those who send it nor anybody else.
-A crash forgets the refusals of that last second; what is on disk is told at the end of its minute.
+A crash loses the refusals of that last second; the event about those on disk is made at the end of their minute.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Owns when it made its last pass, and the count of what it did. Hears nothing; each minute it looks whether anything is
 over. Writes in small transactions and rests after each for nine times as long as it took: so it has a tenth of the
-writer's time at most, and an identification waits for one step at most. What fails is told and tried again at the next
-look.
+writer's time at most, and an identification waits for one step at most. What fails is logged and tried again in the
+next sweep.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ async def _do(store: Store, progress: Progress, number: int, duty: CleanupTask) 
 
 
 async def _write(store: Store, progress: Progress, number: int, duty: str, job: Callable[[Transaction], T]) -> T | None:
-    """What the job returned, after a rest; `None` = it failed, which is told."""
+    """What the job returned, after a rest; `None` = it failed, which is logged."""
     began = trio.current_time()
     try:
         (outcome,) = await store.write([job], may_use_reserve=True)

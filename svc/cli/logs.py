@@ -1,6 +1,6 @@
 """Where log lines go, and what may be in them.
 
-One line per entry on standard error: JSON, or text for a person. Two things hold for every line, whoever wrote it. What
+One line per entry on standard error: JSON, or text for a person. Two things hold for every line, from any source. What
 has the form of a key or a signing secret is taken out. And nobody waits for the log: a thread writes it, so that a
 reader that stops reading, or a slow disk, costs lines, which are counted, and never holds up the loop.
 """
@@ -110,7 +110,7 @@ class AsyncLogWriter:
         self._waiting: deque[str] = deque()
         self._lost = 0
         self._told = 0
-        """How many of the lost ones were told of; the thread's, as `_lost` is the writer's."""
+        """How many of the lost ones were reported; the thread's, as `_lost` is the writer's."""
         self._something, self._closing = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         try:

@@ -44,7 +44,7 @@ class LedgerEntry(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """Counts and sums of some lines of a ledger. Identifications are told apart by their price."""
+    """Counts and sums of some lines of a ledger. Identifications are distinguished by their price."""
 
     identifiable: int = 0
     unidentifiable: int = 0

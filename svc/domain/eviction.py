@@ -1,12 +1,12 @@
-"""Which connections give way when there is no room for another.
+"""Which connections are evicted when the capacity for another is missing.
 
 What may live here: the rule, as a function of who waits and since when.
 
 A connection may be closed while it waits for its client: between two requests, before the first, in the middle of one
-that does not arrive, or with an answer that is not taken. One that this service works for is never closed. Whoever has
-the most connections waiting loses first, so that one address cannot crowd out the others; within a crowd, whoever has
-waited longest. No kind of waiting is better than another: a rank that spared one would be the one to attack with. Among
-connections that wait the same way an honest client is the younger one, since it goes on by itself.
+that does not arrive, or with an answer that is not taken. One that this service works for is never closed. The client
+prefix with the most connections waiting loses first, so that one address cannot crowd out the others; within it, the
+one that has waited longest. No kind of waiting is better than another: a rank that spared one would be the one to
+attack with. Among connections that wait the same way an honest client is the younger one, since it goes on by itself.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ from svc.domain.verdict import EventSignal, EventTrigger, Verdict
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
-    """What was sent to identify, by whom, from where. Whoever makes one has authenticated the key and read the body."""
+    """What was sent to identify, by whom, from where: made only after the key was authenticated and the body read."""
 
     request_id: UUID
     new_visitor_id: str

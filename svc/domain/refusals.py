@@ -70,13 +70,13 @@ class Refusal(msgspec.Struct, frozen=True):
     details: tuple[Detail, ...] = ()
     retry_after_s: int | None = None
     reason: str = ""
-    """For the log, and for the owner of `key`; never told to the caller."""
+    """For the log, and for the owner of `key`; never shown to the caller."""
     key: ApiKey | None = None
-    """The recognised key that was refused before there was a caller: its owner may be told (decisions 8.9)."""
+    """The recognized key that was refused before there was a caller: its owner may be notified (decisions 8.9)."""
     origin: str | None = None
     """The origin that was refused, as it was sent."""
     explanation: str = ""
-    """Told to the caller in the place of the catalogue's message, where the caller may know more."""
+    """Shown to the caller in the place of the catalogue's message, where the caller may know more."""
 
     @property
     def status(self) -> int:

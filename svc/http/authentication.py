@@ -266,7 +266,7 @@ NOT_PUBLIC = (
     "The address in x-svc-visitor-ip is not a public one, and a production key takes no other. Forward the address "
     "that the visitor's request came from, not that of a proxy or a load balancer of your own."
 )
-"""To whoever forwards a private address: the header is neither missing nor malformed."""
+"""For a private address: the header is neither missing nor malformed."""
 
 
 def _forwarded_facts(key: ApiKey, headers: Headers) -> RequestFacts | Refusal:
@@ -290,7 +290,7 @@ def _unauthorized(reason: str, key: ApiKey | None = None) -> Refusal:
 
 
 def _refused_place(reason: str, next_step: str, key: ApiKey, origin: str | None = None) -> Refusal:
-    """A good key in the wrong place, of which its owner may be told; a development key's caller hears it, too."""
+    """A valid key in the wrong place: its owner may be notified, and a development key's caller sees the reason."""
     shown = None if origin is None else redact(origin[:MAX_LENGTH].encode("ascii", "backslashreplace").decode())
     told = reason if shown is None else f"{reason}: {shown!r}"
     explanation = f"This development key was refused: {told}. {next_step}" if key.environment == "development" else ""

@@ -39,10 +39,10 @@ async def identify(services: Services, call: Call) -> Outcome:
 
 
 async def submit(services: Services, call: Call, caller: Caller, submission: Submission) -> Outcome:
-    """Response to a submission of this caller, once everything it changes is on disk.
+    """Send a submission through the pipeline; the response comes once everything that it changes is durable. `503
+    service_unavailable` at once where admission is full.
 
-    Refusals are those of the pipeline; `service_unavailable` where admission is full. A development key is answered
-    with the milliseconds that it took in `Server-Timing`, which browsers' tools show.
+    A development key gets the milliseconds that it took in `Server-Timing`, which browsers' tools show.
     """
     began_at = trio.current_time()
     reply: Reply[PipelineResult] = Reply()

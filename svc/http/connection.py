@@ -54,7 +54,7 @@ FULL_FOR_S = 0.05
 
 @dataclass
 class Shared:
-    """What all connections of one edge have in common, and what they count."""
+    """What the connections of one edge share, and count for `EdgeStatistics`."""
 
     app: AppWrapper
     config: Config
@@ -78,10 +78,11 @@ class Shared:
 
     @property
     def draining(self) -> bool:
+        """Whether the shutdown has begun."""
         return self.context.terminated.is_set()
 
     def has_capacity(self) -> bool:
-        """Whether another connection can be taken, if need be in the place of some that wait for their clients."""
+        """Whether another connection can be accepted, if need be by evicting one that waits for its client."""
         most = self.limits.max_connections
         if len(self.connections) < most:
             return True
@@ -112,7 +113,7 @@ class Shared:
         return bool(leaving)
 
     def refusal(self, status: int) -> bytes:
-        """A whole answer of the edge's own, after which the connection is closed."""
+        """A whole response of the edge's own as bytes, with `Connection: close`."""
         body, headers = self.refuse(status)
         fields = [*headers, *self.config.response_headers("h11"), (b"content-length", b"%d" % len(body))]
         lines = [b"HTTP/1.1 %d " % status, *(b"%s: %s" % pair for pair in fields), b"connection: close", b"", body]
@@ -151,6 +152,7 @@ class Connection:
         self._is_cut = False
 
     async def run(self) -> None:
+        """Serve requests until the connection ends; the socket is closed in any case."""
         self.shared.connections.add(self)
         try:
             with self._life:
@@ -165,7 +167,7 @@ class Connection:
             self._socket.close()
 
     def drain(self) -> None:
-        """The shutdown has begun: there is no other request, and the present one has to arrive soon."""
+        """The shutdown has begun: close if idle; a request that arrives gets `drain_patience_s` more."""
         if self.phase is Phase.IDLE:
             self.close_soon(linger=False)
         elif self.phase in {Phase.HEAD, Phase.BODY}:
@@ -173,13 +175,14 @@ class Connection:
             self._set_deadline()
 
     def waits(self) -> IdleConnection | None:
+        """Since when its client has to act; `None` while a request is being handled."""
         if self._waits_since is None:
             return None
         is_in_request = self.phase is not Phase.IDLE and not self._is_discarding
         return IdleConnection(self._prefix, self._waits_since, is_in_request)
 
     def evict(self) -> None:
-        """End at once, whatever the client was about to do. Who has begun a request is told so, without any waiting."""
+        """End at once. A request that has begun gets a 503 if that takes no waiting."""
         self.shared.connections.discard(self)
         if self.phase in {Phase.HEAD, Phase.BODY} and not self._is_tls:
             with suppress(OSError):
@@ -190,6 +193,7 @@ class Connection:
     # What the protocol asks of its connection
 
     async def protocol_send(self, event: Event) -> None:
+        """Keep bytes for the next `flush`, wait for the next request, or close, as the event says."""
         if isinstance(event, RawData):
             self._pending.append(event.data)
         elif isinstance(event, Updated):
@@ -198,6 +202,7 @@ class Connection:
             self.close_soon(linger=self._protocol.has_unread_input)
 
     def start_handler(self, stream: GuardedStream) -> None:
+        """Run the application for a request, in a task of this connection."""
         self._nursery.start_soon(self._handle, stream)
 
     def advance(self, step: Step) -> None:
@@ -205,13 +210,14 @@ class Connection:
         self.phase = advance(self.phase, step)
 
     def response_begins(self) -> None:
+        """The body has no deadline any more, and the client is not waited for."""
         if self.phase is Phase.BODY:
             self._watch.deadline = inf
         self.advance(Step.RESPONSE_BEGUN)
         self._waits_since = None
 
     async def refuse(self, status: int) -> None:
-        """Answer in the edge's own name, and close."""
+        """Send the edge's own response and close; nothing where the connection is closing already."""
         if self.phase is Phase.CLOSING:
             return
         self.advance(Step.CLOSE)
@@ -222,7 +228,7 @@ class Connection:
         self.close_soon(linger=True)
 
     def close_soon(self, *, linger: bool) -> None:
-        """Read no more, and close when the handler has ended. The handler is left to end by itself."""
+        """Stop reading; close when the handler has ended. `linger`: drop input first, so that no reset is sent."""
         self.advance(Step.CLOSE)
         self._waits_since = None
         self._lingers = self._lingers or linger
@@ -233,11 +239,12 @@ class Connection:
                 self._socket.shutdown(socket.SHUT_WR)
 
     def resume_reading(self) -> None:
+        """The application has taken what was read ahead: the socket may be read again."""
         if self._room is not None:
             self._room.set()
 
     async def flush(self) -> None:
-        """Write what is pending, within the time for one write."""
+        """Write what is pending; a client that does not take it in `write_timeout_s` is cut off. Raises nothing."""
         parts, self._pending = self._pending, []
         if self._is_cut or not parts:
             return

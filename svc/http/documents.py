@@ -43,12 +43,12 @@ def routes(described: Sequence[Route]) -> tuple[Route, ...]:
 
 
 async def page(_: Services, call: Call) -> Outcome:
-    """`GET /docs`: the reference, with a panel to try it."""
+    """`GET /docs`: the reference with a try-it panel, served without any outside host (decisions 9.2)."""
     return _FOLDER.served(PAGE, call, SECURITY_HEADERS)
 
 
 async def asset(_: Services, call: Call) -> Outcome:
-    """`GET /docs/{asset}`: what the page is made of."""
+    """`GET /docs/{asset}`: a script or style of the page; `404 not_found` for any other name."""
     name = call.path["asset"]
     return _FOLDER.served(name, call, SECURITY_HEADERS) if name in _FOLDER else Outcome(Refusal("not_found"))
 

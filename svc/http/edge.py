@@ -1,8 +1,8 @@
 """The edge: which connections are taken, how the server ends, and how a request reaches Quart.
 
 What may live here: the accept loop, its limits and counts, the drain, and the class that runs one request in Quart.
-What happens on a single connection is `connection.py`, what its bytes mean `protocol.py`. Together they mend what
-hypercorn 0.18 and quart-trio 0.12 do wrong as they come; each mend has its raw-socket test in `tests/edge`:
+What happens on a single connection is `connection.py`, what its bytes mean `protocol.py`. Together they correct
+what hypercorn 0.18 and quart-trio 0.12 do wrong; each correction has its raw-socket test in `tests/edge`:
 
 1. quart-trio takes the end of its own answer for a disconnect and cancels itself while hypercorn recycles the
    connection, so that idle connections never time out, a shutdown waits its whole grace time and an early 413 hangs.
@@ -61,9 +61,9 @@ class EdgeStatistics(msgspec.Struct, frozen=True):
     connections_accepted: int
     """Connections taken in under the cap."""
     connections_refused: int
-    """Connections closed at once because the cap was reached and none could give way."""
+    """Connections closed at once because the cap was reached and none could be evicted."""
     connections_evicted: int
-    """Connections that waited for their client and gave way to a new one because the cap was reached."""
+    """Connections that waited for their client and were evicted for a new one because the cap was reached."""
     connections_closed_idle: int
     """Connections closed because no request began in time. Normal life, unless it is most of the accepted."""
     connections_cut_reading: int
@@ -157,13 +157,13 @@ async def open_listeners(
 
 
 async def _accept(shared: Shared, stream: AnyStream) -> None:
-    """Serve a connection, or close it at once when there are too many and none of them can give way.
+    """Serve a connection, or close it at once when there are too many and none of them can be evicted.
 
     Closing is better for operators than to stop accepting: a client or a load balancer learns at once that this
     process is full and can go elsewhere, and it shows in the statistics. Connections left in the kernel's queue would
     look like a slow network, and a health check would hang in the same queue as everybody else.
 
-    The 503 is one attempt that costs no waiting: whoever sends its request only afterwards may see a reset instead.
+    The 503 is one attempt that costs no waiting: a client that sends its request only then may see a reset instead.
     """
     if shared.has_capacity():
         shared.accepted += 1

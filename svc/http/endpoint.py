@@ -25,7 +25,7 @@ class Webhooks(NamedTuple):
     """What the webhook routes use beside the store."""
 
     outbox: Outbox
-    """To be told of every change."""
+    """Must be notified of every change, after its commit."""
     secrets_key: bytes
     """As in `svc.domain.webhooks.signature`."""
     cursors_key: bytes
@@ -46,7 +46,7 @@ class Services(NamedTuple):
     network_data: Callable[[], str]
     """`ok`, `missing` or `stale`, now."""
     note_refusal: Callable[[RefusedRequest], None]
-    """Has subscribers told of it; never waits."""
+    """Counts it for `identification.refused`; never waits."""
     webhooks: Webhooks
     request_timeout_s: float
     limits: RequestLimits

@@ -82,7 +82,9 @@ async def get_event(services: Services, call: Call) -> Outcome:
 
 
 def read_event(services: Services, caller: Caller, request_id: UUID, now_ms: int) -> EventDetailBody | Refusal:
-    """An event of the caller's organization and environment, with its archive and its deferred report."""
+    """An event of the caller's organization and environment in the form of interface 2.3, with its archive and its
+    deferred report; `404 event_not_found`.
+    """
     number = caller.organization.number
     with services.store.read() as snapshot:
         event = events.event_by_request(snapshot, number, _environment(caller), request_id, now_ms)
@@ -95,7 +97,9 @@ def read_event(services: Services, caller: Caller, request_id: UUID, now_ms: int
 
 
 def visits(services: Services, caller: Caller, visitor_id: str, limit: int, now_ms: int) -> list[EventBody]:
-    """The newest events of a visitor in the caller's environment, at most `limit`, newest first."""
+    """The newest events of a visitor in the caller's environment, at most `limit`, newest first, in the form of
+    interface 2.3.
+    """
     listing = Listing(now_ms - RETENTION_MS, now_ms + 1, visitor_id, None, 0, limit)
     with services.store.read() as snapshot:
         places = events.places(snapshot, caller.organization.number, _environment(caller), listing)
@@ -153,7 +157,9 @@ def read_request_id(text: str) -> UUID | Refusal:
 
 
 def token_refusal(services: Services, call: Call, caller: Caller, token: str, request_id: UUID) -> Refusal | None:
-    """Why a deferred token is not accepted: it has to be of this request, key and origin (decisions 7.4)."""
+    """`422 invalid_supplement` unless the deferred token is valid for this request and the caller's key and origin
+    (decisions 7.4); `None` where it is.
+    """
     opened = deferred.open_token(services.deferred_key, token, caller.applied.id, caller.origin, call.at_ms)
     if opened is not None and opened.request_id == request_id:
         return None
@@ -161,7 +167,7 @@ def token_refusal(services: Services, call: Call, caller: Caller, token: str, re
 
 
 def _document(snapshot: Snapshot, number: int, request_id: UUID, event: Event) -> DocumentBody | None:
-    """The archive; a damaged one is told to the operator, and hides no event from the customer."""
+    """The archive; a corrupt one is logged for the operator, and hides no event from the customer."""
     if not event.has_document:
         return None
     try:

@@ -60,7 +60,7 @@ class Exchange:
     """Handles every request by the table of routes: authenticates, reads the body, calls the endpoint, encodes."""
 
     def __init__(self, services: Services, traffic: Traffic, keys: KnownKeys) -> None:
-        """`keys` is told of every key that is found valid."""
+        """`keys` learns every key that is found valid."""
         self._services = services
         self._traffic = traffic
         self._paths = Paths()
@@ -136,7 +136,7 @@ class Exchange:
     def _note(
         self, key: ApiKey, refusal: Refusal, request_id: UUID, at_ms: int, origin: str | None, ip: str | None
     ) -> None:
-        """Whoever subscribes to `identification.refused` is told (decisions 8.9)."""
+        """Count it for the subscribers of `identification.refused` (decisions 8.9)."""
         if refusal.status not in NOTIFIABLE or key.environment is None:
             return
         refused = RefusedRequest(

@@ -105,7 +105,7 @@ TRANSITIONS: dict[Phase, dict[Step, Phase]] = {
 
 
 def advance(phase: Phase, step: Step) -> Phase:
-    """The phase after a step. Raises `RuntimeError` for a step that cannot be taken: a mistake of this program."""
+    """The phase after a step. Raises `RuntimeError` for a step that `TRANSITIONS` does not have."""
     following = TRANSITIONS[phase].get(step)
     if following is None:
         raise RuntimeError(f"no {step.name} in the phase {phase.name}")
@@ -116,14 +116,30 @@ class ConnectionPort(Protocol):
     """What the protocol asks of the connection that it runs on."""
 
     @property
-    def phase(self) -> Phase: ...
-    def advance(self, step: Step) -> None: ...
-    async def protocol_send(self, event: Event) -> None: ...
-    async def flush(self) -> None: ...
-    async def refuse(self, status: int) -> None: ...
-    def start_handler(self, stream: GuardedStream) -> None: ...
-    def response_begins(self) -> None: ...
-    def resume_reading(self) -> None: ...
+    def phase(self) -> Phase:
+        """The present phase, which decides what input means."""
+        ...
+
+    def advance(self, step: Step) -> None:
+        """Take a step of `TRANSITIONS`. Raises `RuntimeError` for one that cannot be taken."""
+
+    async def protocol_send(self, event: Event) -> None:
+        """Keep bytes for the next `flush`, or act on the end of a request or of the connection."""
+
+    async def flush(self) -> None:
+        """Write the bytes that were kept. Raises nothing for what the client does."""
+
+    async def refuse(self, status: int) -> None:
+        """Send the edge's own response with this status, and close."""
+
+    def start_handler(self, stream: GuardedStream) -> None:
+        """Run the application for this request in a task of its own."""
+
+    def response_begins(self) -> None:
+        """The head of the response is about to be sent."""
+
+    def resume_reading(self) -> None:
+        """There is capacity for more of the body."""
 
 
 class StrictReceiveBuffer(ReceiveBuffer):
@@ -136,6 +152,7 @@ class StrictReceiveBuffer(ReceiveBuffer):
         """Of the present body, as far as they have begun."""
 
     def maybe_extract_lines(self) -> list[bytearray] | None:
+        """The lines of a complete head, else `None`. Raises `h11.LocalProtocolError`, hint 431 for a large one."""
         data = self._data
         if data.startswith(b"\r\n"):
             self._extract(2)
@@ -156,6 +173,7 @@ class StrictReceiveBuffer(ReceiveBuffer):
         return lines
 
     def maybe_extract_next_line(self) -> bytearray | None:
+        """The line that begins a chunk, else `None`. Raises `h11.LocalProtocolError` for a malformed one."""
         line = super().maybe_extract_next_line()
         if line is not None:
             self.chunks += 1
@@ -187,7 +205,7 @@ def is_unambiguous(request: h11.Request, headers: Headers) -> bool:
 
 
 class GuardedStream(HTTPStream):
-    """One request on its way to the application, and its answer on the way back."""
+    """One request on its way to the application, and its response on the way back."""
 
     def __init__(self, protocol: GuardedProtocol) -> None:
         super().__init__(
@@ -212,6 +230,7 @@ class GuardedStream(HTTPStream):
         self._arrival: trio.Event | None = None
 
     def begin(self, request: h11.Request, headers: Headers) -> None:
+        """Make the ASGI scope of a request whose head has been read."""
         path, _, query_string = request.target.partition(b"?")
         self.scope = HTTPScope(
             type="http",
@@ -233,19 +252,22 @@ class GuardedStream(HTTPStream):
 
     @property
     def read_ahead_bytes(self) -> int:
+        """Bytes of the body that have arrived and that the application has not taken."""
         return len(self._received)
 
     def body_arrived(self, data: bytes | bytearray) -> None:
+        """Keep bytes of the body; the application is woken when there are `BODY_PART_BYTES` of them."""
         self._received += data
         if len(self._received) >= BODY_PART_BYTES:
             self._announce()
 
     def body_completed(self) -> None:
+        """No more of the body will come: wake the application."""
         self._is_complete = True
         self._announce()
 
     async def handle(self, event: StreamEvent) -> None:
-        """The protocol says here that the stream is over: the answer is complete, or the client is gone."""
+        """The stream is over: the response is complete, or the client is gone, and its handler is cancelled."""
         if isinstance(event, StreamClosed) and not self.closed:
             self.closed = True
             if self.state is ASGIHTTPState.REQUEST:
@@ -253,7 +275,7 @@ class GuardedStream(HTTPStream):
             self._announce()
 
     async def receive(self) -> ASGIReceiveEvent:
-        """The next part of the body, large or the last one; after that, waits for the end of the stream."""
+        """ASGI `receive`: at least `BODY_PART_BYTES` of the body, or its last part; then its end."""
         await self._protocol.send_100_continue()
         while not self.closed and (
             self._is_delivered or not (self._is_complete or len(self._received) >= BODY_PART_BYTES)
@@ -269,6 +291,7 @@ class GuardedStream(HTTPStream):
         return {"type": "http.request", "body": body, "more_body": not self._is_complete}
 
     async def app_send(self, message: ASGISendEvent | None) -> None:
+        """ASGI `send`; dropped where the stream is closed. `None` = the application has returned."""
         if self.closed and message is not None:
             return
         if message is not None:
@@ -318,47 +341,54 @@ class GuardedProtocol(H11Protocol):
 
     @property
     def read_ahead_bytes(self) -> int:
+        """Bytes read from the socket that no handler has taken: of this body, and of requests behind it."""
         return len(self._lines) + (self.stream.read_ahead_bytes if self.stream is not None else 0)
 
     @property
     def has_unread_body(self) -> bool:
+        """Whether the present request has not arrived whole."""
         return self.connection.their_state not in WHOLE_REQUEST_READ
 
     @property
     def has_unread_input(self) -> bool:
-        """Whether the client has sent, or may be sending, what nobody is going to read if the connection ends now."""
+        """Whether the client has sent, or may be sending, bytes that nobody reads if the connection ends now."""
         return bool(self._lines) or self.has_unread_body
 
     async def receive(self, data: bytes | bytearray) -> None:
+        """Take bytes from the socket: start a handler, pass on its body, or refuse what is malformed."""
         self.connection.receive_data(bytes(data))
         await self._handle_events()
 
     async def resume(self) -> None:
-        """Go on with what arrived behind the request that has just been answered."""
+        """Handle what arrived behind the request that has just been answered (pipelining)."""
         await self._handle_events()
 
     async def disconnected(self) -> None:
-        """The client sends no more. What it has left unfinished is answered for those that still read."""
+        """The client sends no more: an unfinished request gets a 400; a handler is cancelled."""
         if self._link.phase in {Phase.HEAD, Phase.BODY}:
             await self.refuse(400)
         elif self.stream is not None and self.stream.state is ASGIHTTPState.REQUEST:
             await self._close_stream()
 
     async def refuse(self, status: int) -> None:
+        """Cancel the handler if there is one, and send the edge's own response."""
         if self.stream is not None:
             self.stream.handling.cancel()
             self.stream.closed = True
         await self._link.refuse(status)
 
     async def send_100_continue(self) -> None:
+        """Send `100 Continue` now if the client waits for it (RFC 9110, 10.1.1); else nothing."""
         if self.connection.they_are_waiting_for_100_continue:
             await self._send_h11_event(h11.InformationalResponse(status_code=100, headers=[]))
             await self._link.flush()
 
     def resume_reading(self) -> None:
+        """See `ConnectionPort.resume_reading`."""
         self._link.resume_reading()
 
     async def stream_send(self, event: StreamEvent) -> None:
+        """Send a part of a response; the last one on a connection says `Connection: close`."""
         kind = type(event)
         if kind is Response:
             self._link.response_begins()

@@ -42,7 +42,9 @@ MEDIA_TYPES = {
 
 
 def media_type(name: str) -> str:
-    """Of a file by its name. Raises `KeyError` for one that is none of `MEDIA_TYPES`."""
+    """The media type of a file, by the end of its name. Raises `KeyError` for an ending that `MEDIA_TYPES` does not
+    have.
+    """
     return MEDIA_TYPES[name[name.rindex(".") :]]
 
 
@@ -61,11 +63,13 @@ class Folder:
         return name in allowed
 
     def read(self, name: str) -> bytes:
-        """The bytes of a file. Raises `FileNotFoundError`."""
+        """The bytes of a file, decompressed. Raises `FileNotFoundError`."""
         return self._plain(name)
 
     def served(self, name: str, call: Call, headers: Mapping[str, str], *, cache_control: str = REVALIDATED) -> Outcome:
-        """A file of the folder, compressed for clients that take gzip; every browser does."""
+        """A file as a response, with `ETag` and the type of its name, compressed for clients that accept gzip. Raises
+        `FileNotFoundError`.
+        """
         content = self._plain(name)
         added = {**headers, "Vary": "Accept-Encoding"}
         if takes_gzip(call.headers.get("accept-encoding", "")):
@@ -90,7 +94,7 @@ class Folder:
 
 
 def unless_known(file: File, call: Call, headers: Mapping[str, str], *, cache_control: str = REVALIDATED) -> Outcome:
-    """The file, or `304` where the client has it already (RFC 9110, 13.1.2)."""
+    """The file, or `304` where `If-None-Match` has its `ETag` (RFC 9110, 13.1.2)."""
     tag = entity_tag(file.content)
     answered = {**headers, "ETag": tag, "Cache-Control": cache_control}
     known = call.headers.get("if-none-match", "")
@@ -100,7 +104,7 @@ def unless_known(file: File, call: Call, headers: Mapping[str, str], *, cache_co
 
 
 def takes_gzip(accepted: str) -> bool:
-    """Whether an `Accept-Encoding` admits gzip (RFC 9110, 12.5.3); `gzip;q=0` refuses it."""
+    """Whether an `Accept-Encoding` accepts gzip (RFC 9110, 12.5.3); `gzip;q=0` does not."""
     for choice in accepted.lower().split(","):
         name, _, weight = choice.partition(";")
         if name.strip() == "gzip":
@@ -110,5 +114,5 @@ def takes_gzip(accepted: str) -> bool:
 
 @cache
 def entity_tag(content: bytes) -> str:
-    """The strong `ETag` of these bytes."""
+    """The strong `ETag` of these bytes, in quotes (RFC 9110, 8.8.3)."""
     return f'"{hashlib.blake2b(content, digest_size=12).hexdigest()}"'

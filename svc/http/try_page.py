@@ -29,17 +29,21 @@ MOST_VISITS = 24
 
 
 class TryConfig(msgspec.Struct, frozen=True):
-    """What the page needs before it can identify."""
+    """Response of `getTryConfig`: what the page needs before it can identify."""
 
     api_key: Annotated[str, about("The public development key of the page.")]
 
 
 class TryBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of both requests of the page: an identification, and the proof that this browser made it."""
+
     request_id: RequestId
     token: Annotated[DeferredToken, about("The `deferred_token` of that identification.")]
 
 
 class TryAnswer(msgspec.Struct, frozen=True):
+    """Response of `explainTry`."""
+
     event: Annotated[EventDetailBody, about("The event of the request.")]
     visits: Annotated[tuple[EventBody, ...], about("The newest events of its visitor, newest first.")]
 
@@ -49,7 +53,9 @@ class TryKeyError(OperatorError):
 
 
 def checked_key(opened: Opened, secret: str | None, now_ms: int) -> str | None:
-    """The setting as it is. Raises `TryKeyError` for one that is no secret of a public development key in force."""
+    """The setting `try_key`, unchanged. Raises `TryKeyError` unless it is the secret of a public development key in
+    force.
+    """
     if secret is None:
         return None
     with opened.store.read() as snapshot:
@@ -62,14 +68,16 @@ def checked_key(opened: Opened, secret: str | None, now_ms: int) -> str | None:
 
 
 async def configuration(services: Services, _: Call) -> Outcome:
-    """`GET /try/config.json`."""
+    """`GET /try/config.json`: the key of the page; `404 not_found` where the setting `try_key` is missing."""
     if services.try_key is None:
         return Outcome(Refusal("not_found"))
     return Outcome(TryConfig(services.try_key))
 
 
 async def explain(services: Services, call: Call) -> Outcome:
-    """`POST /try/event`: what the service knows of an identification that this browser has made."""
+    """`POST /try/event`: an identification that this browser has made, with its visitor's newest events. `404
+    not_found` for another key, `422 invalid_supplement` for a token that proves nothing.
+    """
     event = await _own_event(services, call)
     if isinstance(event, Refusal):
         return Outcome(event)
@@ -79,7 +87,9 @@ async def explain(services: Services, call: Call) -> Outcome:
 
 
 async def forget(services: Services, call: Call) -> Outcome:
-    """`POST /try/forget`: erase the visitor of an identification that this browser has made."""
+    """`POST /try/forget`: erase the visitor of an identification that this browser has made. `204`; errors as of
+    `explain`.
+    """
     event = await _own_event(services, call)
     if isinstance(event, Refusal):
         return Outcome(event)

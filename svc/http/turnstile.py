@@ -1,9 +1,9 @@
 """The turnstile: how many requests begin in one pass of the loop, and whose is next.
 
 A pass of the loop lasts as long as everything that is ready to run in it, and an identification takes some eight
-passes. If whoever sends begins at once, a flood of cheap requests makes every pass long. So while several owners send,
-one request begins in every third pass, of each owner in turn. While one owner sends alone, its requests begin at once:
-they are handled together and committed together.
+passes. If every request began at once, a flood of cheap requests would make every pass long. So while several owners
+send, one request begins in every third pass, of each owner in turn. While one owner sends alone, its requests begin at
+once: they are handled together and committed together.
 
 A long response is written in pieces, each of which takes a turn as a request does.
 

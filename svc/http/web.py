@@ -49,7 +49,9 @@ def sdk_version() -> str | None:
 
 
 async def sdk(_: Services, call: Call) -> Outcome:
-    """`GET /sdk/{version}/{file}`: `v1` is asked for again after an hour, a full version never changes."""
+    """`GET /sdk/{version}/{file}`: `v1` may be cached for an hour, a full version for ever. `404 not_found` for other
+    versions and files, and without a web build.
+    """
     version, name = call.path["version"], call.path["file"]
     if sdk_version() is None:
         return Outcome(Refusal("not_found", explanation=NOT_BUILT))
@@ -63,13 +65,15 @@ async def sdk(_: Services, call: Call) -> Outcome:
 
 
 async def home(services: Services, call: Call) -> Outcome:
-    """`GET /`: a small page that leads on."""
+    """`GET /`: a small page that links to the others (decisions 9.3)."""
     page = _home(has_try=services.try_key is not None and "try.html" in PAGES)
     return unless_known(File(page, MEDIA_TYPES[".html"]), call, SECURITY_HEADERS)
 
 
 async def try_page(services: Services, call: Call) -> Outcome:
-    """`GET /try`: the page on which a browser is identified."""
+    """`GET /try`: the page on which a browser is identified; `404` with what to do where it is turned off or not
+    built.
+    """
     if services.try_key is None:
         return _notice(call, TRY_IS_OFF)
     if "try.html" not in PAGES:
@@ -90,7 +94,7 @@ def _texts() -> bytes:
 
 
 async def page_file(_: Services, call: Call) -> Outcome:
-    """`GET /pages/{file}`: scripts and styles of the pages."""
+    """`GET /pages/{file}`: scripts and styles of the pages; `404 not_found` for any other name."""
     name = call.path["file"]
     if name in _OWN_FILES:
         return _OWN.served(name, call, SECURITY_HEADERS)

@@ -49,7 +49,7 @@ class NotInitializedError(DirectoryError):
 
 
 class Opened(NamedTuple):
-    """An open data directory; whoever opened it closes the store."""
+    """An open data directory: its store, which the caller closes, and its pepper."""
 
     store: Store
     pepper: bytes

@@ -48,7 +48,7 @@ ROWS_A_READ = 100
 MOST_DAMAGED = 10_000
 """Rows in a row that fail their check, before it is said that the table cannot be read."""
 REFUSAL_TOLD_MS = 120_000
-"""Refusals are told of at once or when the minute is over; twice as long is looked."""
+"""The event about refusals is made at once or when the minute is over; twice as long is searched."""
 
 
 class Row(NamedTuple):
@@ -128,8 +128,8 @@ def find_organization(store: ReadOnlyStore, text: str) -> int | None:
 
 def of_request(store: ReadOnlyStore, request_id: UUID) -> list[Row]:
     """What there is of a request: its event, report, charge, key of idempotency, webhook events with their deliveries
-    and attempts, audit record; or, where it was refused, what remembers and what told of that. In the order of time,
-    and then what is damaged where that was looked for: it may be of this request.
+    and attempts, audit record; or, where it was refused, the count of refusals and the event about them. In the order
+    of time, and then corrupt rows that were met on the way: they may be of this request.
     """
     found: list[Row] = []
     for organization in rows(store, ORGANIZATIONS):

@@ -1,4 +1,4 @@
-"""How whole keys are shown, and read as people write them, for whoever looks into a store (`svc inspect`).
+"""How whole keys are shown, and read as people write them, for the inspector of a store (`svc inspect`).
 
 What would let somebody in is never shown whole.
 """

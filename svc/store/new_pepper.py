@@ -1,7 +1,7 @@
 """A new pepper for a store whose own is lost, or known to others.
 
 Nothing that was made with the old one holds afterwards: keys, signing secrets of webhooks, deferred tokens, cursors.
-Whoever calls this has revoked every key before, so that a store never names keys as active that can never verify.
+The caller has revoked every key before, so that a store never names keys as active that can never verify.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from svc.store.tables import META
 def put_new_pepper(store: Store, path: Path, entropy: Callable[[int], bytes]) -> None:
     """Make a pepper, have the store take no other, and put it in its place, mode 0600.
 
-    Whoever is interrupted begins again: until the end the store refuses to be opened with the pepper that is there.
+    After an interruption it must be run again: until its end the store refuses to be opened with the pepper that is
+    there.
     """
     pepper = entropy(PEPPER_BYTES)
     beside = path.with_name(path.name + ".new")

@@ -52,7 +52,7 @@ def sole_process(
     """Hold the lock of a data directory that exists, for this command (`svc serve`).
 
     `reason` says to an operator who is refused why this command must be alone: what would go wrong beside another.
-    Waits at most `wait_s` seconds for a predecessor that is still draining; `on_wait` is told whom once. Raises
+    Waits at most `wait_s` seconds for a predecessor that is still draining; `on_wait` gets its name once. Raises
     `DirectoryInUseError`, which names the holder, and `DirectoryError` where the lock file cannot be written.
     """
     path = directory / NAME

@@ -330,7 +330,7 @@ REPORT_FINGERPRINTS: Table[ReportFingerprint] = Table(
     ErasedBy("forget_report"),
 )
 """By the digest of a nonce or of a whole report: its first sending. Both digests follow from the archived document, so
-that whoever erases a visitor finds these rows too."""
+that the erasure of a visitor finds these rows too."""
 
 CHALLENGES: Table[Challenge] = Table(
     "challenges",

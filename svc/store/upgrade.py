@@ -144,7 +144,7 @@ def _copied(engine: LmdbEngine, target: Path, program: str, now_ms: Callable[[],
 
 
 def _forget_others(folder: Path, kept: Path | None) -> None:
-    """Whoever goes back does so by one step; the copies of earlier upgrades hold what was erased since."""
+    """Going back is one step; the copies of earlier upgrades hold what was erased since."""
     for place in folder.glob("version-*"):
         if place != kept:
             shutil.rmtree(place)

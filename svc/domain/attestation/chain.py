@@ -2,8 +2,8 @@
 
 What may live here: the rules for chains of Android key attestation. They are the platform's, not those of web
 servers: the device writes the leaf's dates, factories gave out certificates that are no certificate authorities or have
-expired since, and the extension counts in the leaf alone, because whoever holds an attested key can sign what he likes
-below it.
+expired since, and the extension counts in the leaf alone, because the holder of an attested key can sign anything below
+it.
 
 The order bounds the work: no key is used that a key above it has not signed, so that an invented chain costs its
 reading and one signature of a root at most.

@@ -36,7 +36,7 @@ LEAST_FRAME = 8
 """Pixels by which a window must exceed a screen to be larger; less is rounding, by systems that scale."""
 
 LEAST_ZOOM_RATIO = 1.07
-"""Whoever zooms out sees more page than the window has pixels, and at least this much more: the first step is 90 %."""
+"""Zoomed out, a window shows more page than it has pixels, and at least this much more: the first step is 90 %."""
 
 MARKS = {
     "selenium": "selenium_mark",
@@ -151,7 +151,7 @@ def _is_page_larger(inner: Size | None, outer: Size | None) -> bool:
 
 def _is_screen_invented(report: Report) -> bool:
     """A page that fills the screen exactly, in a window that is larger than the screen: drivers that set a viewport set
-    the screen with it. Whoever tries out another screen with the developer tools does the same.
+    the screen with it. Trying out another screen with the developer tools does the same.
     """
     claims = report.claims
     outer, inner = _long_side_first(claims.outer_window), _long_side_first(claims.inner_window)

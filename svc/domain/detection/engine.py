@@ -82,7 +82,7 @@ def _is_stack_of_another(engine: Engine, trace: Any) -> bool:
 
 
 def _are_features_of_another(claimed: Claimed, kind: Any) -> bool:
-    """BotD counts interfaces to tell the engine. Phones' web views lack too many of them to be told."""
+    """BotD counts interfaces to find the engine. Phones' web views lack too many of them for that."""
     if kind not in ("chromium", "gecko", "webkit") or not claimed.desktop:
         return False
     recent = claimed.engine != "chromium" or claimed.version >= FIRST_STEADY_CHROMIUM

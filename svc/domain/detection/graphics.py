@@ -16,7 +16,7 @@ _SOFTWARE = ("swiftshader", "llvmpipe", "softpipe", "swrast", "basic render", "a
 
 SOFTWARE_POINT_SIZE = 1023
 """The largest point of SwiftShader, which draws where Chromium finds no graphics hardware. Through Direct3D it is 1024,
-through Metal 511; whoever renames the renderer leaves its limits."""
+through Metal 511; a tool that renames the renderer leaves its limits."""
 
 _FOREIGN: dict[System, tuple[str, ...]] = {
     "windows": ("opengl engine", "metal renderer", "llvmpipe", "mesa dri", "mesa intel", "mali-", "powervr"),

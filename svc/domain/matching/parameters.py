@@ -323,7 +323,7 @@ SOLE_DEVICE: Final = 1.5
 SOLE_PROBABILITY: Final = 0.9985
 """A report that fewer devices than this sent, and that is that surely its sender's, can belong to one device only."""
 STATED_CAUTION: Final = 1.0
-"""Log odds by which a link to a visitor that is not where it was is told to be less sure than it is held to be: the
+"""Log odds by which a link to a visitor that is not where it was is reported as less sure than it is held to be: the
 most by which the curves were over-sure in a population of which three quarters are factory copies."""
 TEMPLATE_PROBABILITY: Final = 0.92
 """Links below count the visit and leave the record's template alone, so that doubt cannot drift a record away."""

@@ -30,7 +30,7 @@ FEWEST_ELSEWHERE = 2
 """Components that must bear their marks where the tree is not announced by the name `thumbmark`."""
 
 MASKED_RENDERER = "WebKit WebGL"
-"""What Chromium and WebKit call every renderer for whoever does not ask for the unmasked name, as the library does."""
+"""What Chromium and WebKit call every renderer unless the unmasked name is asked for, as this library does not."""
 QUERIES = {
     "prefers-contrast": "contrast",
     "forced-colors": "forcedColors",

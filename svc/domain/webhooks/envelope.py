@@ -1,7 +1,7 @@
 """The envelope of an event, and the event's id (interface 6, version 1).
 
 An event's id is not drawn but derived, so that the same fact has the same event: a transaction that is made again makes
-no second one, and whoever erases an identification finds its events without an index.
+no second one, and the erasure of an identification finds its events without an index.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class RefusedIdentification(msgspec.Struct, frozen=True, kw_only=True):
     ip_address: str | UnsetType = UNSET
     """Of the visitor; of the sender where the key itself was refused."""
     reason: str | UnsetType = UNSET
-    """Why the key was refused; the caller of a production or staging key is not told."""
+    """Why the key was refused; the caller of a production or staging key does not see it."""
     count: int
 
 

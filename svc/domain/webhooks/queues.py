@@ -191,7 +191,7 @@ class DeliveryScheduler(Generic[H]):
         self.in_flight -= 1
         if (queue.key, delivery) in self._failing_in_flight:
             self._failing_in_flight.remove((queue.key, delivery))
-            if self._behind_failing:  # to the front: whoever waits for these slots has had its turn before
+            if self._behind_failing:  # to the front: a queue that waits for these slots has had its turn before
                 self._ready.appendleft(self._behind_failing.popleft())
         number = queue.key.organization
         left = self._organization_in_flight[number] - 1

@@ -17,7 +17,7 @@ from svc.domain.webhooks.payloads import RefusedIdentification
 
 INTERVAL_MS = 60_000
 NOTIFIABLE = frozenset({401, 402, 413, 422, 429})
-"""Statuses of refusals that are told of, where the key was recognised."""
+"""Statuses of refusals that make an event, where the key was recognized."""
 
 
 class Refusals(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
@@ -65,7 +65,7 @@ class Noted(NamedTuple):
     """What one refusal, or the end of a minute, leads to."""
 
     event: RefusedIdentification | None
-    """To be told now, if anything."""
+    """To be queued now, if any."""
     kept: Refusals | None
     """What to remember; `None` = nothing."""
 

@@ -145,8 +145,8 @@ async def replace_origins(services: Services, call: Call) -> Outcome:
 
 
 def read_platforms(body: IssueSdkKeyBody) -> tuple[Platform, ...] | Refusal:
-    """The platforms of a new key, each once; `web` where none are named, and none for a secret key, which may name none
-    (decisions 2.4, 2.5).
+    """The platforms of a new key, each once; `web` where a public key names none. `422` (`invalid_value`) for a secret
+    key that names any: it has none (decisions 2.4, 2.5).
     """
     if body.kind != "public":
         return () if body.platforms is UNSET else invalid("platforms", "invalid_value")

@@ -21,7 +21,9 @@ async def erase(services: Services, call: Call) -> Outcome:
 
 
 async def erase_wholly(services: Services, call: Call, visitor_id: str) -> Outcome:
-    """`204` when nothing of the caller's visitor is left to read."""
+    """Erase a visitor of the caller's organization, step by step; `204` when nothing of it is left to read (decisions
+    7.6), `404 not_found` for an unknown one.
+    """
     number = caller_of(call).organization.number
     begin = partial(erase_visitor, number=number, visitor_id=visitor_id, now_ms=call.at_ms)
     ended = await change(services, call, begin, may_use_reserve=True)

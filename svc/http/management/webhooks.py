@@ -1,7 +1,7 @@
 """Webhook endpoints of an organization, and what became of its deliveries (interface 2.9, 2.10 and 4.4, decisions 8).
 
-A URL is judged before the transaction, since its host has to be looked up; every attempt judges it again. The outbox is
-told of a change after its commit. Counts and times of attempts are of the moment of the answer.
+A URL is checked before the transaction, since its host has to be looked up; every attempt checks it again. The outbox
+learns of a change after its commit. Counts and times of attempts are of the moment of the answer.
 """
 
 from __future__ import annotations

@@ -26,9 +26,9 @@ def make_folder(path: Path) -> None:
 
 
 def require_space(needed: int, folder: Path, copy: str, next_step: str) -> None:
-    """Raises `DirectoryError` where the disk of a folder has fewer bytes left than a copy of a store may take.
-
-    A copy has at most the pages of the file: how many of them are free, nobody says before it is made.
+    """Raises `DirectoryError` where the disk of `folder` has fewer than `needed` bytes left, with `copy` as what needs
+    them and `next_step` as what to do. `needed` is the size of all pages: how many of them are free, nobody says before
+    the copy is made.
     """
     free = shutil.disk_usage(folder).free
     if free < needed:

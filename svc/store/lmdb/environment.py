@@ -58,8 +58,8 @@ def open_read_only(path: Path, *, live: bool, locked: bool | None = None) -> lmd
 
 
 def write_failure(environment: lmdb.Environment, error: lmdb.Error) -> EngineError | StoreFullError:
-    """What to raise for an error of a write. LMDB calls it an input/output error where a part of what it wrote found
-    room, and a part did not.
+    """The exception for a failed write: `StoreFullError` where the map or the disk is full, else `EngineError`. LMDB
+    calls it an input/output error where a part of what it wrote found space, and a part did not; so the disk is asked.
     """
     if isinstance(error, lmdb.MapFullError):
         return StoreFullError(FULL)

@@ -1,9 +1,9 @@
 """The pages of LMDB's file, walked from their roots: each of them is used once, or is free.
 
-A row vouches for itself (`tables.Table`); what leads to it does not. LMDB keeps no check value of its own, so a bit
-turned over in the number of a page leads to another page, whole and out of date: its rows are what was written there
+A row has a checksum (`tables.Table`); what leads to it has none. LMDB keeps no checksum of its own, so a flipped bit
+in the number of a page leads to another page, whole and out of date: its rows are what was written there
 once. The page that it leads to is used twice then, or is on the list of free pages. A bit in that list makes LMDB write
-over rows that are in use. Both are told here, before anybody believes them.
+over rows that are in use. Both are found here, before the rows are believed.
 
 The layout is that of LMDB 0.9 on 64-bit machines (`MDB_page`, `MDB_node`, `MDB_db`, `MDB_meta` in its mdb.c), in the
 machine's byte order.

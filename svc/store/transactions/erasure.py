@@ -6,9 +6,9 @@ rows are found otherwise does not load without one in `BY_FUNCTION`.
 
 A visitor is erased in steps, since it may have any number of events. The first step forgets who it is and leaves a row
 in `erasures`, so that nothing can be added to what is left and that the sweeper ends what an interruption has begun;
-the last step deletes that row. Whoever is told that a visitor is erased is told so after the last step: then there is
-no event, document, deferred report, index row, record, id or history of it, nor what its reports are known again by,
-nor a webhook on its way that tells of it.
+the last step deletes that row. The response comes after the last step: then there is no event, document, deferred
+report, index row, record, id or history of it, nor what its reports are recognized by, nor a webhook about it that is
+not sent.
 
 What stays is not of the person: ledger lines (when and how much, by request id), idempotency digests with the request
 id that they were answered with (for a day), the audit record that names the visitor's id as erased (docs/audit.md),
@@ -236,7 +236,7 @@ def forget_report(transaction: Transaction, number: int, request_id: bytes, visi
     if mark is not None:
         key = (number, at_s // REPLAY_MEMORY_S, mark)
         first = transaction.get(REPORT_FINGERPRINTS, *key)
-        if first is not None and first.at_s == at_s:  # otherwise it is of whoever sent the same before
+        if first is not None and first.at_s == at_s:  # otherwise it is of one that sent the same before
             transaction.delete(REPORT_FINGERPRINTS, *key)
     key = (number, at_s // DAY_S, address_id(event.ip_address))
     history = transaction.get(ADDRESS_HISTORY, *key)

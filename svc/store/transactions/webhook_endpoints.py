@@ -1,6 +1,6 @@
 """Webhook endpoints: create, change, remove, rotate, test, redeliver (interface 4.4, decisions 8).
 
-Each returns what the answer shows, or the refusal. Whoever changes an endpoint tells the outbox afterwards.
+Each returns what the response shows, or the refusal. The caller notifies the outbox of a changed endpoint afterwards.
 """
 
 from __future__ import annotations

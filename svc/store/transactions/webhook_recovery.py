@@ -1,6 +1,6 @@
 """After an outage: deliveries that ended `failed` begin again (decisions 8.2, 8.4).
 
-What may live here: which deliveries are recovered, and what becomes of them. Whoever asks does it in steps, since an
+What may live here: which deliveries are recovered, and what becomes of them. The caller does it in steps, since an
 outage may have failed any number: each step reads one piece of the log and changes what that piece names.
 """
 

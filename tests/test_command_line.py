@@ -45,9 +45,10 @@ def test_dev_goes_from_nothing_to_answers_and_a_curl_line_that_works(tmp_path: P
     )
     try:
         shown = read_until(process, "Ctrl-C")
-        assert '"visitor_is_new": true' in shown
+        assert f"  http://127.0.0.1:{port}/try " in shown.split("\n\n")[1], "the page to begin with comes first"
+        assert re.search(r"on its first visit +a new visitor, (\w+);", shown)
+        assert re.search(r"after a browser update.* known visitor (\w+), \d+ % sure; suspect score 0 \(low\)", shown)
         assert '"visitor_is_new": false' in shown
-        assert "the same visitor" in shown
         curl = next(line for line in shown.splitlines() if line.startswith("curl "))
         first, again = (json.loads(subprocess.check_output(shlex.split(curl), timeout=20)) for _ in range(2))
         assert again["visitor_id"] == first["visitor_id"]
@@ -73,8 +74,8 @@ def test_dev_on_its_own_data_again_knows_the_sample_and_keeps_its_keys(tmp_path:
         shown = read_until(process, "Ctrl-C")
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=20)
-        assert ("seen before exactly" in shown) == (start == 1)
-        assert ("the same visitor" in shown) == (start == 0)
+        assert ("a new visitor" in shown) == (start == 0)
+        assert ("100 % sure" in shown) == (start == 1)
         assert f"http://127.0.0.1:{18438 + start}/docs" in shown
         assert "0.0.0.0" not in shown
         printed.append(re.findall(r"\bsvc_[psm]k_\w+", shown)[:3])
@@ -82,7 +83,9 @@ def test_dev_on_its_own_data_again_knows_the_sample_and_keeps_its_keys(tmp_path:
     (organization,) = run_json("org", "list", "--data", str(tmp_path))["organizations"]
     keys = run_json("key", "list", organization["organization_id"], "--data", str(tmp_path))["keys"]
     assert [key["status"] for key in keys] == ["active"] * 3
-    assert [key["allowed_origins"] for key in keys if key["kind"] == "public"] == [[origin]]
+    (origins,) = [key["allowed_origins"] for key in keys if key["kind"] == "public"]
+    assert origins[-1] == origin
+    assert len(origins) <= 3, "beside the service's own, once for each start where it has an address"
     assert organization["name"] == "development"
     run("check", "--data", str(tmp_path))
 

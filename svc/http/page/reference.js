@@ -30,4 +30,6 @@ window.reference = SwaggerUIBundle({
   showExtensions: true,
   tryItOutEnabled: true,
   validatorUrl: null,
+  // The renderer names its list of servers by a heading that is not connected to it.
+  onComplete: () => document.getElementById("servers")?.setAttribute("aria-label", "Server"),
 });

@@ -4,8 +4,8 @@
 
 Each browser is opened nine times the way a person opens it, by its command line alone. Its page loads the SDK from a
 development service under a strict content security policy, identifies, and posts what came of it. All browsers share
-one service and one address, so that one which is taken for another shows. It needs the browsers of Debian 12 (README.md),
-Xvfb and `make web`; a browser that is not installed is left out.
+one service and one address, so that one which is taken for another shows. It needs the browsers of Debian 12
+(README.md), Xvfb and `make web`; a browser that is not installed is left out.
 """
 
 from __future__ import annotations

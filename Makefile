@@ -8,7 +8,7 @@ SHELL := /bin/bash
 PYTHON ?= python3.11
 BIN := .venv/bin
 
-.PHONY: run test quick venv web check format bench bench-events sim fuzz accuracy detection mutation reference wheel lock clean
+.PHONY: run test quick venv web check format bench bench-events sim fuzz accuracy detection mutation reference screenshots browsers wheel lock clean
 
 run: venv
 	$(BIN)/svc dev
@@ -86,6 +86,14 @@ reference: venv
 	$(BIN)/svc openapi > docs/openapi.json
 	set -e; for page in api commands configuration signals; do $(BIN)/python -m tools.reference $$page > docs/$$page.md; done
 	$(BIN)/python -m tools.reference settings > ops/svc.toml.example
+
+# Pictures of the pages for the documentation, into docs/images. Needs npm.
+screenshots: venv
+	$(BIN)/python -m tools.screenshots
+
+# The web SDK in browsers of this machine, opened as a person opens them. Needs Xvfb and the browsers of Debian 12.
+browsers: venv
+	$(BIN)/python -m bench.browsers.sdk
 
 # dist/svc_visitor_id-VERSION-py3-none-any.whl, built with what is in .venv and without the network.
 wheel: venv

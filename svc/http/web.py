@@ -6,6 +6,7 @@ them the service runs all the same, and says how to make them.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -25,6 +26,7 @@ SDK = Folder(_BUILT.joinpath("sdk"))
 PAGES = Folder(_BUILT.joinpath("pages"))
 _OWN = Folder(files("svc.http").joinpath("page"))
 
+FULL_VERSION = re.compile(r"\d{1,4}\.\d{1,4}\.\d{1,4}", re.ASCII)
 CURRENT = "v1"
 """Stands for the newest version of the SDK whose interface is version 1."""
 SDK_HEADERS = {
@@ -49,19 +51,22 @@ def sdk_version() -> str | None:
 
 
 async def sdk(_: Services, call: Call) -> Outcome:
-    """`GET /sdk/{version}/{file}`: `v1` may be cached for an hour, a full version for ever. `404 not_found` for other
-    versions and files, and without a web build.
+    """`GET /sdk/{version}/{file}`: `v1` is asked for again after an hour, a full version never changes.
+
+    A full version that this service does not have leads to `v1`: pages that name one go on when the service is upgraded
+    or rolled back, since nothing that a page uses breaks within version 1.
     """
     version, name = call.path["version"], call.path["file"]
     if sdk_version() is None:
         return Outcome(Refusal("not_found", explanation=NOT_BUILT))
-    if version not in (CURRENT, sdk_version()):
-        known = f"This service serves version {sdk_version()} of the SDK, and the newest as /sdk/{CURRENT}/{name}."
-        return Outcome(Refusal("not_found", explanation=known))
-    if name not in SDK:
+    if name not in SDK or not (version == CURRENT or FULL_VERSION.fullmatch(version)):
         return Outcome(Refusal("not_found"))
-    lifetime = FRESH_FOR_AN_HOUR if version == CURRENT else IMMUTABLE
-    return SDK.served(name, call, SDK_HEADERS, cache_control=lifetime)
+    if version == CURRENT:
+        return SDK.served(name, call, SDK_HEADERS, cache_control=FRESH_FOR_AN_HOUR)
+    if version == sdk_version():
+        return SDK.served(name, call, SDK_HEADERS, cache_control=IMMUTABLE)
+    elsewhere = {**SDK_HEADERS, "Location": f"../{CURRENT}/{name}", "Cache-Control": "no-cache"}
+    return Outcome(None, status=307, headers=elsewhere)
 
 
 async def home(services: Services, call: Call) -> Outcome:

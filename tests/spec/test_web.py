@@ -202,11 +202,21 @@ async def test_the_sdk_is_served_to_pages_of_every_origin(live: Live):
 
 
 @built
-async def test_another_version_of_the_sdk_is_not_found_and_the_message_says_which_there_are(live: Live):
-    message = assert_error(await live.client.get("/sdk/0.0.1/svc.js"), 404, "not_found")
-    assert str(web.sdk_version()) in message
-    assert_error(await live.client.get("/sdk/v1/nothing.js"), 404, "not_found")
-    assert_error(await live.client.get("/sdk/v1/..%2Fpages%2Ftry.html"), 404, "not_found")
+async def test_a_version_of_the_sdk_that_is_not_here_leads_to_the_newest(live: Live):
+    """So that pages which name one go on after an upgrade."""
+    moved = await live.client.get("/sdk/0.0.1/svc.js")
+    assert (moved.status_code, moved.headers["location"]) == (307, "../v1/svc.js")
+    assert (moved.headers["cache-control"], moved.headers["access-control-allow-origin"]) == ("no-cache", "*")
+    followed = await live.client.get("/sdk/0.0.1/svc.js", follow_redirects=True)
+    assert followed.content == (await live.client.get("/sdk/v1/svc.js")).content
+
+
+@built
+@pytest.mark.parametrize(
+    "path", ["v1/nothing.js", "0.0.1/nothing.js", "v2/svc.js", "newest/svc.js", "v1/..%2Fpages%2Ftry.html"]
+)
+async def test_nothing_else_is_served_beside_the_sdk(live: Live, path: str):
+    assert_error(await live.client.get(f"/sdk/{path}"), 404, "not_found")
 
 
 async def test_without_the_web_build_the_service_says_how_to_make_it(

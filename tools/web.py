@@ -68,7 +68,7 @@ def _major(node: str) -> int:
 
 def install(node: Node, folder: Path, stamp: Path) -> str | None:
     """Install what the folder's lock file names, unless that was done. Returns why it failed."""
-    digest = _digest([folder / "package-lock.json", folder / "package.json"])
+    digest = _digest([folder / "package-lock.json"])
     if _holds(stamp, digest):
         return None
     done = subprocess.run(

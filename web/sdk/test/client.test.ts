@@ -26,7 +26,7 @@ async function serving(...steps: Step[]): Promise<Server> {
 }
 
 const loaded = (options: Partial<LoadOptions> = {}): SvcClient =>
-  load({ apiKey: KEY, endpoint: server?.url ?? "http://127.0.0.1:9", collectMs: 60, deferred: false, ...options });
+  load({ apiKey: KEY, endpoint: server?.url ?? "http://127.0.0.1:9", collectMs: 30, deferred: false, ...options });
 
 const signals = (number: number): Record<string, unknown> => server?.received[number]?.body["signals"] as Record<string, unknown>;
 

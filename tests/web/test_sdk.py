@@ -1,0 +1,224 @@
+"""The web SDK: its own tests, its types and its package; and real visits of a headless Chromium to a real service."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.chromium import browser, built, node
+from tests.support.process import ENVIRONMENT, PROGRAM, read_until
+from tools.web import INSTALLED, WEB, install
+
+pytestmark = pytest.mark.slow
+
+Visits = dict[str, dict[str, Any]]
+
+
+# The workspace --------------------------------------------------------------------------------------------------------
+
+
+def npm(*arguments: str, folder: Path = WEB) -> str:
+    """What npm prints; it must end with status 0."""
+    found = node()
+    reason = install(found, WEB, INSTALLED)
+    if reason is not None:
+        pytest.skip(f"web is not installed: {reason}")
+    done = subprocess.run(
+        [*found.npm, *arguments],
+        cwd=folder,
+        env={**found.environment, "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_unit_tests_of_the_workspace_pass():
+    shown = npm("test")
+    assert re.search(r"Tests +\d{3} passed \(\d{3}\)", shown), shown
+
+
+def test_the_types_hold_and_those_of_the_package_are_enough_for_its_users():
+    """The tests and the React package are compiled against the built types; the build has compiled the rest."""
+    built()
+    npm("run", "check:tests")
+
+
+@pytest.mark.parametrize("package", ["sdk", "react"])
+def test_a_package_holds_what_it_names_and_needs_nothing_else(package: str):
+    built()
+    described = json.loads((WEB / package / "package.json").read_text())
+    (packed,) = json.loads(npm("pack", "--dry-run", "--json", folder=WEB / package))
+    files = {file["path"] for file in packed["files"]}
+    named = {described["main"], described["types"]} | {
+        target
+        for entry in described["exports"].values()
+        for target in ([entry] if isinstance(entry, str) else entry.values())
+    }
+    assert {name.removeprefix("./") for name in named} <= files
+    assert {"README.md", "CHANGELOG.md"} <= files
+    assert not [name for name in files if name.startswith(("src", "test"))]
+    assert "dependencies" not in described
+    assert described["sideEffects"] is False
+
+
+def test_no_file_that_is_served_has_a_name_that_block_lists_look_for():
+    names = [file.name for file in built().rglob("*")]
+    assert not [name for name in names if re.search(r"fingerprint|collect|analytics|track", name)]
+
+
+def test_the_licences_of_what_is_built_in_are_beside_it():
+    text = (built() / "sdk" / "LICENSES.txt").read_text()
+    assert text.count("Permission is hereby granted") == 2
+    assert {"@fingerprintjs/botd 2.0.0 (MIT)", "@fingerprintjs/fingerprintjs 5.2.0 (MIT)"} <= set(text.splitlines())
+
+
+@pytest.mark.parametrize("folder", [WEB, WEB / "browsers"], ids=lambda folder: folder.name)
+def test_the_lock_file_has_hashes_and_no_addresses_of_downloads(folder: Path):
+    packages = json.loads((folder / "package-lock.json").read_text())["packages"]
+    installed = {name: entry for name, entry in packages.items() if "node_modules/" in name and "link" not in entry}
+    assert installed
+    assert all(entry["integrity"].startswith("sha512-") for entry in installed.values())
+    assert not [name for name, entry in installed.items() if "resolved" in entry]
+    assert "registry" not in (folder / "package-lock.json").read_text()
+
+
+# Visits ---------------------------------------------------------------------------------------------------------------
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def visits(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visits]:
+    """What `web/browsers/sdk.mjs` saw, by the name of the visit, of a fresh service."""
+    sdk, opened = built() / "sdk", browser()
+    data = tmp_path_factory.mktemp("service") / "data"
+    port, shop = free_port(), free_port()
+    dev = ["dev", "--data", str(data), "--bind", f"127.0.0.1:{port}", "--origin", f"http://shop.example:{shop}"]
+    service = subprocess.Popen(
+        [*PROGRAM, *dev], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=ENVIRONMENT
+    )
+    try:
+        read_until(service, "Ctrl-C")
+        keys = json.loads((data / "dev-keys.json").read_text())
+        profile = tmp_path_factory.mktemp("profile")
+        address = f"http://127.0.0.1:{port}"
+        arguments = (address, keys["public"], keys["secret"], str(sdk), str(profile), str(shop))
+        lines = opened.run("sdk.mjs", *arguments).splitlines()
+        yield {visit["name"]: visit for visit in map(json.loads, lines)}
+    finally:
+        service.send_signal(signal.SIGINT)
+        service.communicate(timeout=30)
+
+
+def test_the_first_visit_is_a_new_visitor_with_a_token_and_a_second_report(visits: Visits):
+    first = visits["first"]
+    assert first["result"]["visitor_is_new"] is True
+    assert first["result"]["identifiable"] is True
+    assert first["second"] is True
+    assert first["timing"]["attempts"] == 1
+    assert first["timing"]["sentBytes"] < first["timing"]["reportBytes"] / 2
+
+
+@pytest.mark.parametrize("name", ["again", "cleared", "global", "restarted", "private", "no storage", "plain http"])
+def test_the_same_browser_is_the_same_visitor(visits: Visits, name: str):
+    visit = visits[name]
+    assert visit["result"]["visitor_id"] == visits["first"]["result"]["visitor_id"]
+    assert visit["result"]["visitor_is_new"] is False
+    assert visit["result"]["visitor_confidence"] >= 85
+
+
+def test_the_policy_of_the_strictest_page_is_never_violated(visits: Visits):
+    seen = {name: visit["violations"] for name, visit in visits.items() if visit.get("violations")}
+    assert set(seen) == {"policy"}, "the page whose policy forbids the request itself"
+    elsewhere = [text for text in visits["page"]["errors"] if "connect" not in text]
+    assert elsewhere == []
+
+
+FAULTS = {
+    # visit: (code of the error, attempts of the SDK, requests that arrived, identifications)
+    "503": (None, 2, 2, 1),
+    "429": (None, 2, 2, 1),
+    "reset": (None, None, 2, 1),
+    "hang": ("timeout", 1, 1, 0),
+    "wrong key": ("unauthorized", 1, None, 0),
+    "wrong origin": ("unauthorized", 1, None, 0),
+    "nobody": ("network", 3, None, 0),
+    "second endpoint": (None, 2, None, 1),
+    "offline": (None, None, None, 1),
+    "hidden": (None, 1, 1, 1),
+    "policy": ("blocked_by_policy", 1, None, 0),
+    "blocked request": ("network", 3, None, 0),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_between_page_and_service_is_survived_or_explained(visits: Visits, name: str):
+    code, attempts, arrived, identifications = FAULTS[name]
+    visit = visits[name]
+    if code is None:
+        assert visit["result"]["visitor_id"] == visits["first"]["result"]["visitor_id"]
+    else:
+        assert (visit["error"]["name"], visit["error"]["code"]) == ("SvcError", code)
+    assert attempts is None or visit["timing"]["attempts"] == attempts
+    assert arrived is None or visit["arrived"] == arrived
+    assert visit["keys"] <= 1, "one call, one Idempotency-Key"
+    assert visit["identifications"] == identifications
+
+
+def test_a_lost_response_is_a_duplicate_with_the_request_id(visits: Visits):
+    """Chromium repeats a POST on a connection that broke by itself: the SDK may see one attempt or two."""
+    visit = visits["lost"]
+    assert visit["result"].keys() == {"request_id", "duplicate"}
+    assert (visit["arrived"], visit["keys"], visit["identifications"]) == (2, 1, 1)
+
+
+def test_a_page_that_is_left_gets_nothing_and_is_identified_once(visits: Visits):
+    visit = visits["navigation"]
+    assert "result" not in visit
+    assert (visit["arrived"], visit["identifications"]) == (1, 1)
+
+
+def test_a_hidden_page_was_really_hidden(visits: Visits):
+    assert visits["page"]["visibility"] == "hidden"
+
+
+def test_what_is_refused_says_what_to_do(visits: Visits):
+    message = partial(_message, visits)
+    assert "http://elsewhere.example" in message("wrong origin")
+    assert "is it whole" in message("wrong key")
+    assert "connect-src" in message("policy")
+    assert "extension" in message("blocked request")
+    assert visits["wrong key"]["error"]["requestId"]
+
+
+def _message(visits: Visits, name: str) -> str:
+    return visits[name]["error"]["message"]
+
+
+def test_a_browser_that_stores_nothing_sends_no_token(visits: Visits):
+    assert any("No token" in note for note in visits["no storage"]["timing"]["notes"])
+
+
+def test_a_page_whose_script_is_blocked_goes_on(visits: Visits):
+    assert visits["blocked script"]["result"] is None
+    assert visits["blocked script"]["identifications"] == 0
+
+
+def test_a_report_that_was_collected_before_is_sent_at_once(visits: Visits):
+    assert visits["preloaded"]["timing"]["waitedMs"] < visits["preloaded"]["timing"]["collectMs"]

@@ -11,7 +11,6 @@ import { launch } from "./launch.mjs";
 const [service, ...rest] = process.argv.slice(2);
 const shots = rest[0] === "--shots" ? rest.splice(0, 2)[1] : undefined;
 const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const VISITS = 2; // so that /try has something to remember
 const LOOKS = {
   light: { width: 1000, height: 1000, scheme: "light" },
   dark: { width: 1000, height: 1000, scheme: "dark" },
@@ -29,7 +28,8 @@ async function look(browser, path, { width, height, scheme }, shot) {
   page.on("response", (response) => response.status() >= 400 && found.failed.push(`${response.status()} ${response.url()}`));
   await page.setViewport({ width, height });
   await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
-  for (let visit = 0; visit < VISITS; visit += 1) await page.goto(service + path, { waitUntil: "networkidle0" });
+  if (path === "/try") await page.goto(service + path, { waitUntil: "networkidle0" }); // so that it has something to remember
+  await page.goto(service + path, { waitUntil: "networkidle0" });
   if (shot !== undefined) await page.screenshot({ path: shot });
   found.overflows = await page.evaluate(() => {
     const width = document.documentElement.clientWidth;

@@ -1,0 +1,81 @@
+"""The pages in a headless Chromium against a real `svc dev`: what is refused, what a reader of the screen misses, and
+what a person does with /try.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.chromium import browser, built
+from tests.support.process import ENVIRONMENT, PROGRAM, read_until
+
+pytestmark = pytest.mark.slow
+
+PAGES = ("/", "/try", "/docs")
+LOOKS = ("light", "dark", "phone")
+NOT_OURS = {"/docs": {"nested-interactive"}}
+"""What the renderer of the reference does and we cannot change: buttons within the heads of its operations."""
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a development service with the pages."""
+    built()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        bind = f"127.0.0.1:{free.getsockname()[1]}"
+    data: Path = tmp_path_factory.mktemp("service") / "data"
+    command = [*PROGRAM, "dev", "--data", str(data), "--bind", bind]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=ENVIRONMENT)
+    try:
+        read_until(process, "Ctrl-C")
+        yield f"http://{bind}"
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+
+
+@pytest.fixture(scope="module")
+def looks(service: str) -> dict[str, dict[str, Any]]:
+    """Page -> look -> what `web/browsers/look.mjs` found."""
+    return json.loads(browser().run("look.mjs", service, *PAGES))
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_breaks_no_policy_and_logs_no_error(looks: dict[str, dict[str, Any]], page: str, look: str):
+    """web.md 5: no violation of the content security policy, nothing in the console, no request that fails."""
+    found = looks[page][look]
+    assert (found["violations"], found["console"], found["failed"]) == ([], [], [])
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_has_no_serious_finding_of_axe_and_fits_its_window(
+    looks: dict[str, dict[str, Any]], page: str, look: str
+):
+    serious = {one["id"]: one["nodes"] for one in looks[page][look]["axe"] if one["impact"] in ("serious", "critical")}
+    assert set(serious) - NOT_OURS.get(page, set()) == set(), serious
+    assert looks[page][look]["overflows"] == []
+
+
+def test_try_is_used_by_keyboard_and_knows_the_browser_until_it_is_forgotten(service: str):
+    """web.md 3: the same id after a reload, after the storage is cleared and in a private window; and erasure."""
+    found = json.loads(browser().run("try.mjs", service))
+    assert re.fullmatch(r"[0-9A-Za-z]{20}", found["first"])
+    assert {found["reloaded"], found["cleared"], found["private"]} == {found["first"]}
+    assert found["stored"] == ["", 0]
+    assert found["visits"] >= 3
+    assert {"components", "botd", "probes", "client_token"} <= set(found["report"])
+    assert set(found["outlines"]) == {"solid"}, "what has the focus is seen"
+    assert "Forgotten" in found["forgotten"]
+    assert found["after"] != found["first"]

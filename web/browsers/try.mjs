@@ -1,0 +1,55 @@
+/**
+ * Walks the page /try by keyboard alone, as a person would, and prints what happened as JSON.
+ *
+ *     node try.mjs http://127.0.0.1:8080
+ */
+import { launch } from "./launch.mjs";
+
+const [service] = process.argv.slice(2);
+const browser = await launch();
+const page = await browser.newPage();
+const found = {};
+
+const opened = () => page.goto(`${service}/try`, { waitUntil: "networkidle0" });
+const id = () => page.$eval(".id", (element) => element.textContent);
+const text = () => page.$eval("main", (element) => element.textContent);
+const focused = () => page.evaluate(() => document.activeElement?.textContent ?? "");
+
+/** Tab to the control with this name and press Enter. */
+async function press(name) {
+  for (let step = 0; step < 40; step += 1) {
+    await page.keyboard.press("Tab");
+    if ((await focused()).trim() === name) {
+      found.outlines = [...(found.outlines ?? []), await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle)];
+      await page.keyboard.press("Enter");
+      return;
+    }
+  }
+  throw new Error(`no control ${name} is reached by the Tab key`);
+}
+
+await opened();
+found.first = await id();
+await opened();
+found.reloaded = await id();
+await press("Clear the storage");
+await page.waitForFunction(() => document.body.textContent.includes("Storage is cleared"));
+found.stored = await page.evaluate(() => [document.cookie, localStorage.length]);
+await opened();
+found.cleared = await id();
+found.visits = (await page.$$(".strip li")).length;
+await press("The report, as it was sent");
+found.report = await page.$eval("details pre", (element) => Object.keys(JSON.parse(element.textContent)));
+const incognito = await browser.createBrowserContext();
+const other = await incognito.newPage();
+await other.goto(`${service}/try`, { waitUntil: "networkidle0" });
+found.private = await other.$eval(".id", (element) => element.textContent);
+await press("Forget me");
+await page.waitForFunction(() => document.activeElement?.textContent === "Erase everything");
+await page.keyboard.press("Enter");
+await page.waitForFunction(() => document.body.textContent.includes("Forgotten"));
+found.forgotten = await text();
+await opened();
+found.after = await id();
+await browser.close();
+console.log(JSON.stringify(found));

@@ -37,6 +37,15 @@ finally:
         assert any(line.split()[:1] == [name] and line.endswith(".") for line in help_lines), name
 
 
+def test_commands_on_a_store_load_nothing_that_serves_or_reads_reports():
+    code = """
+import sys
+import svc.cli.audit, svc.cli.keys, svc.cli.organizations, svc.cli.pepper, svc.cli.store
+print(*sorted({"quart", "hypercorn", "cryptography.x509", "ua_parser", "svc.service"} & set(sys.modules)))
+"""
+    assert subprocess.check_output([sys.executable, "-c", code], text=True, timeout=60) == "\n"
+
+
 def test_dev_goes_from_nothing_to_answers_and_a_curl_line_that_works(tmp_path: Path):
     port = "18437"
     arguments = ["dev", "--data", str(tmp_path / "data"), "--bind", f"127.0.0.1:{port}"]

@@ -11,7 +11,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from svc.domain.attestation import Attestation
+from svc.domain.attestation.claim import Attestation
 from svc.domain.credentials import ApiKey
 from svc.domain.identification import Duplicate, Identified, Refused, Submission, assess, inflate
 from svc.domain.ids import first_id

@@ -142,7 +142,7 @@ class Full:
             self._wrong.append(sentence)
 
     def _client(self, port: int) -> httpx.AsyncClient:
-        return httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}/api/v1", timeout=30)
+        return httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}/api/v1", timeout=30, verify=False)
 
     async def _fill(self, port: int) -> None:
         """Until nothing fits, first with visits and then with the least that can be written."""

@@ -16,7 +16,7 @@ import pytest
 from svc.cli import program
 from tests.support.process import ENVIRONMENT, PROGRAM, Served, read_until, run, run_json
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(6)
 
 
 def test_the_first_help_loads_nothing_of_the_service_and_cuts_no_line():

@@ -8,7 +8,7 @@ import pytest
 
 from bench.webhooks import MEASURES, QUICK, measure, unread_log
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(12)
 
 
 async def measured(name: str, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:

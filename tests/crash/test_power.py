@@ -17,7 +17,7 @@ def recorded(directory: Path, requests: int, control: str | None = None) -> Reco
         pytest.skip(str(missing))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(20)
 def test_no_power_loss_takes_what_was_acknowledged_or_leaves_half_of_anything(tmp_path: Path):
     recording = recorded(tmp_path, requests=60)
     assert recording.nameless == []
@@ -27,7 +27,7 @@ def test_no_power_loss_takes_what_was_acknowledged_or_leaves_half_of_anything(tm
     assert outcome.promises > 10_000, "too little was promised to show anything"
 
 
-@pytest.mark.slow
+@pytest.mark.slow(10)
 @pytest.mark.parametrize("control", ["metasync", "sync"])
 def test_without_a_safeguard_of_the_store_power_losses_are_noticed(tmp_path: Path, control: str):
     """That this proof can fail: the same run with one of LMDB's flags off loses what was acknowledged."""

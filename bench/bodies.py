@@ -34,6 +34,7 @@ import trio
 from bench.detection.hostile import USER_AGENT, reports
 from svc.actors.mailbox import Reply
 from svc.actors.messages import Identify, PipelineResult
+from svc.cli.data_directory import opened_directory
 from svc.cli.keys import issue_key
 from svc.cli.logs import set_up_logging
 from svc.cli.organizations import create_organization
@@ -43,7 +44,7 @@ from svc.domain.identification import Submission
 from svc.domain.model import RequestFacts
 from svc.domain.report import fingerprintjs
 from svc.http.body import MAX_BODY_BYTES
-from svc.service import Service, listen, opened_directory
+from svc.service import Service, listen
 from svc.world import World
 
 BOUND_MS = 20.0

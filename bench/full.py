@@ -94,9 +94,9 @@ class Full:
         self._noise_bytes = min(size // VISITS_TO_FULL, 200_000)
         self._somebody = somebody
         unlimited = dict.fromkeys(("SVC_CLIENT_RATE", "SVC_READ_RATE", "SVC_MANAGEMENT_RATE"), "0")
-        self._settings = {"SVC_METRICS_BIND": "", **unlimited}
+        self._settings = {"SVC_METRICS_BIND": "", "SVC_STORE_SHARE": "1", **unlimited}
         if map_bytes is not None:
-            self._settings |= {"SVC_MAP_GIB": str(map_bytes / GIB), "SVC_STORE_SHARE": "1"}
+            self._settings["SVC_MAP_GIB"] = str(map_bytes / GIB)
         self._answers: Counter[str] = Counter()
         self._wrong: list[str] = []
         self._told: dict[str, str] = {}
@@ -142,7 +142,7 @@ class Full:
             self._wrong.append(sentence)
 
     def _client(self, port: int) -> httpx.AsyncClient:
-        return httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}/api/v1", timeout=30)
+        return httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}/api/v1", timeout=30, verify=False)
 
     async def _fill(self, port: int) -> None:
         """Until nothing fits, first with visits and then with the least that can be written."""

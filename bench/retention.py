@@ -30,7 +30,6 @@ from svc.domain.identification import Submission, assess, deflate
 from svc.domain.ids import DAY_MS
 from svc.domain.matching import Statistics
 from svc.domain.model import RequestFacts
-from svc.domain.network import Range
 from svc.domain.records import DeferredReport
 from svc.store.directory import Opened, open_directory
 from svc.store.snapshot import Snapshot, Transaction
@@ -40,6 +39,7 @@ from svc.store.transactions.attestation import issue_challenge
 from svc.store.transactions.identification import Recorded, identify
 from svc.store.transactions.supplement import supplement
 from svc.world import World, twenty_characters
+from tests.support.worlds import Everywhere
 
 EPOCH_MS = 1_767_225_600_000
 """2026-01-01T00:00:00Z, when virtual time begins."""
@@ -53,13 +53,6 @@ class Day(NamedTuple):
     used_bytes: int
     """The file, its free pages included."""
     events: int
-
-
-class Everywhere:
-    """Ranges that know nothing of any address."""
-
-    def find(self, _: object, /) -> Range | None:
-        return None
 
 
 class Months:

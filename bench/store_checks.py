@@ -24,13 +24,10 @@ from svc.store.lmdb.engine import LmdbEngine
 from svc.store.lmdb.meta_pages import check_meta_pages
 from svc.store.store import Store
 from svc.store.tables import BALANCES, VISITOR_COUNTS
+from tests.support.worlds import inline
 
 MAP_BYTES = 256 << 20
 ROWS = 60
-
-
-async def inline(function, *, until=None):  # noqa: ARG001  as of RunSync
-    return function()
 
 
 def opened(directory: Path) -> Store:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import signal
 import ssl
 from collections import Counter
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -28,7 +27,7 @@ from svc.actors.refusal_log import RefusalLog
 from svc.actors.supervisor import supervise
 from svc.config import Config, ConfigError
 from svc.domain import deferred
-from svc.domain.attestation import Trust, published_trust, read_revoked, read_roots
+from svc.domain.attestation.trust import Trust, published_trust, read_revoked, read_roots
 from svc.domain.model import Report, RequestFacts
 from svc.domain.timestamps import timestamp
 from svc.domain.useragent import read_agent
@@ -49,7 +48,7 @@ from svc.http.traffic import Traffic
 from svc.http.turnstile import KnownKeys
 from svc.metrics import Metrics, Sources
 from svc.network_data.builtin import BuiltInRanges
-from svc.store.directory import Opened, open_directory
+from svc.store.directory import Opened
 from svc.webhook_transport.connections import tls_context, usual_tls_context
 from svc.webhook_transport.registration import check_target
 from svc.webhook_transport.resolver import Resolver, SystemResolver
@@ -255,24 +254,6 @@ def _read_file(setting: str, file: str, read: Callable[[bytes], frozenset[T]]) -
         raise ConfigError(f"{setting}: cannot read {file}: {error.strerror}") from error
     except ValueError as error:
         raise ConfigError(f"{setting}: {file}: {error}") from error
-
-
-@contextmanager
-def opened_directory(directory: Path, config: Config, world: World, *, create: bool = True) -> Generator[Opened]:
-    """Open a data directory with these settings, and close its store at the end. Raises as `open_directory` does."""
-    opened = open_directory(
-        directory,
-        world.run_sync,
-        world.entropy,
-        pepper_file=None if config.pepper_file is None else Path(config.pepper_file),
-        map_bytes=config.map_bytes(),
-        create=create,
-        now_ms=world.now_ms,
-    )
-    try:
-        yield opened
-    finally:
-        opened.store.close()
 
 
 Listeners = list[trio.SocketListener] | list[TlsListener]

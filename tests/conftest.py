@@ -1,14 +1,24 @@
-"""Fixtures that every part of the suite may use."""
+"""Fixtures that every part of the suite may use, and the order in which its tests run.
+
+`--crash-seed N` repeats the crash tests of another run. Each commit has a seed of its own, so that many runs try more
+moments at which a service is killed than one run could.
+"""
 
 from __future__ import annotations
 
+import gc
+import os
 import signal
+import subprocess
+import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
+ROOT = Path(__file__).parents[1]
+SHARED_DATA = ROOT.parent / "shared" / "data"
 
 # How long an example takes depends on what else the machine does: no verdict may.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -17,6 +27,53 @@ settings.load_profile("suite")
 # Shells start what runs in the background with SIGINT ignored, and every program that a test starts would inherit that
 # and not hear a Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Tests start `svc` hundreds of times. Where this variable is set, as in images of Python, each start would compile
+# every module again, which takes longer than anything else that a command does.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--crash-seed", type=int, help="seed of the crash tests (default: that of the commit)")
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays until the end: no collection of garbage need look at it again."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest tests run first, as `slow` says, so that no worker waits for another's at the end."""
+    items.sort(key=_seconds, reverse=True)
+
+
+def _seconds(item: pytest.Item) -> float:
+    """As `@pytest.mark.slow(seconds)` says. Tests with the same figure keep their order."""
+    marker = item.get_closest_marker("slow")
+    if marker is None:
+        return 0
+    return marker.args[0] if marker.args else 1
+
+
+@pytest.fixture
+def crash_seed(request: pytest.FixtureRequest) -> int:
+    """When services are killed and how their receivers fail. It is printed, and so shown where a test fails."""
+    given = request.config.getoption("--crash-seed")
+    seed = _seed_of_the_commit() if given is None else given
+    print(f"repeat with --crash-seed {seed}")  # noqa: T201
+    return seed
+
+
+@cache
+def _seed_of_the_commit() -> int:
+    """1 where there is no commit to tell."""
+    try:
+        head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return 1
+    return int(head[:8], 16)
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ import pytest
 from svc.cli import program
 from tests.support.process import ENVIRONMENT, PROGRAM, Served, read_until, run, run_json
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(6)
 
 
 def test_the_first_help_loads_nothing_of_the_service_and_cuts_no_line():
@@ -35,6 +35,15 @@ finally:
     for name, command in program.commands.items():
         assert command.name == name
         assert any(line.split()[:1] == [name] and line.endswith(".") for line in help_lines), name
+
+
+def test_commands_on_a_store_load_nothing_that_serves_or_reads_reports():
+    code = """
+import sys
+import svc.cli.audit, svc.cli.keys, svc.cli.organizations, svc.cli.pepper, svc.cli.store
+print(*sorted({"quart", "hypercorn", "cryptography.x509", "ua_parser", "svc.service"} & set(sys.modules)))
+"""
+    assert subprocess.check_output([sys.executable, "-c", code], text=True, timeout=60) == "\n"
 
 
 def test_dev_goes_from_nothing_to_answers_and_a_curl_line_that_works(tmp_path: Path):

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from svc.cli.data_directory import opened_directory
 from svc.cli.dev_keys import FILE, DevelopmentKeys, development_keys
 from svc.cli.keys import revoke_key
 from svc.cli.organizations import create_organization
 from svc.cli.output import CommandError
 from svc.config import Config
 from svc.domain.credentials import ApiKey, digest
-from svc.service import opened_directory
 from svc.store import views
 from svc.world import World
 

@@ -24,7 +24,7 @@ def test_by_default_only_this_machine_reaches_them():
     assert Config().metrics_bind == "127.0.0.1:9464"
 
 
-@pytest.mark.slow
+@pytest.mark.slow(6)
 def test_a_port_that_is_taken_is_refused_in_one_line_that_says_how_to_choose_another(tmp_path: Path):
     for name in ("a", "b"):
         run_json("org", "create", "shop", "--data", str(tmp_path / name))

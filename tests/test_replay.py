@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from svc.cli.data_directory import opened_directory
 from svc.config import Config
-from svc.service import opened_directory
 from svc.store.tables import WEBHOOK_EVENTS
 from svc.store.transactions.webhook_endpoints import Issued, NewEndpoint, create_endpoint
 from svc.store.views import accounts

@@ -40,7 +40,7 @@ def everything(data: Path) -> dict[str, list[Any]]:
     return rows
 
 
-@pytest.mark.slow
+@pytest.mark.slow(6)
 def test_a_second_service_is_refused_and_changes_nothing_until_the_first_is_killed(data: Path):
     first = Served(data)
     before = everything(data)
@@ -56,7 +56,7 @@ def test_a_second_service_is_refused_and_changes_nothing_until_the_first_is_kill
     assert second.terminate() == 0
 
 
-@pytest.mark.slow
+@pytest.mark.slow(5)
 def test_a_new_service_waits_for_the_one_that_drains(data: Path):
     first = Served(data)
     second = subprocess.Popen(

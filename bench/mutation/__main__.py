@@ -28,7 +28,7 @@ def main() -> int:
     asked.add_argument("--sample", type=int, default=0, help="so many mutants (default: all)")
     asked.add_argument("--seed", type=int, default=1, help="which of them")
     asked.add_argument("--jobs", type=int, default=2, help="processes")
-    asked.add_argument("--at", default="", help="only mutants whose place matches, such as lanes.py:120:")
+    asked.add_argument("--at", default="", help="only mutants whose place matches, such as queues.py:120:")
     asked.add_argument("--tests", default="", help="only files of tests whose path matches, such as tests/domain")
     asked.add_argument("--slow", action="store_true", help="with the tests that are marked slow")
     asked.add_argument("--list", action="store_true", help="show the mutants and try none")

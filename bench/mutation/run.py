@@ -254,6 +254,7 @@ def exchange(root: Path, mutant: Mutant) -> bool:
     changed = compile(mutated(Path(path).read_text(), mutant), path, "exec", dont_inherit=True)
     place = (mutant.function, mutant.function_line)
     code = next(found for found in _codes(changed) if (found.co_qualname, found.co_firstlineno) == place)
+    gc.unfreeze()  # the suite's conftest has frozen what was imported, and what is frozen is not listed
     functions = [
         found
         for found in gc.get_objects()

@@ -42,7 +42,7 @@ TARGETS = {
             "tests/actors/test_refusal_log.py",
             "tests/domain/test_webhooks.py",
             "tests/domain/test_webhooks_edges.py",
-            "tests/domain/test_webhooks_lanes.py",
+            "tests/domain/test_webhooks_queues.py",
             "tests/spec/test_webhook_deliveries.py",
             "tests/spec/test_webhook_events.py",
             "tests/spec/test_webhook_recovery.py",

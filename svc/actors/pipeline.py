@@ -13,7 +13,7 @@ from svc.actors import admission, scorer, visitor_index
 from svc.actors.counters import IdentificationCounters
 from svc.actors.mailbox import Mailbox, MailboxStatistics
 from svc.actors.messages import Admitted, Assessed, Identify
-from svc.domain.attestation import Trust
+from svc.domain.attestation.trust import Trust
 from svc.domain.network import Ranges
 from svc.domain.quotas import Quotas
 from svc.domain.ratelimit import Shares

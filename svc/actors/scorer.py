@@ -15,7 +15,7 @@ import trio
 
 from svc.actors.mailbox import Mailbox
 from svc.actors.messages import Admitted, Assessed, Failed
-from svc.domain.attestation import Trust
+from svc.domain.attestation.trust import Trust
 from svc.domain.identification import assess
 from svc.domain.network import Ranges
 

@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
+from svc.cli.data_directory import opened_directory
 from svc.config import Config, load
 from svc.domain.errors import OperatorError
 from svc.domain.listing import read_timestamp
 from svc.domain.timestamps import timestamp
-from svc.service import opened_directory
 from svc.store import views
 from svc.store.directory import Opened
 from svc.store.views import Account

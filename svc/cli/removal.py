@@ -14,7 +14,6 @@ from svc.cli.progress import progress
 from svc.store.directory import Opened
 from svc.store.snapshot import Transaction
 from svc.store.steps import Steps
-from svc.store.transactions import removal
 from svc.store.transactions.holdings import holding
 from svc.world import World, elapsed_s, pause
 
@@ -29,6 +28,8 @@ def drop_documents(organization_id: str, sure: bool, directory: Path, as_json: b
 
     It may be interrupted and run again, also while the service runs.
     """
+    from svc.store.transactions import removal  # noqa: PLC0415  it reads reports: `svc org list` needs none of that
+
     world = World.real()
     with opened(directory) as found:
         number = account(found, organization_id).organization.number
@@ -57,6 +58,8 @@ def remove(organization_id: str, sure: bool, directory: Path, as_json: bool) -> 
     Its ledger, settlements and changes of billing status stay, for the books, and its audit log for as long as any.
     What an interruption leaves is erased by the service, or by the same command again.
     """
+    from svc.store.transactions import removal  # noqa: PLC0415  it reads reports: `svc org list` needs none of that
+
     world = World.real()
     with opened(directory) as found:
         known = account(found, organization_id, removed_too=True).organization

@@ -25,6 +25,7 @@ import msgspec
 import trio
 from msgspec import UNSET, UnsetType
 
+from svc.cli.data_directory import opened_directory
 from svc.cli.organizations import create_organization
 from svc.cli.output import CommandError, account, directory_option, settings
 from svc.config import Config
@@ -39,7 +40,7 @@ from svc.http.body import decode
 from svc.http.client_api import read_submission, submit
 from svc.http.endpoint import Call, Outcome, Services
 from svc.http.schema import IdentifyAnswer, IdentifyBody, Name64, Sdk, Tag, error_body
-from svc.service import Service, opened_directory
+from svc.service import Service
 from svc.store import views
 from svc.store.backup import files
 from svc.store.directory import Opened, open_directory

@@ -9,8 +9,8 @@ from pathlib import Path
 import structlog
 
 import svc
+from svc.cli.data_directory import opened_directory
 from svc.config import Config
-from svc.service import opened_directory
 from svc.store.backup import files
 from svc.store.directory import Opened, refuse_without_data, risky_modes
 from svc.store.serve_lock import sole_process

@@ -14,7 +14,8 @@ from uuid import UUID
 
 import msgspec
 
-from svc.domain.attestation import Attestation, Trust, published_trust, read_attestation
+from svc.domain.attestation.claim import Attestation, read_attestation
+from svc.domain.attestation.trust import Trust, published_trust
 from svc.domain.billing import price_micros
 from svc.domain.detection import detect
 from svc.domain.history import HistoryEvidence, trace

@@ -15,12 +15,9 @@ from svc.store import operations
 from svc.store.store import Store
 from svc.store.tables import BALANCES
 from tests.support.backup import put
+from tests.support.worlds import inline
 
 FOLLOWING = Following(b"t" * 16, 0, "/backup", 1 << 30)
-
-
-async def inline(function, *, until=None):
-    return function()
 
 
 @pytest.fixture

@@ -33,12 +33,6 @@ TIMEOUT = Attempted(None, "timeout", 10_000, None)
 HOUR = 3600
 
 
-@pytest.fixture
-def autojump_clock() -> MockClock:
-    """Virtual time: it jumps to the next deadline as soon as nothing else can run."""
-    return MockClock(autojump_threshold=0)
-
-
 @asynccontextmanager
 async def running(world: OutboxWorld, outbox: Outbox | None = None) -> AsyncGenerator[Outbox, None]:
     """The outbox at work until the block ends; then cut off as a crash would."""

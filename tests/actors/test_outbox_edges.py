@@ -27,12 +27,6 @@ LATE_S = LATE_MS / 1000
 LOOK_S = POLL_INTERVAL_MS / 1000
 
 
-@pytest.fixture
-def autojump_clock() -> MockClock:
-    """Virtual time: it jumps to the next deadline as soon as nothing else can run."""
-    return MockClock(autojump_threshold=0)
-
-
 async def run_for(world: OutboxWorld, seconds: float) -> None:
     """The outbox at work for so long; then cut off as a crash would."""
     with trio.move_on_after(seconds):

@@ -37,11 +37,6 @@ FAILURES = (
 )
 
 
-@pytest.fixture
-def autojump_clock() -> MockClock:
-    return MockClock(autojump_threshold=0)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(SEEDS))
 async def test_nine_attempts_in_six_and_a_half_to_seven_and_a_half_hours_whatever_fails(

@@ -20,11 +20,6 @@ from tests.support.outbox import OutboxWorld, outbox_world
 URL = "https://receiver.example/"
 
 
-@pytest.fixture
-def autojump_clock() -> MockClock:
-    return MockClock(autojump_threshold=0)
-
-
 @asynccontextmanager
 async def running(world: OutboxWorld) -> AsyncGenerator[RefusalLog, None]:
     refusals = RefusalLog(world.store, world.world, world.outbox.nudge)

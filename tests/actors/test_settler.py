@@ -20,12 +20,6 @@ from tests.support.outbox import OutboxWorld, outbox_world
 from tests.support.worlds import EPOCH_MS
 
 
-@pytest.fixture
-def autojump_clock() -> MockClock:
-    """Virtual time: it jumps to the next deadline as soon as nothing else can run."""
-    return MockClock(autojump_threshold=0)
-
-
 def settled(world: OutboxWorld) -> dict[tuple[int, int], Settlement]:
     with world.store.read() as snapshot:
         return {(number, day): row for (number, day), row in snapshot.scan(SETTLEMENTS)}

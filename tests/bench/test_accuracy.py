@@ -306,7 +306,7 @@ def test_a_stream_keeps_what_is_shown_and_the_truth_apart(folder: Path):
     assert not {"browser", "device", "causes"} & set(Request.__dataclass_fields__)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(6)
 def test_a_stream_goes_through_the_service_and_comes_back_judged_the_same_twice(folder: Path):
     first, again = (judge_service(folder, with_tokens=True)[0] for _ in range(2))
     assert first.digest == again.digest
@@ -315,7 +315,7 @@ def test_a_stream_goes_through_the_service_and_comes_back_judged_the_same_twice(
     assert first.verdict.causes["upgrade"].relinked == 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow(8)
 def test_tables_and_page_show_every_method_and_keep_the_prose(folder: Path, tmp_path: Path):
     judged = [*judge_baselines(folder), *judge_service(folder, with_tokens=False)]
     assert [one.verdict.visits for one in judged] == [6, 6, 6, 6]

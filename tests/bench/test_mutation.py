@@ -83,7 +83,7 @@ def shop(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.slow
+@pytest.mark.slow(12)
 def test_a_fault_is_found_where_a_test_sees_it_and_survives_where_none_does(shop: Path):
     environment = {"PYTHONPATH": f"{ROOT}:{shop}", "TMPDIR": str(shop), "PATH": ""}
     done = subprocess.run(

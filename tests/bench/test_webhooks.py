@@ -8,18 +8,45 @@ import pytest
 
 from bench.webhooks import MEASURES, QUICK, measure, unread_log
 
+pytestmark = pytest.mark.slow(12)
 
-@pytest.mark.slow
-async def test_everything_that_is_sent_arrives_and_every_attempt_ends(capsys: pytest.CaptureFixture[str]):
+
+async def measured(name: str, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+    """Its rows, each of which is shown."""
     with unread_log():
-        rows = {row.what: row.figure for row in await measure(list(MEASURES), QUICK)}
+        rows = {row.what: row.figure for row in await measure([name], QUICK)}
     shown = capsys.readouterr().out
+    assert rows
     assert all(what in shown and figure in shown for what, figure in rows.items())
-    (latency,) = (figure for what, figure in rows.items() if "endpoints that are told of each" in what)
-    assert " 0 missing" in latency
     assert "nan" not in "".join(rows.values())
+    return rows
+
+
+def test_every_bench_is_tested():
+    assert set(MEASURES) == {"latency", "throughput", "black-holes", "hostile", "a-million"}
+
+
+async def test_everything_that_is_sent_arrives(capsys: pytest.CaptureFixture[str]):
+    (latency,) = (await measured("latency", capsys)).values()
+    assert " 0 missing" in latency
+
+
+async def test_what_waits_is_sent_over_kept_connections(capsys: pytest.CaptureFixture[str]):
+    assert len(await measured("throughput", capsys)) == 2
+
+
+async def test_a_healthy_endpoint_gets_as_much_beside_black_holes_as_without(capsys: pytest.CaptureFixture[str]):
+    rows = await measured("black-holes", capsys)
     healthy = [figure for what, figure in rows.items() if what.startswith("one healthy endpoint and ")]
-    assert [figure.rpartition(" of ")[2] for figure in healthy] == ["5", "5"], "as many beside black holes as without"
+    assert [figure.rpartition(" of ")[2] for figure in healthy] == ["5", "5"]
+
+
+async def test_a_service_on_waiting_deliveries_begins_to_send(capsys: pytest.CaptureFixture[str]):
+    assert f"svc serve on {QUICK.rows:,} due rows" in await measured("a-million", capsys)
+
+
+async def test_every_attempt_at_a_hostile_receiver_ends(capsys: pytest.CaptureFixture[str]):
+    rows = await measured("hostile", capsys)
     hostile = {what: figure for what, figure in rows.items() if "attempts: " in figure}
     assert len(hostile) == 10
     for what, figure in hostile.items():
@@ -28,4 +55,3 @@ async def test_everything_that_is_sent_arrives_and_every_attempt_ends(capsys: py
         )
     assert "timeout" in hostile["never accepts"]
     assert "response_too_large" in hostile["1 MB of headers"]
-    assert f"svc serve on {QUICK.rows:,} due rows" in rows

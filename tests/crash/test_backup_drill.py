@@ -19,7 +19,7 @@ from tests.support.drill import Drill, Following, TimedJournal, lose_the_node, r
 from tests.support.process import Served, run, run_json
 
 
-@pytest.mark.slow
+@pytest.mark.slow(25)
 async def test_what_was_answered_comes_back_from_a_backup_whatever_is_killed(tmp_path: Path):
     drill = await trio.to_thread.run_sync(Drill, tmp_path)
     journal = TimedJournal()
@@ -46,7 +46,7 @@ async def test_what_was_answered_comes_back_from_a_backup_whatever_is_killed(tmp
     _no_secret_is_in(drill)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(15)
 async def test_a_lost_node_takes_the_newest_answers_only(tmp_path: Path):
     drill = await trio.to_thread.run_sync(Drill, tmp_path)
     journal = TimedJournal()

@@ -12,11 +12,12 @@ import pytest
 from tests.support.acknowledged import killed_under_load
 
 
-@pytest.mark.slow
-async def test_ten_kills_under_load_lose_nothing_and_bill_nothing_twice(tmp_path: Path):
-    outcome = await killed_under_load(tmp_path, seed=20260105, kills=10, tell=print)
+@pytest.mark.slow(20)
+async def test_kills_under_load_lose_nothing_and_bill_nothing_twice(tmp_path: Path, crash_seed: int):
+    """Five kills at moments that differ from commit to commit."""
+    outcome = await killed_under_load(tmp_path, seed=crash_seed, kills=5, tell=print)
     assert outcome.faults == []
-    assert outcome.acknowledged > 100, "the load was too light to show anything"
+    assert outcome.acknowledged > 50, "the load was too light to show anything"
     assert outcome.acknowledged == outcome.events
     assert outcome.cut_off >= outcome.unheard
     assert outcome.cut_off > 0, "nothing was under way at any kill"

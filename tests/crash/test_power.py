@@ -17,7 +17,7 @@ def recorded(directory: Path, requests: int, control: str | None = None) -> Reco
         pytest.skip(str(missing))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(20)
 def test_no_power_loss_takes_what_was_acknowledged_or_leaves_half_of_anything(tmp_path: Path):
     recording = recorded(tmp_path, requests=60)
     assert recording.nameless == []
@@ -27,9 +27,10 @@ def test_no_power_loss_takes_what_was_acknowledged_or_leaves_half_of_anything(tm
     assert outcome.promises > 10_000, "too little was promised to show anything"
 
 
-@pytest.mark.slow
+@pytest.mark.slow(10)
 @pytest.mark.parametrize("control", ["metasync", "sync"])
 def test_without_a_safeguard_of_the_store_power_losses_are_noticed(tmp_path: Path, control: str):
     """That this proof can fail: the same run with one of LMDB's flags off loses what was acknowledged."""
-    outcome = judge(recorded(tmp_path, requests=30, control=control), 50, seed=1, scratch=tmp_path)
-    assert any("acknowledged, and lost" in said for said in outcome.wrong)
+    lost = "acknowledged, and lost"
+    outcome = judge(recorded(tmp_path, requests=30, control=control), 50, seed=1, scratch=tmp_path, until=lost)
+    assert any(lost in said for said in outcome.wrong)

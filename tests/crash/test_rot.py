@@ -28,7 +28,7 @@ def intact(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-@pytest.mark.slow
+@pytest.mark.slow(8)
 @pytest.mark.parametrize("where", sorted(TURNS))
 def test_no_bit_that_is_turned_over_makes_a_wrong_answer(intact: Path, tmp_path: Path, where: str):
     outcome = judge(intact, 40, seed=1, scratch=tmp_path, turn=TURNS[where])

@@ -15,7 +15,6 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc.domain.attestation import Attestation, observe, published_trust, read_attestation, read_revoked, read_roots
 from svc.domain.attestation.chain import MAX_CERTIFICATES
 from svc.domain.attestation.challenge import (
     LIFETIME_MS,
@@ -26,7 +25,7 @@ from svc.domain.attestation.challenge import (
     periods_to_search,
     refusal,
 )
-from svc.domain.attestation.claim import verify_claims
+from svc.domain.attestation.claim import Attestation, observe, read_attestation, verify_claims
 from svc.domain.attestation.key_description import (
     ATTESTATION_EXTENSION,
     ApplicationId,
@@ -37,7 +36,7 @@ from svc.domain.attestation.key_description import (
     SecurityLevel,
     read_key_description,
 )
-from svc.domain.attestation.trust import Trust
+from svc.domain.attestation.trust import Trust, published_trust, read_revoked, read_roots
 from svc.domain.identification import Submission, assess
 from svc.domain.model import PLATFORMS, Platform, RequestFacts
 from tests.domain.attestation_world import (

@@ -48,12 +48,12 @@ def test_any_status_may_be_blocked_and_none_leads_to_itself():
 
 
 def test_lines_of_a_ledger_are_told_apart_by_kind_and_price():
-    prices = (3_000, 3_000, 500, 0)
+    prices = (3_000, 3_000, 3_000, 500, 500, 0, 0)
     lines = [LedgerEntry("identification", -price, 0) for price in prices]
     lines += [LedgerEntry("credit", 70, 0), LedgerEntry("credit", -20, 0)]
     usage = counters(lines)
-    assert usage == Usage(identifiable=2, unidentifiable=1, free=1, charged_micros=6_500, credited_micros=50)
-    assert (usage.identifications, usage.change_micros) == (4, 50 - 6_500)
+    assert usage == Usage(identifiable=3, unidentifiable=2, free=2, charged_micros=10_000, credited_micros=50)
+    assert (usage.identifications, usage.change_micros) == (7, 50 - 10_000)
     assert usage.change_micros == sum(line.amount_micros for line in lines)
     assert counters(lines[:3]) + counters(lines[3:]) == usage
     assert counters(()) == Usage()

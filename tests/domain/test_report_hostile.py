@@ -220,7 +220,7 @@ def test_a_real_capture_is_read_whatever_of_it_is_replaced(data: st.DataObject):
     check(signals)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(6)
 @given(st.data())
 @settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_a_report_of_every_shape_is_read_whatever_of_it_is_replaced(data: st.DataObject):

@@ -19,8 +19,9 @@ import trio
 import trio.testing
 from hypothesis import strategies as st
 
-from svc.domain.attestation import Attestation, Trust, read_attestation, read_revoked, read_roots
+from svc.domain.attestation.claim import Attestation, read_attestation
 from svc.domain.attestation.key_description import KeyDescription, read_key_description
+from svc.domain.attestation.trust import Trust, read_revoked, read_roots
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.addresses import TargetPolicy
 from svc.domain.webhooks.transport_types import Attempted

@@ -10,7 +10,7 @@ from tests.fuzz import TARGETS
 EXAMPLES = 200
 
 
-@pytest.mark.slow
+@pytest.mark.slow(6)
 @pytest.mark.parametrize("name", TARGETS)
 def test_nothing_that_is_sent_breaks_its_reader(name: str):
     target = TARGETS[name]

@@ -27,7 +27,7 @@ def plan(*steps: Step) -> Plan:
     return Plan(5, (Shop(),), tuple(sorted((HOOK, *steps), key=lambda step: step.at)))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(6)
 def test_a_client_that_leaves_at_any_moment_leaves_all_of_an_identification_or_nothing(tmp_path: Path):
     recorded = count()
 
@@ -45,7 +45,7 @@ def test_a_client_that_leaves_at_any_moment_leaves_all_of_an_identification_or_n
     assert 0 < next(recorded) < len(MOMENTS), "some left before it was recorded, and some after"
 
 
-@pytest.mark.slow
+@pytest.mark.slow(6)
 def test_a_customer_who_leaves_at_any_moment_leaves_an_endpoint_changed_or_as_it_was(tmp_path: Path):
     orders: list[Step] = []
     for number, (after_s, turns) in enumerate(MOMENTS):
@@ -58,7 +58,7 @@ def test_a_customer_who_leaves_at_any_moment_leaves_an_endpoint_changed_or_as_it
     assert simulate(plan(*orders), tmp_path).violations == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow(6)
 def test_a_power_cut_at_any_moment_loses_nothing_that_was_answered_and_doubles_nothing(tmp_path: Path):
     steps: list[Step] = []
     for number, (after_s, turns) in enumerate(MOMENTS):
@@ -71,7 +71,7 @@ def test_a_power_cut_at_any_moment_loses_nothing_that_was_answered_and_doubles_n
     assert simulate(plan(*steps), tmp_path).violations == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow(6)
 def test_a_power_cut_at_any_moment_of_a_delivery_loses_none(tmp_path: Path):
     steps: list[Step] = []
     for number in range(2 * TURNS):

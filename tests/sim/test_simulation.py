@@ -21,7 +21,7 @@ SEEDS = range(12)
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(5)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_nothing_is_lost_doubled_or_shown_to_others_whatever_goes_wrong(seed: int, tmp_path: Path):
     plan = make_plan(seed, SHORT)
@@ -35,7 +35,7 @@ def something_happened(outcome: Outcome) -> bool:
     return outcome.counts["answered 200"] > 10 and outcome.counts["posts"] > 20 and outcome.counts["lives"] > 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow(20)
 def test_the_same_seed_gives_the_same_trace_also_in_another_process(tmp_path: Path):
     program = (
         "import sys; from pathlib import Path; from tests.sim import plan, simulation as run; "

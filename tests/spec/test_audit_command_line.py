@@ -290,7 +290,7 @@ def test_nothing_of_the_command_line_writes_to_a_store_but_through_a_recorded_ch
     assert writing == ["changes.py"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(6)
 async def test_the_log_is_read_while_the_service_runs(live: Live, tmp_path: Path):
     """Decisions 10: changes over HTTP and of commands, side by side."""
     automation = Automation(live)
@@ -316,7 +316,7 @@ async def test_the_log_is_read_while_the_service_runs(live: Live, tmp_path: Path
     assert found == over_http
 
 
-@pytest.mark.slow
+@pytest.mark.slow(6)
 def test_a_development_service_is_on_record_with_what_it_makes(run: Run, tmp_path: Path):
     """`svc dev`: its organization and its keys, once for all starts."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}

@@ -319,7 +319,7 @@ class Wire:
             self._stream = None
 
 
-@pytest.mark.slow
+@pytest.mark.slow(30)
 async def test_every_route_lets_in_whom_it_should_and_nobody_else(tmp_path: Path):
     """One request per cell: route x kind x environment x region x state x role x organization x `Origin`."""
     async with live_service(tmp_path, transport=Receivers(), resolver=Names()) as live:

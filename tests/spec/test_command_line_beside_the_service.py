@@ -82,7 +82,7 @@ def test_check_finds_a_whole_store_whole_and_a_broken_one_broken(run: Run, tmp_p
     assert run("check", "--json").status == 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow(8)
 async def test_keys_of_the_command_line_hold_at_the_next_request(live: Live, tmp_path: Path):
     """Decisions 2.3, 10: issued and revoked while the service runs."""
     org = live.organization.id
@@ -96,7 +96,7 @@ async def test_keys_of_the_command_line_hold_at_the_next_request(live: Live, tmp
     assert_error(await visit(live, issued["secret"]), 401, "unauthorized")
 
 
-@pytest.mark.slow
+@pytest.mark.slow(12)
 async def test_money_and_limits_of_the_command_line_hold_at_the_next_request(live: Live, tmp_path: Path):
     """Decisions 4, 5, 10: credit, billing status and rate limit while the service runs; the store stays whole."""
     organization = live.new_organization(credit_usd=0)
@@ -116,7 +116,7 @@ async def test_money_and_limits_of_the_command_line_hold_at_the_next_request(liv
     assert (await run_beside("check", *beside)).json["ok"] is True
 
 
-@pytest.mark.slow
+@pytest.mark.slow(6)
 async def test_serve_answers_until_sigterm_drains_it(tmp_path: Path):
     """Decisions 9.1, 10: exit status 0."""
     created = (await run_beside("org", "create", "Shop", "--data", tmp_path, "--json")).json

@@ -55,7 +55,7 @@ managementKey = {{ api_key = "{management}" }}
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow(30)
 async def test_nothing_made_up_from_the_document_finds_a_fault_or_an_undocumented_answer(tmp_path: Path):
     names = Names()
     names.known[SHOP] = (PUBLIC_ADDRESS,)

@@ -133,7 +133,7 @@ async def identify_from(live: Live, secret: str, origin: str, **headers: str):
 # The page in a browser
 
 
-@pytest.mark.slow
+@pytest.mark.slow(5)
 async def test_the_panel_identifies_and_lists_events_with_a_development_key(live: Live, tmp_path: Path):
     """Nothing is asked of another host, and the content security policy stops nothing that the page does."""
     _, secret = live.issue("secret")
@@ -149,7 +149,7 @@ async def test_the_panel_identifies_and_lists_events_with_a_development_key(live
         assert page.complaints == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow(5)
 async def test_the_panel_sends_no_key_that_reaches_more_than_development_data(live: Live, tmp_path: Path):
     """Browsers send no `Origin` with a `GET` to where the page is from, so that the page itself must hold it back."""
     _, secret = live.issue("secret", "production")
@@ -164,7 +164,7 @@ async def test_the_panel_sends_no_key_that_reaches_more_than_development_data(li
         assert secret not in json.dumps(sent)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(5)
 @pytest.mark.parametrize("dark", [False, True])
 async def test_the_page_is_light_or_dark_as_the_system_is_and_fits_a_phone(live: Live, tmp_path: Path, dark: bool):
     async with browser_page(tmp_path / "browser", width=390, height=844, dark=dark) as page:

@@ -331,7 +331,7 @@ def test_the_sweeper_by_itself_keeps_to_the_times(tmp_path: Path):
     assert 24 * 3600 <= gone[IDEMPOTENCY.name] <= 30 * 3600 + 120
 
 
-@pytest.mark.slow
+@pytest.mark.slow(25)
 def test_in_ninety_days_nothing_outlives_its_time_and_the_file_stays_small(tmp_path: Path):
     """At a constant rate: every row of every day's end is of an age that is kept; the file at most 1.3 times day 31's.
 

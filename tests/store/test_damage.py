@@ -30,6 +30,7 @@ from svc.store.snapshot import Transaction
 from svc.store.store import Store
 from svc.store.tables import BALANCES, META, STATISTICS, VISITOR_IDS
 from tests.support.process import run
+from tests.support.worlds import inline
 
 MAP_BYTES = 64 << 20
 COMMIT_AT = 144
@@ -40,10 +41,6 @@ SIZES = (5, 300, 1_500, 9_000)
 
 def at_once(_: float) -> None:
     """Nobody writes to these files: waiting changes nothing."""
-
-
-async def inline(function, *, until=None):
-    return function()
 
 
 def opened(directory: Path) -> Store:

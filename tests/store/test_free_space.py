@@ -20,12 +20,9 @@ from svc.store.store import Store, StoreFullError
 from svc.store.tables import BALANCES, DOCUMENTS, EVENTS, STATISTICS
 from svc.store.transactions.attestation import issue_challenge
 from svc.store.transactions.erasure import erase_visitor
+from tests.support.worlds import inline
 
 MIB = 1 << 20
-
-
-async def inline(function, *, until=None):
-    return function()
 
 
 def put(number: int, size: int):

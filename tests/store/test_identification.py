@@ -11,14 +11,13 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from svc.domain.attestation import Attestation
+from svc.domain.attestation.claim import Attestation
 from svc.domain.credentials import ApiKey
 from svc.domain.identification import Duplicate, Identified, Refused, Submission, assess, inflate
 from svc.domain.ids import first_id
 from svc.domain.matching import Recognition, Statistics
 from svc.domain.matching.blocks import token_key
 from svc.domain.model import RequestFacts
-from svc.domain.network import Range
 from svc.domain.records import Document, Event, Idempotency
 from svc.domain.refusals import Refusal
 from svc.domain.weights import WeightsChange
@@ -44,18 +43,11 @@ from svc.store.transactions.weights import save_weights
 from svc.store.views import balance
 from tests.support.live import report
 from tests.support.outbox import OutboxWorld, outbox_world
-from tests.support.worlds import EPOCH_MS
+from tests.support.worlds import EPOCH_MS, Everywhere
 
 DAY_MS = 86_400_000
 TOO_LITTLE = {"userAgent": "Mozilla/5.0"}
 KEY = b"i" * 16
-
-
-class Everywhere:
-    """Ranges that know nothing of any address: it could be looked up, and so it costs."""
-
-    def find(self, _: object, /) -> Range | None:
-        return None
 
 
 class Shop:

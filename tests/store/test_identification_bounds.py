@@ -16,7 +16,6 @@ from svc.domain.history import SAMPLED_VISITORS
 from svc.domain.identification import Submission, assess
 from svc.domain.matching import Statistics
 from svc.domain.model import RequestFacts
-from svc.domain.network import Range
 from svc.domain.weights import WeightsChange
 from svc.store.directory import open_directory
 from svc.store.snapshot import Transaction
@@ -39,6 +38,7 @@ from svc.store.transactions.webhook_endpoints import NewEndpoint, create_endpoin
 from svc.store.transactions.weights import save_weights
 from svc.world import World, twenty_characters
 from tests.support.live import report
+from tests.support.worlds import Everywhere
 
 HISTORY = (VISITOR_HISTORY.name, ADDRESS_HISTORY.name, REPORT_FINGERPRINTS.name)
 
@@ -73,13 +73,6 @@ class Counted(Transaction):
     def delete(self, table: Any, *key: Any) -> bool:
         self.written[table.name] += 1
         return super().delete(table, *key)
-
-
-class Everywhere:
-    """Ranges that know nothing of any address: it could be looked up, and so it costs."""
-
-    def find(self, _: object, /) -> Range | None:
-        return None
 
 
 def submission(number: int, chance: random.Random) -> Submission:

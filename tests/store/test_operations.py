@@ -18,13 +18,10 @@ from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError
 from svc.store.tables import BALANCES, META, OPERATIONS, STATISTICS
 from tests.support.backup import put, recorded, rows_of
+from tests.support.worlds import inline
 
 PINNED = Batch(5, {"ab": {b"k": b"value"}, "c": {b"gone": None}})
 FOLLOWING = Following(b"t" * 16, 5, "/backup", 1 << 20)
-
-
-async def inline(function, *, until=None):
-    return function()
 
 
 def opened(directory: Path, *, follow: Following | None = FOLLOWING, map_bytes: int = 16 << 20) -> Store:

@@ -10,11 +10,11 @@ from typing import Any, get_args
 import pytest
 
 import svc
+from svc.cli.data_directory import opened_directory
 from svc.config import Config
 from svc.domain.records import EVENT_FIELDS, Document
 from svc.domain.webhooks.records import EVENT_TYPES
 from svc.domain.webhooks.transport_types import TransportError
-from svc.service import opened_directory
 from svc.store import views
 from svc.store.invariants import violations
 from svc.store.migrations import MIGRATIONS

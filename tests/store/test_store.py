@@ -8,11 +8,7 @@ from svc.store.migrations import MIGRATIONS, NewerStoreError
 from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError
 from svc.store.tables import BALANCES, META, STATISTICS
-from tests.support.worlds import HeldThreads
-
-
-async def inline(function, *, until=None):
-    return function()
+from tests.support.worlds import HeldThreads, inline
 
 
 def put(transaction: Transaction, number: int, balance: int) -> int:

@@ -245,12 +245,17 @@ class Killed:
 
     async def _recover(self, failed: list[Pair]) -> int:
         """By the command line, beside the running service; how many it says."""
-        recovered = 0
+        recovered: list[int] = []
         since = timestamp(min((made_at_ms(UUID(event_id).bytes) for _, event_id in failed), default=0))
-        for place in sorted({place for place, _ in failed}):
+
+        async def recover(place: int) -> None:
             command = ("webhook", "recover", endpoint_id(place), "--since", since, "--data", str(self.data))
-            recovered += (await trio.to_thread.run_sync(partial(run_json, *command)))["recovered"]
-        return recovered
+            recovered.append((await trio.to_thread.run_sync(partial(run_json, *command)))["recovered"])
+
+        async with trio.open_nursery() as nursery:
+            for place in sorted({place for place, _ in failed}):
+                nursery.start_soon(recover, place)
+        return sum(recovered)
 
     def _compared(self, snapshot: Snapshot) -> dict[Pair, str]:
         stored = [UUID(bytes=request_id) for (_, request_id), _ in snapshot.scan(EVENTS)]

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import trio
 
+from svc.domain.network import Range
 from svc.world import World
 
 T = TypeVar("T")
@@ -49,6 +50,18 @@ def settable_world(clock: SettableClock) -> World:
     """Real threads and real entropy under a clock of the test's own."""
     real = World.real()
     return World(lambda: clock.now_ms, real.entropy, real.run_sync)
+
+
+async def inline(function: Callable[[], T], /, *, until: Any = None) -> T:
+    """A `run_sync` without a thread and without a wait."""
+    return function()
+
+
+class Everywhere:
+    """Ranges that know nothing of any address: it could be looked up, and so it costs."""
+
+    def find(self, _: object, /) -> Range | None:
+        return None
 
 
 class HeldThreads:

@@ -23,7 +23,7 @@ from svc.webhook_transport.resolver import SystemResolver
 from svc.webhook_transport.transport import WebhookTransport
 from tests.support.process import PROGRAM, run, run_json
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(5)
 
 SECRET = "svc_whsec_" + "k7" * 21 + "k"
 BODY = b'{"type":"webhook.test","data":{"message":"Zo\xc3\xab"}}'

@@ -72,11 +72,6 @@ class Dials(httpcore.AsyncNetworkBackend):
         raise httpcore.ConnectError
 
 
-@pytest.fixture
-def autojump_clock() -> MockClock:
-    return MockClock(autojump_threshold=0)
-
-
 async def subscribe(world: OutboxWorld, names: Names) -> int:
     """An endpoint for each case whose name may be stored, ten to an organization; how many organizations."""
     number, taken = 0, MAX_ENDPOINTS

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import msgspec
 
-from svc.domain.attestation import Attestation, observe
 from svc.domain.attestation.challenge import Challenge, ChallengeFailure, period, periods_to_search, refusal
+from svc.domain.attestation.claim import Attestation, observe
 from svc.domain.identification import Submission
 from svc.domain.model import Observation
 from svc.store.snapshot import Transaction

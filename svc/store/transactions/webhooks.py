@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 import msgspec
 
 from svc.domain.event_row import event_row
-from svc.domain.identification import Submission
 from svc.domain.records import Event
 from svc.domain.webhooks.envelope import derived_event_id, identification_event_id, seal
 from svc.domain.webhooks.payloads import suspect
@@ -54,6 +53,9 @@ from svc.store.tables import (
 )
 from svc.store.views import organization as find_organization
 from svc.store.webhook_views import MINUTES_PER_DAY, Registered, endpoints_of, health, subscribers, subscribes
+
+if TYPE_CHECKING:  # it reads reports, which takes long to import; `svc org` needs none of that
+    from svc.domain.identification import Submission
 
 IDENTIFICATION_EVENTS: tuple[EventType, ...] = ("identification.completed", "visitor.suspect")
 _OLD_COUNTS_PER_ATTEMPT = 2

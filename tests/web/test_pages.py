@@ -18,7 +18,7 @@ import pytest
 from tests.support.chromium import browser, built
 from tests.support.process import ENVIRONMENT, PROGRAM, read_until
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(40)
 
 PAGES = ("/", "/try", "/docs")
 LOOKS = ("light", "dark", "phone")

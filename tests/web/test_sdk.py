@@ -18,7 +18,7 @@ from tests.support.chromium import browser, built, node
 from tests.support.process import ENVIRONMENT, PROGRAM, read_until
 from tools.web import INSTALLED, WEB, install
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(40)
 
 Visits = dict[str, dict[str, Any]]
 

@@ -31,7 +31,9 @@ web: .venv/ready
 	@$(PYTHON) -m venv .venv
 	@echo "Installing the $$(grep -c == requirements.lock) libraries of requirements.lock; a dot is a download:"
 	@set -o pipefail; PYTHONUNBUFFERED=1 $(BIN)/pip install --disable-pip-version-check --require-hashes -r requirements.lock \
-	  | while read -r word _; do case $$word in Collecting|Processing) printf .;; Installing) printf ' unpacking';; esac; done
+	  2> .venv/pip.log \
+	  | while read -r word _; do case $$word in Collecting|Processing) printf .;; Installing) printf ' unpacking';; esac; done \
+	  || { echo; cat .venv/pip.log; exit 1; }
 	@echo
 	@echo "Installing svc from this checkout."
 	@PYTHONWARNINGS=ignore $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .

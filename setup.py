@@ -1,12 +1,15 @@
-"""Building the package: lays the files of the reference page's renderer beside the page's own.
+"""Building the package: builds the web SDK and the pages, and lays the reference page's renderer beside the page's own.
 
 Swagger UI comes from a package of the registry that is pinned for building alone (docs/adr/0010). Its files are built
-into the wheel, compressed, and are not in the repository.
+into the wheel, compressed, and are not in the repository. The web SDK is built where its sources are and npm can be had
+(docs/adr/0034).
 """
 
 from __future__ import annotations
 
 import gzip
+import subprocess
+import sys
 from importlib.metadata import files
 from pathlib import Path
 
@@ -19,11 +22,15 @@ LICENCE = "swagger-ui-dist/LICENSE"
 PAGE = Path("svc", "http", "page")
 
 
-class BuildWithRenderer(build_py):
-    """`build_py`, and the renderer: into the wheel, or into the checkout for an editable installation."""
+class BuildWithPages(build_py):
+    """`build_py`, the web SDK with its pages, and the renderer: into the wheel. An editable installation gets the
+    renderer in its checkout.
+    """
 
     def run(self) -> None:
         """Build the package, then write the renderer's files, compressed ones with the same bytes at each build."""
+        if not self.editable_mode and Path("web").is_dir():  # a checkout builds them by `make web`
+            subprocess.run([sys.executable, "-m", "tools.web"], check=True)
         super().run()
         folder = PAGE if self.editable_mode else Path(self.build_lib) / PAGE
         folder.mkdir(parents=True, exist_ok=True)
@@ -39,4 +46,4 @@ def shipped(ending: str) -> Path:
     return Path(str(found.locate()))
 
 
-setup(cmdclass={"build_py": BuildWithRenderer})
+setup(cmdclass={"build_py": BuildWithPages})

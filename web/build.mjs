@@ -61,8 +61,8 @@ function declarations() {
   return found;
 }
 
-/** The licences of the packages that are part of the output, in full. */
-function licences(packages) {
+/** The licences of the packages that are part of the output, in full, after a line that names our own part. */
+function licences(own, packages) {
   const parts = [...packages].sort().map((name) => {
     const folder = join(HERE, "node_modules", name);
     const described = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
@@ -70,7 +70,6 @@ function licences(packages) {
     if (!file) throw new Error(`${name} has no licence file`);
     return `${name} ${described.version} (${described.license})\n\n${readFileSync(join(folder, file), "utf8").trim()}\n`;
   });
-  const own = "svc.js, svc.esm.js and svc.worker.js are part of svc (Apache-2.0) and contain:\n";
   return [own, ...parts].join(`\n${"-".repeat(78)}\n\n`);
 }
 
@@ -87,7 +86,10 @@ async function sdk() {
     "svc.esm.js": esm.text,
     "svc.worker.js": worker.text,
     "version.txt": `${version}\n`,
-    "LICENSES.txt": licences(new Set([...esm.packages, ...worker.packages])),
+    "LICENSES.txt": licences(
+      "svc.js, svc.esm.js and svc.worker.js are part of svc (Apache-2.0) and contain:\n",
+      new Set([...esm.packages, ...worker.packages]),
+    ),
   };
 }
 
@@ -95,18 +97,20 @@ async function sdk() {
 async function pages() {
   const folder = join(HERE, "pages");
   const files = {};
+  const packages = new Set();
   if (!existsSync(folder)) return files;
   for (const { name } of readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile())) {
     const kind = extname(name);
     if (kind === ".md" || name.endsWith(".d.ts")) continue;
     if (kind === ".ts" || kind === ".tsx") {
-      files[`${basename(name, kind)}.js`] = (await bundled(`pages/${name}`, {
-        format: "esm", jsx: "automatic", plugins: [servedSdk],
-      })).text;
+      const made = await bundled(`pages/${name}`, { format: "esm", jsx: "automatic", plugins: [servedSdk] });
+      files[`${basename(name, kind)}.js`] = made.text;
+      for (const used of made.packages) packages.add(used);
     } else {
       files[name] = readFileSync(join(folder, name));
     }
   }
+  files["LICENSES.txt"] = licences("The scripts of the pages are part of svc (Apache-2.0) and contain:\n", packages);
   return files;
 }
 

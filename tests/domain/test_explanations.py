@@ -55,7 +55,7 @@ def test_a_name_is_explained_and_one_of_another_version_stands_for_itself():
     assert evidence_text("renderer_in_worker") == "The worker reports another graphics renderer than the page."
     assert evidence_text("platform_in_iframe").startswith("The iframe ")
     assert change_text("timezone") == "time zone"
-    assert linkage_text("token") == "recognised by its client token"
+    assert linkage_text("token") == "recognized by its client token"
     assert reason_text("lookup_failed") == "the network look-up failed"
     for text in (evidence_text, change_text, linkage_text, reason_text):
         assert text("of_the_future") == "of_the_future"

@@ -81,6 +81,7 @@ def test_no_file_that_is_served_has_a_name_that_block_lists_look_for():
 def test_the_licences_of_what_is_built_in_are_beside_it():
     text = (built() / "sdk" / "LICENSES.txt").read_text()
     assert text.count("Permission is hereby granted") == 2
+    assert "preact" in (built() / "pages" / "LICENSES.txt").read_text()
     assert {"@fingerprintjs/botd 2.0.0 (MIT)", "@fingerprintjs/fingerprintjs 5.2.0 (MIT)"} <= set(text.splitlines())
 
 

@@ -40,7 +40,9 @@ from quart_trio.asgi import TrioASGIHTTPConnection
 from quart_trio.wrappers.request import TrioBody
 from werkzeug.exceptions import ClientDisconnected
 
-from svc.http.connection import AnyStream, Connection, EdgeLimits, Refuse, Shared
+from svc.http.capacity import Refuse, Shared
+from svc.http.connection import AnyStream, Connection
+from svc.http.edge_limits import EdgeLimits
 from svc.http.protocol import Headers
 from svc.http.tls import TlsListener
 from svc.http.turnstile import KnownKeys

@@ -133,8 +133,8 @@ class _Part(enum.Enum):
     DATA = enum.auto()
     """A body of known length."""
     CHUNK_LINE = enum.auto()
+    """With the line end behind the chunk before."""
     CHUNK_DATA = enum.auto()
-    """With the line end behind it."""
     TRAILERS = enum.auto()
     NEXT_REQUEST = enum.auto()
     """This one is complete."""
@@ -276,7 +276,7 @@ class HttpProtocol:
     def _read(self) -> Event | None:
         if self.phase is Phase.IDLE or self.phase is Phase.CLOSING:
             return None
-        # h11 has used up what it was given, but for a line end that has been checked, and may still end a body.
+        # h11 has used up what it was given. It says by itself only that a body of known length has ended.
         is_fed = self._part is _Part.DATA and not self._remaining
         while self._part is not _Part.NEXT_REQUEST and self._part is not _Part.NOTHING:
             event = self._h11.next_event() if is_fed else h11.NEED_DATA
@@ -355,30 +355,27 @@ class HttpProtocol:
         return arrived
 
     def _chunk_line_end(self) -> int:
-        """Where the line before a chunk ends; 0 when that has not arrived."""
-        end = self._input.find(b"\n", 0, MOST_CHUNK_LINE_BYTES) + 1
-        if not end and len(self._input) < MOST_CHUNK_LINE_BYTES:
+        """Where the line before a chunk ends, behind the end of the chunk before; 0 when that has not arrived."""
+        start = len(CRLF) if self._chunks else 0
+        if not CRLF.startswith(self._input[:start]):
+            raise h11.RemoteProtocolError("a chunk is longer than it says")
+        end = self._input.find(b"\n", start, start + MOST_CHUNK_LINE_BYTES) + 1
+        if not end and len(self._input) < start + MOST_CHUNK_LINE_BYTES:
             return 0
-        line = CHUNK_LINE.match(self._input)
+        line = CHUNK_LINE.match(self._input, start)
         self._chunks += 1
         if line is None or self._chunks > MOST_CHUNKS:
             raise h11.RemoteProtocolError("too many chunks, or not the beginning of one")
-        size = int(line[1], 16)
-        self._remaining = size + len(CRLF)
-        self._part = _Part.CHUNK_DATA if size else _Part.TRAILERS
+        self._remaining = int(line[1], 16)
+        self._part = _Part.CHUNK_DATA if self._remaining else _Part.TRAILERS
         return end
 
     def _data_end(self, start: int) -> int:
-        """How far the data reaches that has arrived, with the line end behind a chunk."""
-        before = self._remaining
-        end = min(start + before, len(self._input))
+        """How far the data reaches that has arrived."""
+        end = min(start + self._remaining, len(self._input))
         self._remaining -= end - start
-        if self._part is _Part.CHUNK_DATA:
-            line_end = CRLF[max(0, len(CRLF) - before) : max(0, len(CRLF) - self._remaining)]
-            if not self._input.endswith(line_end, start, end):
-                raise h11.RemoteProtocolError("a chunk is longer than it says")
-            if not self._remaining:
-                self._part = _Part.CHUNK_LINE
+        if self._part is _Part.CHUNK_DATA and not self._remaining:
+            self._part = _Part.CHUNK_LINE
         return end
 
 

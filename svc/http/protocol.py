@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import enum
 import re
+from typing import cast
 
 import h11
 import msgspec
@@ -280,12 +281,13 @@ class HttpProtocol:
         is_fed = self._part is _Part.DATA and not self._remaining
         while self._part is not _Part.NEXT_REQUEST and self._part is not _Part.NOTHING:
             event = self._h11.next_event() if is_fed else h11.NEED_DATA
-            if isinstance(event, h11.Request):
-                return self._begin(event)
-            if isinstance(event, h11.Data):
-                return BodyPart(event.data)
-            if isinstance(event, h11.EndOfMessage):
-                return self._complete(event)
+            kind = type(event)  # `isinstance` runs Python code for h11's events, which are of abstract classes
+            if kind is h11.Request:
+                return self._begin(cast("h11.Request", event))
+            if kind is h11.Data:
+                return BodyPart(cast("h11.Data", event).data)
+            if kind is h11.EndOfMessage:
+                return self._complete(cast("h11.EndOfMessage", event))
             checked = self._next_checked()
             if checked:
                 self._h11.receive_data(checked)

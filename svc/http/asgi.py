@@ -33,14 +33,16 @@ class Link(Protocol):
         """Send `100 Continue` if the client waits for it."""
 
     def resume_reading(self) -> None:
-        """Some of the body has been taken."""
+        """There is capacity for more of the body."""
 
-    def start_response(self, status: int, headers: Headers) -> None: ...
+    def start_response(self, status: int, headers: Headers) -> None:
+        """Write the head at the next flush."""
 
     def send_body(self, data: bytes) -> None:
         """Write a part of the body at the next flush."""
 
-    async def flush(self) -> None: ...
+    async def flush(self) -> None:
+        """Write what is pending. Raises nothing for what the client does."""
 
     async def end_response(self) -> None:
         """Write what is left of the response."""
@@ -89,13 +91,13 @@ class AsgiCall:
         return len(self._received)
 
     def body_arrived(self, data: bytes | bytearray) -> None:
-        """A part of the body."""
+        """Keep bytes of the body; the application is woken when there are `BODY_PART_BYTES` of them."""
         self._received += data
         if len(self._received) >= BODY_PART_BYTES:
             self._wake()
 
     def body_completed(self) -> None:
-        """The last part of the body has arrived."""
+        """No more of the body will come: wake the application."""
         self._is_complete = True
         self._wake()
 
@@ -117,7 +119,7 @@ class AsgiCall:
     # What the application is called with
 
     async def receive(self) -> ASGIReceiveEvent:
-        """The next part of the body, large or the last one; after that, waits for the end of the request."""
+        """ASGI `receive`: at least `BODY_PART_BYTES` of the body, or its last part; then the end of the request."""
         await self._link.ask_for_body()
         while not self._is_over and not self._is_cut_short:
             if not self._is_delivered and (self._is_complete or len(self._received) >= BODY_PART_BYTES):
@@ -131,7 +133,7 @@ class AsgiCall:
         return {"type": "http.disconnect"}
 
     async def send(self, message: ASGISendEvent) -> None:
-        """Head, body and end leave in one write where the application has them all at once.
+        """ASGI `send`. Head, body and end leave in one write where the application has them all at once.
 
         Raises `ResponseError` for a message that may not come now, fields that are not bytes, and a body of another
         length than it should have.

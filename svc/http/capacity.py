@@ -38,7 +38,7 @@ FULL_FOR_S = 0.05
 
 @dataclass
 class Shared:
-    """What all connections of one edge have in common, and what they count."""
+    """What the connections of one edge share, and count for `EdgeStatistics`."""
 
     app: AppWrapper
     config: Config
@@ -62,10 +62,11 @@ class Shared:
 
     @property
     def draining(self) -> bool:
+        """Whether the shutdown has begun."""
         return self.context.terminated.is_set()
 
     def has_capacity(self) -> bool:
-        """Whether another connection can be taken, if need be in the place of some that wait for their clients."""
+        """Whether another connection can be accepted, if need be by evicting one that waits for its client."""
         most = self.limits.max_connections
         if len(self.connections) < most:
             return True
@@ -96,7 +97,7 @@ class Shared:
         return bool(leaving)
 
     def refusal(self, status: int) -> bytes:
-        """A whole answer of the edge's own, after which the connection is closed."""
+        """A whole response of the edge's own as bytes, with `Connection: close`."""
         body, headers = self.refuse(status)
         fields = [*headers, *self.config.response_headers("h11"), (b"content-length", b"%d" % len(body))]
         lines = [b"HTTP/1.1 %d " % status, *(b"%s: %s" % pair for pair in fields), b"connection: close", b"", body]

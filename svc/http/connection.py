@@ -70,6 +70,7 @@ class Connection:
         self._is_cut = False
 
     async def run(self) -> None:
+        """Serve requests until the connection ends; the socket is closed in any case."""
         self.shared.connections.add(self)
         try:
             with self._life:
@@ -84,7 +85,7 @@ class Connection:
             self._socket.close()
 
     def drain(self) -> None:
-        """The shutdown has begun: there is no other request, and the present one has to arrive soon."""
+        """The shutdown has begun: close if idle; a request that arrives gets `drain_patience_s` more."""
         if self._http.phase is Phase.IDLE:
             self.close_soon(linger=False)
         elif self._http.phase in {Phase.HEAD, Phase.BODY}:
@@ -92,13 +93,14 @@ class Connection:
             self._set_deadline()
 
     def waits(self) -> IdleConnection | None:
+        """Since when its client has to act; `None` while a request is being handled."""
         if self._waits_since is None:
             return None
         is_in_request = self._http.phase is not Phase.IDLE and not self._is_discarding
         return IdleConnection(self._prefix, self._waits_since, is_in_request)
 
     def evict(self) -> None:
-        """End at once, whatever the client was about to do. Who has begun a request is told so, without any waiting."""
+        """End at once. A request that has begun gets a 503 if that takes no waiting."""
         self.shared.connections.discard(self)
         if self._http.phase in {Phase.HEAD, Phase.BODY} and not self._is_tls:
             with suppress(OSError):
@@ -109,13 +111,13 @@ class Connection:
     # What a request asks of its connection (`asgi.Link`)
 
     async def ask_for_body(self) -> None:
-        """Send `100 Continue` if the client waits for it."""
+        """Send `100 Continue` now if the client waits for it (RFC 9110, 10.1.1); else nothing."""
         if self._http.is_continue_due:
             self._pending.append(self._http.send_continue())
             await self.flush()
 
     def resume_reading(self) -> None:
-        """Some of what was read ahead has been taken."""
+        """The application has taken what was read ahead: the socket may be read again."""
         if self._room is not None:
             self._room.set()
 
@@ -155,7 +157,7 @@ class Connection:
         self.close_soon(linger=self._http.has_unread_input)
 
     async def reject(self, status: int) -> None:
-        """Respond in the edge's own name, and close."""
+        """Cancel the handler, send the edge's own response and close; nothing more where it is closing already."""
         if self._call is not None:
             self._call.cancel()
             self._call = None
@@ -171,7 +173,7 @@ class Connection:
     # Closing and writing
 
     def close_soon(self, *, linger: bool) -> None:
-        """Read no more, and close when the handler has ended. The handler is left to end by itself."""
+        """Stop reading; close when the handler has ended. `linger`: drop input first, so that no reset is sent."""
         self._http.close()
         self._waits_since = None
         self._lingers = self._lingers or linger
@@ -182,7 +184,7 @@ class Connection:
                 self._socket.shutdown(socket.SHUT_WR)
 
     async def flush(self) -> None:
-        """Write what is pending, within the time for one write."""
+        """Write what is pending; a client that does not take it in `write_timeout_s` is cut off. Raises nothing."""
         parts, self._pending = list(filter(None, self._pending)), []
         if self._is_cut or not parts:
             return

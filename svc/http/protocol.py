@@ -83,7 +83,7 @@ TRANSITIONS: dict[Phase, dict[Step, Phase]] = {
 
 
 def advance(phase: Phase, step: Step) -> Phase:
-    """The phase after a step. Raises `RuntimeError` for a step that cannot be taken: a mistake of this program."""
+    """The phase after a step. Raises `RuntimeError` for a step that `TRANSITIONS` does not have."""
     following = TRANSITIONS[phase].get(step)
     if following is None:
         raise RuntimeError(f"no {step.name} in the phase {phase.name}")
@@ -202,7 +202,7 @@ class HttpProtocol:
 
     @property
     def has_unread_input(self) -> bool:
-        """Whether the client has sent, or may be sending, what nobody is going to read if the connection ends now."""
+        """Whether the client has sent, or may be sending, bytes that nobody reads if the connection ends now."""
         return not self._is_at_eof and (bool(self._input) or self.has_unread_body)
 
     # The response

@@ -107,6 +107,14 @@ def test_what_reaches_outside_is_imported_in_its_own_place_only(path: Path):
         assert relative.startswith(places), f"{path}:{line}: {module} belongs in {', '.join(places)}"
 
 
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_no_private_module_or_name_of_a_library_is_imported(path: Path):
+    for module, names, line in imports(path):
+        if module != "__future__" and layer_of(module) is None:
+            private = [part for part in (*module.split("."), *names) if part.startswith("_")]
+            assert not private, f"{path}:{line}: {', '.join(private)} of {module} is private"
+
+
 @pytest.mark.parametrize("path", [path for path in MODULES if "domain" in path.parts], ids=name_of)
 def test_the_domain_is_pure(path: Path):
     import sys

@@ -1,8 +1,10 @@
 """The edge: which connections are taken, how the server ends, and how a request reaches Quart.
 
 What may live here: the accept loop, its limits and counts, the drain, and the class that runs one request in Quart.
-What happens on a single connection is `connection.py`, what its bytes mean `protocol.py`. Together they correct
-what hypercorn 0.18 and quart-trio 0.12 do wrong; each correction has its raw-socket test in `tests/edge`:
+What happens on a single connection is `connection.py`, what its bytes mean `protocol.py`, how the application sees a
+request `asgi.py`, and which connection is evicted for a new one `capacity.py`. Together they replace hypercorn's
+server, and correct what hypercorn 0.18 and quart-trio 0.12 do wrong; each correction has its raw-socket test in
+`tests/edge`:
 
 1. quart-trio takes the end of its own answer for a disconnect and cancels itself while hypercorn recycles the
    connection, so that idle connections never time out, a shutdown waits its whole grace time and an early 413 hangs.
@@ -40,7 +42,9 @@ from quart_trio.asgi import TrioASGIHTTPConnection
 from quart_trio.wrappers.request import TrioBody
 from werkzeug.exceptions import ClientDisconnected
 
-from svc.http.connection import AnyStream, Connection, EdgeLimits, Refuse, Shared
+from svc.http.capacity import Refuse, Shared
+from svc.http.connection import AnyStream, Connection
+from svc.http.edge_limits import EdgeLimits
 from svc.http.protocol import Headers
 from svc.http.tls import TlsListener
 from svc.http.turnstile import KnownKeys
@@ -118,7 +122,7 @@ async def serve(
     A Quart application needs `asgi_http_class = TrioConnection`, or its handlers outlive clients that went away.
     """
     context = WorkerContext(None)
-    shared = Shared(ASGIWrapper(app), _EdgeConfig(limits), context, limits, refuse, keys or KnownKeys())
+    shared = Shared(ASGIWrapper(app), _EdgeConfig(), context, limits, refuse, keys or KnownKeys())
     async with trio.open_nursery() as regulating:
         regulating.start_soon(shared.turnstile.run)
         async with trio.open_nursery() as connections:
@@ -196,9 +200,7 @@ class _EdgeConfig(Config):
     errorlog = None
     include_server_header = False
 
-    def __init__(self, limits: EdgeLimits) -> None:
-        self.h11_max_incomplete_size = limits.max_header_bytes
-        self.keep_alive_max_requests = 2**63
+    def __init__(self) -> None:
         self._dated: Headers = []
         self._dated_until = float("-inf")
 

@@ -1,61 +1,39 @@
-"""HTTP/1.1 as the edge speaks it: hypercorn's protocol without its ways out and without h11's leniency.
+"""HTTP/1.1 of a server without any I/O: bytes in and events out, responses in and bytes out.
 
-What may live here: from bytes to requests and from answers to bytes. Sockets and time are `connection.py`.
+What may live here: the state of one connection and the rules of its bytes. Nothing here waits, reads a clock or knows a
+socket: `connection.py` moves the bytes and keeps the time, `asgi.py` is the application's view of a request.
 
-- `StrictReceiveBuffer` is h11's input buffer, which takes line ends that two parsers may read in two ways.
-- `is_unambiguous` refuses what h11 accepts but a proxy before us may have understood otherwise.
-- `GuardedStream` is hypercorn's request, with the application *pulling* the body. That gives back-pressure, asks for
-  a body (`100 Continue`) only when somebody wants it, and needs no task that carries messages.
-- `GuardedProtocol` is hypercorn's HTTP/1.1 protocol that never becomes HTTP/2, h2c or a websocket. It answers a body
-  that nobody read with `Connection: close`, and writes an answer in one piece.
+`HttpProtocol` stands on h11, which parses and writes messages, and is stricter: h11 sees only bytes that have passed
+the checks of this module. So lines end in CRLF, heads and chunk lines are bounded, and a request that two parsers could
+read in two ways is malformed. A connection never becomes HTTP/2, h2c or a websocket.
 """
 
 from __future__ import annotations
 
 import enum
 import re
-from typing import Protocol, cast
-from urllib.parse import unquote
+from typing import cast
 
 import h11
-import trio
-from h11._receivebuffer import ReceiveBuffer  # private: the one place where h11's leniency can be taken back
-from hypercorn.config import Config
-from hypercorn.events import Event
-from hypercorn.protocol.events import Body, EndBody, Response, StreamClosed
-from hypercorn.protocol.events import Event as StreamEvent
-from hypercorn.protocol.h11 import STREAM_ID, H11Protocol
-from hypercorn.protocol.http_stream import ASGIHTTPState, HTTPStream
-from hypercorn.trio.task_group import TaskGroup
-from hypercorn.trio.worker_context import WorkerContext
-from hypercorn.typing import AppWrapper, ASGIReceiveEvent, ASGISendEvent, ConnectionState, HTTPScope
+import msgspec
 
 Headers = list[tuple[bytes, bytes]]
-Address = tuple[str, int] | None
 
 LINE_TROUBLE = re.compile(rb"(?<!\r)\n|\r[^\n]|\n[ \t]")
 """A line feed alone, a carriage return alone, a folded line (RFC 9112, 2.2 and 5.2)."""
-CHUNK_LINE = re.compile(rb"[0-9a-fA-F]{1,8}(?:[ \t]*;[\t\x20-\x7e\x80-\xff]{0,256})?\r\n")
+CHUNK_LINE = re.compile(rb"([0-9a-fA-F]{1,8})(?:;[\t\x20-\x7e\x80-\xff]{0,256})?\r\n")
 """A size that fits into 32 bits, since not every parser has more, and extensions that are text (RFC 9112, 7.1.1)."""
+MOST_CHUNK_LINE_BYTES = 8 + 1 + 256 + 2
 MOST_FIELDS = 128
 MOST_CHUNKS = 4_096
 """In one body. Each costs 10 us to read, so that tiny ones are a way to keep a server busy."""
-CHUNKS_AT_ONCE = 64
-"""Then everybody else has a turn."""
-BODY_PART_BYTES = 512
-"""A handler is woken for so much of a body, or for its end: not for each byte of a client that sends them one by one.
-Less than what is read ahead, or they would wait for each other."""
 NOT_IN_TRAILERS = frozenset({b"content-length", b"transfer-encoding", b"host"})
 """They say where a request ends and whose it is, which has been settled by then (RFC 9110, 6.5.1)."""
 HOST = re.compile(rb"[\w.~!$&'()*+,;=%:\[\]-]*", re.ASCII)
 """uri-host [ ":" port ] of RFC 3986; nothing that could start a path, a query or user information."""
-WHOLE_REQUEST_READ = {
-    h11.DONE,
-    h11.MUST_CLOSE,
-    h11.CLOSED,
-    # A request for an upgrade: nothing is switched, it is answered as any other.
-    h11.MIGHT_SWITCH_PROTOCOL,  # pyright: ignore[reportPrivateImportUsage]  documented, left out of h11's __all__
-}
+CRLF = b"\r\n"
+FIRST_PRINTABLE = 0x21
+WITHOUT_BODY = frozenset({204, 304})
 
 
 class Phase(enum.Enum):
@@ -112,338 +90,318 @@ def advance(phase: Phase, step: Step) -> Phase:
     return following
 
 
-class ConnectionPort(Protocol):
-    """What the protocol asks of the connection that it runs on."""
+class RequestHead(msgspec.Struct, frozen=True):
+    """The first event of a request."""
 
-    @property
-    def phase(self) -> Phase:
-        """The present phase, which decides what input means."""
-        ...
-
-    def advance(self, step: Step) -> None:
-        """Take a step of `TRANSITIONS`. Raises `RuntimeError` for one that cannot be taken."""
-
-    async def protocol_send(self, event: Event) -> None:
-        """Keep bytes for the next `flush`, or act on the end of a request or of the connection."""
-
-    async def flush(self) -> None:
-        """Write the bytes that were kept. Raises nothing for what the client does."""
-
-    async def refuse(self, status: int) -> None:
-        """Send the edge's own response with this status, and close."""
-
-    def start_handler(self, stream: GuardedStream) -> None:
-        """Run the application for this request in a task of its own."""
-
-    def response_begins(self) -> None:
-        """The head of the response is about to be sent."""
-
-    def resume_reading(self) -> None:
-        """There is capacity for more of the body."""
+    method: str
+    """As it came: methods are case-sensitive (RFC 9110, 9.1)."""
+    target: bytes
+    """A path with or without a query, in printable ASCII."""
+    http_version: str
+    """1.0 or 1.1."""
+    headers: Headers
+    """Names in lower case."""
 
 
-class StrictReceiveBuffer(ReceiveBuffer):
-    """h11's input buffer, refusing lines that do not end in CRLF, folded lines, heads over the limit, odd chunks."""
+class BodyPart(msgspec.Struct, frozen=True):
+    """Some bytes of the body, at least one; where it is cut says nothing."""
 
-    def __init__(self, max_bytes: int) -> None:
-        super().__init__()
-        self._max_bytes = max_bytes
-        self.chunks = 0
-        """Of the present body, as far as they have begun."""
-
-    def maybe_extract_lines(self) -> list[bytearray] | None:
-        """The lines of a complete head, else `None`. Raises `h11.LocalProtocolError`, hint 431 for a large one."""
-        data = self._data
-        if data.startswith(b"\r\n"):
-            self._extract(2)
-            return []
-        end = data.find(b"\r\n\r\n", self._multiple_lines_search)
-        checked_to = len(data) if end < 0 else end + 4
-        if LINE_TROUBLE.search(data, self._multiple_lines_search, checked_to):
-            raise h11.LocalProtocolError("a line does not end in CRLF, or is folded")
-        if checked_to > self._max_bytes:
-            raise h11.LocalProtocolError("the header fields are too large", error_status_hint=431)
-        if end < 0:
-            self._multiple_lines_search = max(0, checked_to - 3)
-            return None
-        lines = self._extract(checked_to)[:-4].split(b"\r\n")
-        if len(lines) > MOST_FIELDS:
-            raise h11.LocalProtocolError("too many header fields", error_status_hint=431)
-        self.chunks = 0
-        return lines
-
-    def maybe_extract_next_line(self) -> bytearray | None:
-        """The line that begins a chunk, else `None`. Raises `h11.LocalProtocolError` for a malformed one."""
-        line = super().maybe_extract_next_line()
-        if line is not None:
-            self.chunks += 1
-            if self.chunks > MOST_CHUNKS or not CHUNK_LINE.fullmatch(line):
-                raise h11.LocalProtocolError("too many chunks, or not the beginning of one")
-        return line
+    data: bytes | bytearray
 
 
-def is_unambiguous(request: h11.Request, headers: Headers) -> bool:
-    """Whether a request that h11 accepts can mean one thing only, to us and to any proxy before us.
+class EndOfRequest(msgspec.Struct, frozen=True):
+    """The last event of a request."""
 
-    Refused: versions other than 1.0 and 1.1, among them the preface of HTTP/2; targets that are not a path and a
-    query; a body framed twice; chunks in HTTP/1.0, which does not know them; a Host that is not one (RFC 9112, 3.2
-    and 6).
+
+class MalformedRequest(msgspec.Struct, frozen=True):
+    """The request cannot be understood, or its client has closed within it. No event follows."""
+
+    status: int
+    """400, or 431 for too large or too many header fields."""
+
+
+Event = RequestHead | BodyPart | EndOfRequest | MalformedRequest
+
+
+class ResponseError(Exception):
+    """A response that HTTP/1.1 or ASGI does not allow: a mistake of the application."""
+
+
+class _Part(enum.Enum):
+    """What the next bytes of the input belong to."""
+
+    HEAD = enum.auto()
+    DATA = enum.auto()
+    """A body of known length."""
+    CHUNK_LINE = enum.auto()
+    """With the line end behind the chunk before."""
+    CHUNK_DATA = enum.auto()
+    TRAILERS = enum.auto()
+    NEXT_REQUEST = enum.auto()
+    """This one is complete."""
+    NOTHING = enum.auto()
+    """This one is malformed."""
+
+
+class HttpProtocol:
+    """One connection, one request after another.
+
+    The caller passes on what it reads (`receive_data`, `receive_eof`), takes events until there are none, and writes
+    the bytes that the `send_...` methods return. `phase` says which deadline holds. No input raises: what cannot be
+    understood is a `MalformedRequest`. What may not be sent raises `ResponseError`.
     """
-    if request.method == b"CONNECT" or request.http_version not in {b"1.1", b"1.0"}:
-        return False
-    if request.target[:1] != b"/" or b"#" in request.target:
-        return False
-    has_length = is_chunked = False
-    for name, value in headers:
-        if name == b"content-length":
-            has_length = True
-        elif name == b"transfer-encoding":
-            is_chunked = True
-        elif name == b"host" and not HOST.fullmatch(value):
-            return False
-    return not is_chunked or (not has_length and request.http_version == b"1.1")
 
+    def __init__(self, max_head_bytes: int) -> None:
+        self.phase = Phase.IDLE
+        self._max_head_bytes = max_head_bytes
+        self._h11 = h11.Connection(h11.SERVER)
+        self._input = bytearray()
+        """What h11 has not seen."""
+        self._is_at_eof = False
+        self._part = _Part.HEAD
+        self._remaining = 0
+        """How much of the data is still to come, while the part is one with data."""
+        self._searched = 0
+        """How much of the head or the trailers is known to be in order and to have no end."""
+        self._chunks = 0
+        """Of the present body, as far as they have begun."""
+        self._method = b""
+        self._has_body = True
+        """Whether the present response may have one."""
 
-class GuardedStream(HTTPStream):
-    """One request on its way to the application, and its response on the way back."""
+    # The request
 
-    def __init__(self, protocol: GuardedProtocol) -> None:
-        super().__init__(
-            protocol.app,
-            protocol.config,
-            protocol.context,
-            protocol.task_group,
-            protocol.ssl,
-            protocol.client,
-            protocol.server,
-            protocol.stream_send,
-            STREAM_ID,
-        )
-        self.handling = trio.CancelScope()
-        self.more_body = False
-        """Whether the application has announced more of the answer than the part it is sending."""
-        self.start_time = 0.0  # read only by hypercorn's access log, which is off
-        self._protocol = protocol
-        self._received = bytearray()
-        self._is_complete = False
-        self._is_delivered = False
-        self._arrival: trio.Event | None = None
+    def receive_data(self, data: bytes | bytearray) -> None:
+        """Bytes that have been read. The first ones of a request end the phase `IDLE`."""
+        self._input += data
+        if self.phase is Phase.IDLE:
+            self._advance(Step.INPUT)
 
-    def begin(self, request: h11.Request, headers: Headers) -> None:
-        """Make the ASGI scope of a request whose head has been read."""
-        path, _, query_string = request.target.partition(b"?")
-        self.scope = HTTPScope(
-            type="http",
-            http_version=request.http_version.decode(),
-            asgi={"spec_version": "2.1", "version": "3.0"},
-            # As it came: methods are case-sensitive (RFC 9110, 9.1), and h11 frames the answer by what it saw.
-            method=request.method.decode("ascii"),
-            scheme=self.scheme,
-            path=unquote(path.decode("ascii")),
-            raw_path=path,
-            query_string=query_string,
-            root_path=self.config.root_path,
-            headers=headers,
-            client=self.client,
-            server=self.server,
-            state=ConnectionState({}),
-            extensions={},
-        )
+    def receive_eof(self) -> None:
+        """The client sends no more. A request that has begun and is not complete is malformed."""
+        self._is_at_eof = True
+
+    def next_event(self) -> Event | None:
+        """What comes next; `None` when more has to be read, or the response has to be complete first."""
+        try:
+            return self._read()
+        except h11.RemoteProtocolError as error:
+            error.__traceback__ = None  # its frames refer to it: a reference cycle
+            self._part = _Part.NOTHING
+            return MalformedRequest(431 if error.error_status_hint == 431 else 400)
 
     @property
-    def read_ahead_bytes(self) -> int:
-        """Bytes of the body that have arrived and that the application has not taken."""
-        return len(self._received)
-
-    def body_arrived(self, data: bytes | bytearray) -> None:
-        """Keep bytes of the body; the application is woken when there are `BODY_PART_BYTES` of them."""
-        self._received += data
-        if len(self._received) >= BODY_PART_BYTES:
-            self._announce()
-
-    def body_completed(self) -> None:
-        """No more of the body will come: wake the application."""
-        self._is_complete = True
-        self._announce()
-
-    async def handle(self, event: StreamEvent) -> None:
-        """The stream is over: the response is complete, or the client is gone, and its handler is cancelled."""
-        if isinstance(event, StreamClosed) and not self.closed:
-            self.closed = True
-            if self.state is ASGIHTTPState.REQUEST:
-                self.handling.cancel()
-            self._announce()
-
-    async def receive(self) -> ASGIReceiveEvent:
-        """ASGI `receive`: at least `BODY_PART_BYTES` of the body, or its last part; then its end."""
-        await self._protocol.send_100_continue()
-        while not self.closed and (
-            self._is_delivered or not (self._is_complete or len(self._received) >= BODY_PART_BYTES)
-        ):
-            self._arrival = trio.Event()
-            await self._arrival.wait()
-        if self.closed:
-            return {"type": "http.disconnect"}
-        body = bytes(self._received)
-        self._received.clear()
-        self._is_delivered = self._is_complete
-        self._protocol.resume_reading()
-        return {"type": "http.request", "body": body, "more_body": not self._is_complete}
-
-    async def app_send(self, message: ASGISendEvent | None) -> None:
-        """ASGI `send`; dropped where the stream is closed. `None` = the application has returned."""
-        if self.closed and message is not None:
-            return
-        if message is not None:
-            self.more_body = bool(message.get("more_body", False))
-        await super().app_send(message)
-
-    async def _send_error_response(self, status_code: int) -> None:
-        """The application ended without an answer."""
-        await self._protocol.refuse(status_code)
-
-    def _announce(self) -> None:
-        if self._arrival is not None:
-            self._arrival.set()
-
-
-class GuardedProtocol(H11Protocol):
-    """HTTP/1.1 and nothing else, one request after another."""
-
-    connection: h11.Connection  # pyright: ignore[reportIncompatibleVariableOverride]  never hypercorn's websocket one
-    stream: GuardedStream | None  # pyright: ignore[reportIncompatibleVariableOverride]  nor its websocket stream
-
-    def __init__(
-        self,
-        link: ConnectionPort,
-        app: AppWrapper,
-        config: Config,
-        context: WorkerContext,
-        *,
-        is_tls: bool,
-        client: Address,
-        server: Address,
-    ) -> None:
-        super().__init__(
-            app,
-            config,
-            context,
-            TaskGroup(),  # never entered: the connection's own nursery runs the handlers
-            ConnectionState({}),
-            is_tls,
-            client,
-            server,
-            link.protocol_send,
-        )
-        self._link = link
-        self._lines = StrictReceiveBuffer(config.h11_max_incomplete_size)
-        self.connection._receive_buffer = self._lines  # pyright: ignore[reportPrivateUsage] # noqa: SLF001  see StrictReceiveBuffer
-
-    @property
-    def read_ahead_bytes(self) -> int:
-        """Bytes read from the socket that no handler has taken: of this body, and of requests behind it."""
-        return len(self._lines) + (self.stream.read_ahead_bytes if self.stream is not None else 0)
+    def buffered_bytes(self) -> int:
+        """What has been received and not come out as an event."""
+        return len(self._input)
 
     @property
     def has_unread_body(self) -> bool:
-        """Whether the present request has not arrived whole."""
-        return self.connection.their_state not in WHOLE_REQUEST_READ
+        """Whether the present request is not complete: a response that begins now is the last one."""
+        return self._part is not _Part.NEXT_REQUEST
 
     @property
     def has_unread_input(self) -> bool:
         """Whether the client has sent, or may be sending, bytes that nobody reads if the connection ends now."""
-        return bool(self._lines) or self.has_unread_body
+        return not self._is_at_eof and (bool(self._input) or self.has_unread_body)
 
-    async def receive(self, data: bytes | bytearray) -> None:
-        """Take bytes from the socket: start a handler, pass on its body, or refuse what is malformed."""
-        self.connection.receive_data(bytes(data))
-        await self._handle_events()
+    # The response
 
-    async def resume(self) -> None:
-        """Handle what arrived behind the request that has just been answered (pipelining)."""
-        await self._handle_events()
+    @property
+    def is_continue_due(self) -> bool:
+        """Whether the client waits to be asked for the body."""
+        return self._h11.they_are_waiting_for_100_continue
 
-    async def disconnected(self) -> None:
-        """The client sends no more: an unfinished request gets a 400; a handler is cancelled."""
-        if self._link.phase in {Phase.HEAD, Phase.BODY}:
-            await self.refuse(400)
-        elif self.stream is not None and self.stream.state is ASGIHTTPState.REQUEST:
-            await self._close_stream()
+    @property
+    def can_continue(self) -> bool:
+        """Whether the response is complete and another request may follow on this connection."""
+        return (
+            self.phase is not Phase.CLOSING
+            and not self._is_at_eof
+            and self._h11.our_state is h11.DONE
+            and self._h11.their_state is h11.DONE
+        )
 
-    async def refuse(self, status: int) -> None:
-        """Cancel the handler if there is one, and send the edge's own response."""
-        if self.stream is not None:
-            self.stream.handling.cancel()
-            self.stream.closed = True
-        await self._link.refuse(status)
+    def send_continue(self) -> bytes:
+        """Ask for the body."""
+        return self._send(h11.InformationalResponse(status_code=100, headers=[]))
 
-    async def send_100_continue(self) -> None:
-        """Send `100 Continue` now if the client waits for it (RFC 9110, 10.1.1); else nothing."""
-        if self.connection.they_are_waiting_for_100_continue:
-            await self._send_h11_event(h11.InformationalResponse(status_code=100, headers=[]))
-            await self._link.flush()
+    def send_head(self, status: int, headers: Headers, *, is_last: bool = False) -> bytes:
+        """Begin the response. Where it is the last one on this connection, it says `Connection: close`.
 
-    def resume_reading(self) -> None:
-        """See `ConnectionPort.resume_reading`."""
-        self._link.resume_reading()
+        It is the last one with `is_last`, when the client wants that, or when its request has not been read to the end.
+        """
+        if is_last or self.has_unread_body:
+            headers = [*headers, (b"connection", b"close")]
+        try:
+            response = h11.Response(status_code=status, headers=headers)
+        except h11.LocalProtocolError as error:
+            raise ResponseError(str(error)) from error
+        data = self._send(response)
+        self._has_body = self._method != b"HEAD" and status not in WITHOUT_BODY
+        self._advance(Step.RESPONSE_BEGUN)
+        return data
 
-    async def stream_send(self, event: StreamEvent) -> None:
-        """Send a part of a response; the last one on a connection says `Connection: close`."""
-        kind = type(event)
-        if kind is Response:
-            self._link.response_begins()
-            if self.context.terminated.is_set() or self.has_unread_body:
-                response = cast("Response", event)
-                headers = [*response.headers, (b"connection", b"close")]
-                event = Response(STREAM_ID, headers, response.status_code)
-        await super().stream_send(event)
-        # Head, body and end leave in one write wherever the application has them all at once.
-        if kind is EndBody or (kind is Body and self.stream is not None and self.stream.more_body):
-            await self._link.flush()
+    def send_body(self, data: bytes) -> bytes:
+        """A part of the body, which is left out where the response may have none."""
+        return self._send(h11.Data(data=data)) if data and self._has_body else b""
 
-    async def _handle_events(self) -> None:
-        while self._link.phase is not Phase.CLOSING:
-            try:
-                event = self.connection.next_event()
-            except h11.RemoteProtocolError as error:
-                error.__traceback__ = None  # its frames know it, and this connection: a circle
-                await self._refuse_malformed(431 if error.error_status_hint == 431 else 400)
-                return
-            if isinstance(event, h11.Request):
-                if not self._begin(event):
-                    await self._refuse_malformed(400)
-                    return
-            elif isinstance(event, h11.Data):
-                if self.stream is not None:
-                    self.stream.body_arrived(event.data)
-                if event.chunk_start and self._lines.chunks % CHUNKS_AT_ONCE == 0:
-                    await trio.lowlevel.checkpoint()
-            elif isinstance(event, h11.EndOfMessage):
-                if any(name in NOT_IN_TRAILERS for name, _ in event.headers):
-                    await self._refuse_malformed(400)
-                else:
-                    self._complete()
-                return
-            else:  # more input is needed, or the next request has to wait for the end of this one
-                return
+    def send_end(self) -> bytes:
+        """Complete the response. Raises `ResponseError` if the body is shorter than its Content-Length."""
+        return self._send(h11.EndOfMessage())
 
-    def _begin(self, request: h11.Request) -> bool:
-        headers = list(request.headers)
-        if not is_unambiguous(request, headers):
-            return False
-        self._link.advance(Step.HEAD_READ)
-        stream = GuardedStream(self)
-        self.stream = stream  # pyright: ignore[reportIncompatibleVariableOverride]  as declared above
-        stream.begin(request, headers)
-        self._link.start_handler(stream)
-        return True
+    def start_next_cycle(self) -> None:
+        """Go on to the next request, of which something may be here. Only when `can_continue`."""
+        self._h11.start_next_cycle()
+        self._part = _Part.HEAD
+        self._advance(Step.RESPONSE_SENT)
+        if self._input:
+            self._advance(Step.INPUT)
 
-    def _complete(self) -> None:
-        self._link.advance(Step.REQUEST_READ)
-        if self.stream is not None:
-            self.stream.body_completed()
+    def close(self) -> None:
+        """No event comes any more."""
+        self._advance(Step.CLOSE)
 
-    async def _refuse_malformed(self, status: int) -> None:
-        # Where an answer has begun before its request was read, it has said that it is the last one.
-        if self.stream is None or self.stream.state is ASGIHTTPState.REQUEST:
-            await self.refuse(status)
+    def _advance(self, step: Step) -> None:
+        """The one place where the phase changes."""
+        self.phase = advance(self.phase, step)
+
+    def _send(self, event: h11.InformationalResponse | h11.Response | h11.Data | h11.EndOfMessage) -> bytes:
+        try:
+            return self._h11.send(event)
+        except h11.LocalProtocolError as error:
+            raise ResponseError(str(error)) from error
+
+    # Reading. What is malformed raises `h11.RemoteProtocolError` here, as h11 does.
+
+    def _read(self) -> Event | None:
+        if self.phase is Phase.IDLE or self.phase is Phase.CLOSING:
+            return None
+        # h11 has used up what it was given. It says by itself only that a body of known length has ended.
+        is_fed = self._part is _Part.DATA and not self._remaining
+        while self._part is not _Part.NEXT_REQUEST and self._part is not _Part.NOTHING:
+            event = self._h11.next_event() if is_fed else h11.NEED_DATA
+            kind = type(event)  # `isinstance` runs Python code for h11's events, which are of abstract classes
+            if kind is h11.Request:
+                return self._begin(cast("h11.Request", event))
+            if kind is h11.Data:
+                return BodyPart(cast("h11.Data", event).data)
+            if kind is h11.EndOfMessage:
+                return self._complete(cast("h11.EndOfMessage", event))
+            checked = self._next_checked()
+            if checked:
+                self._h11.receive_data(checked)
+                is_fed = True
+            elif self._is_at_eof:
+                raise h11.RemoteProtocolError("the client has closed within its request")
+            else:
+                return None
+        return None
+
+    def _begin(self, request: h11.Request) -> RequestHead:
+        headers = [(name.lower(), value) for name, value in request.headers.raw_items()]
+        length = body_length(request, headers)
+        self._part = _Part.CHUNK_LINE if length is None else _Part.DATA
+        self._remaining = length or 0
+        self._chunks = 0
+        self._method = request.method
+        self._advance(Step.HEAD_READ)
+        return RequestHead(request.method.decode("ascii"), request.target, request.http_version.decode(), headers)
+
+    def _complete(self, end: h11.EndOfMessage) -> EndOfRequest:
+        if any(name in NOT_IN_TRAILERS for name, _ in end.headers):
+            raise h11.RemoteProtocolError("a trailer field that may not be one")
+        self._part = _Part.NEXT_REQUEST
+        self._advance(Step.REQUEST_READ)
+        return EndOfRequest()
+
+    def _next_checked(self) -> bytes:
+        """The next bytes for h11, which are in order; nothing when more has to arrive."""
+        if not self._input:
+            return b""
+        if self._part is _Part.HEAD or self._part is _Part.TRAILERS:
+            return self._take(self._fields_end())
+        end = self._chunk_line_end() if self._part is _Part.CHUNK_LINE else 0
+        if self._part is _Part.DATA or self._part is _Part.CHUNK_DATA:
+            end = self._data_end(end)
+        return self._take(end)
+
+    def _take(self, count: int) -> bytes:
+        taken = bytes(self._input[:count])
+        del self._input[:count]
+        return taken
+
+    def _fields_end(self) -> int:
+        """Where the head or the trailers end; 0 when that has not arrived.
+
+        The first thing that is wrong decides, so that it does not matter in which pieces the bytes arrive.
+        """
+        data, most = self._input, self._max_head_bytes
+        if self._part is _Part.TRAILERS:
+            if data.startswith(CRLF):
+                return 2
+        elif data[0] < FIRST_PRINTABLE:  # a line end, a space, the first byte of TLS: no need to wait for the rest
+            raise h11.RemoteProtocolError("no request line")
+        end = data.find(b"\r\n\r\n", self._searched)
+        arrived = len(data) if end < 0 else end + 4
+        if LINE_TROUBLE.search(data, self._searched, min(arrived, most + 1)):
+            raise h11.RemoteProtocolError("a line does not end in CRLF, or is folded")
+        if arrived > most:
+            raise h11.RemoteProtocolError("the header fields are too large", error_status_hint=431)
+        if end < 0:
+            self._searched = max(0, arrived - 3)
+            return 0
+        self._searched = 0
+        if data.count(CRLF, 0, arrived) - 1 > MOST_FIELDS:
+            raise h11.RemoteProtocolError("too many header fields", error_status_hint=431)
+        return arrived
+
+    def _chunk_line_end(self) -> int:
+        """Where the line before a chunk ends, behind the end of the chunk before; 0 when that has not arrived."""
+        start = len(CRLF) if self._chunks else 0
+        if not CRLF.startswith(self._input[:start]):
+            raise h11.RemoteProtocolError("a chunk is longer than it says")
+        end = self._input.find(b"\n", start, start + MOST_CHUNK_LINE_BYTES) + 1
+        if not end and len(self._input) < start + MOST_CHUNK_LINE_BYTES:
+            return 0
+        line = CHUNK_LINE.match(self._input, start)
+        self._chunks += 1
+        if line is None or self._chunks > MOST_CHUNKS:
+            raise h11.RemoteProtocolError("too many chunks, or not the beginning of one")
+        self._remaining = int(line[1], 16)
+        self._part = _Part.CHUNK_DATA if self._remaining else _Part.TRAILERS
+        return end
+
+    def _data_end(self, start: int) -> int:
+        """How far the data reaches that has arrived."""
+        end = min(start + self._remaining, len(self._input))
+        self._remaining -= end - start
+        if self._part is _Part.CHUNK_DATA and not self._remaining:
+            self._part = _Part.CHUNK_LINE
+        return end
+
+
+def body_length(request: h11.Request, headers: Headers) -> int | None:
+    """The length of the body, `None` for chunks, of a request that can mean one thing only to us and to any proxy.
+
+    Raises `h11.RemoteProtocolError` for what h11 accepts but a proxy before us may have understood otherwise: versions
+    other than 1.0 and 1.1, among them the preface of HTTP/2; targets that are not a path and a query; a body framed
+    twice; chunks in HTTP/1.0, which does not know them; a Host that is not one (RFC 9112, 3.2 and 6).
+    """
+    is_known = request.method != b"CONNECT" and request.http_version in {b"1.1", b"1.0"}
+    if not is_known or request.target[:1] != b"/" or b"#" in request.target:
+        raise h11.RemoteProtocolError("not a path and a query, or not HTTP/1.1")
+    length: int | None = None
+    is_chunked = False
+    for name, value in headers:
+        if name == b"content-length":
+            length = int(value)
+        elif name == b"transfer-encoding":
+            is_chunked = True
+        elif name == b"host" and not HOST.fullmatch(value):
+            raise h11.RemoteProtocolError("not a host")
+    if not is_chunked:
+        return length or 0
+    if length is not None or request.http_version != b"1.1":
+        raise h11.RemoteProtocolError("framed twice, or in chunks that HTTP/1.0 does not know")
+    return None

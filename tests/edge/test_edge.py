@@ -521,6 +521,62 @@ async def test_an_application_that_fails_is_logged_and_answered_and_the_server_g
     assert [record.levelno for record in caplog.records] == [logging.ERROR] * 2
 
 
+START = {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]}
+BAD_APPLICATIONS: dict[str, tuple[list[dict[str, Any]], int | None]] = {
+    # name: what is sent, the status that the client sees
+    "a body before its head": ([{"type": "http.response.body", "body": b"ok"}], 500),
+    "fields that are text": ([{**START, "headers": [("content-length", "2")]}], 500),
+    "a field in two lines": ([{**START, "headers": [(b"x", b"a\r\nb: c")]}], 500),
+    "two heads": ([START, START], None),
+    "more than it says": ([START, {"type": "http.response.body", "body": b"okay"}], None),
+    "less than it says": ([START, {"type": "http.response.body", "body": b"o"}], None),
+    "a message of another protocol": ([START, {"type": "websocket.accept"}], None),
+}
+
+
+@pytest.mark.parametrize(("messages", "status"), BAD_APPLICATIONS.values(), ids=BAD_APPLICATIONS.keys())
+async def test_an_application_that_breaks_the_rules_of_asgi_is_logged_and_its_connection_closed(
+    caplog: pytest.LogCaptureFixture, messages: list[dict[str, Any]], status: int | None
+) -> None:
+    async def app(_scope: Any, _receive: Any, send: Any) -> None:
+        for message in messages:
+            await send(message)
+
+    with trio.fail_after(HANG_S):
+        async with running_edge(app) as world:
+            client = await world.connect()
+            await client.send(get("/"))
+            if status is not None:
+                assert (await client.answer()).status == status
+            await client.ended()
+    assert ["ResponseError" in (record.exc_text or "") for record in caplog.records] == [True]
+
+
+@pytest.mark.parametrize("rest", [b"nonsense\r\n", None])
+async def test_a_handler_that_has_begun_its_response_hears_that_the_rest_of_the_body_never_comes(
+    rest: bytes | None,
+) -> None:
+    async def app(_scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"3")]})
+        await send({"type": "http.response.body", "body": b"on", "more_body": True})
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        await send({"type": "http.response.body", "body": b"e", "more_body": False})
+
+    with trio.fail_after(HANG_S):
+        async with running_edge(app) as world:
+            client = await world.connect()
+            await client.send(b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+            while (await client.stream.receive_some())[-2:] != b"on":
+                pass
+            if rest is None:
+                assert isinstance(client.stream, trio.SocketStream)
+                await client.stream.send_eof()
+            else:
+                await client.send(rest)
+            assert await client.rest() == b"e"
+
+
 # 7. Listening
 
 

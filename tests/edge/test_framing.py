@@ -183,19 +183,6 @@ async def test_an_ambiguous_request_behind_a_sound_one_takes_nothing_from_its_an
             assert world.handlers.paths == ["/echo"]
 
 
-@pytest.mark.parametrize("step", [1, 3])
-async def test_a_bare_line_feed_is_found_however_the_request_is_cut_into_packets(step: int) -> None:
-    request_bytes = b"POST /echo HTTP/1.1\r\nHost: a\r\nX: a\nContent-Length: 5\r\n\r\nhello"
-    with trio.fail_after(HANG_S):
-        async with running_edge() as world:
-            client = await world.connect()
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(_send_in_steps, client.stream, request_bytes, step)
-                assert (await client.answer()).status == 400
-                nursery.cancel_scope.cancel()
-            assert world.handlers.paths == []
-
-
 SOUND = {
     "a length": framed(b"Content-Length: 5", body=b"hello"),
     "the same length twice": framed(b"Content-Length: 5", b"Content-Length: 5", body=b"hello"),

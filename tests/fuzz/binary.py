@@ -12,7 +12,6 @@ from ipaddress import IPv4Address, ip_address
 from itertools import pairwise
 from typing import Any
 
-import h11
 import httpcore
 import msgspec
 import trio
@@ -26,7 +25,7 @@ from svc.domain.refusals import Refusal
 from svc.domain.webhooks.addresses import TargetPolicy
 from svc.domain.webhooks.transport_types import Attempted
 from svc.http.body import MAX_BODY_BYTES, decode, decode_object, unpack
-from svc.http.protocol import StrictReceiveBuffer, is_unambiguous
+from svc.http.protocol import BodyPart, HttpProtocol, MalformedRequest, RequestHead
 from svc.http.schema import IdentifyBody
 from svc.network_data.lists import AddressSet, read_list
 from svc.network_data.mmdb import Database
@@ -123,42 +122,29 @@ def read_requests(sent: tuple[bytes, int]) -> tuple[Any, Any]:
 
 
 def _requests(raw: bytes, step: int) -> Iterator[Any]:
-    """Method, target, fields and body of each request up to the first that is refused, and how it ends."""
-    connection = h11.Connection(h11.SERVER, max_incomplete_event_size=16_384)
-    connection._receive_buffer = StrictReceiveBuffer(16_384)
-    packets = [raw[at : at + step] for at in range(0, len(raw), step)]
+    """Method, target, fields and body of each request up to the first that is malformed, and how it ends."""
+    http = HttpProtocol(16_384)
     body = bytearray()
-    while True:
-        try:
-            event = connection.next_event()
-        except h11.RemoteProtocolError as error:
-            yield "refused", error.error_status_hint == 431
-            return
-        if event is h11.NEED_DATA:
-            if not packets:
-                yield "more", bytes(body)
+    for at in range(0, len(raw), step):
+        http.receive_data(raw[at : at + step])
+        while (event := http.next_event()) is not None:
+            if isinstance(event, MalformedRequest):
+                yield "malformed", event.status
                 return
-            connection.receive_data(packets.pop(0))
-        elif isinstance(event, h11.Request):
-            fields = list(event.headers)
-            if not is_unambiguous(event, fields):
-                yield "unsound"
-                return
-            yield event.method, event.target, fields
-        elif isinstance(event, h11.Data):
-            body += event.data
-        elif isinstance(event, h11.EndOfMessage):
-            yield bytes(body), list(event.headers)
-            body.clear()
-            connection.send(h11.Response(status_code=204, headers=[]))
-            connection.send(h11.EndOfMessage())
-            if connection.our_state is not h11.DONE or connection.their_state is not h11.DONE:
-                yield "closed"
-                return
-            connection.start_next_cycle()
-        else:
-            yield "ended"
-            return
+            if isinstance(event, RequestHead):
+                yield event.method, event.target, event.headers
+            elif isinstance(event, BodyPart):
+                body += event.data
+            else:
+                yield "body", bytes(body)
+                body.clear()
+                http.send_head(204, [])
+                http.send_end()
+                if not http.can_continue:
+                    yield "closed"
+                    return
+                http.start_next_cycle()
+    yield "more", bytes(body)
 
 
 def check_requests(_: tuple[bytes, int], found: tuple[Any, Any]) -> None:

@@ -1,0 +1,199 @@
+"""One request as an ASGI application sees it: its scope, the body that it receives, the response that it sends.
+
+What may live here: the rules of ASGI for one request. What the bytes mean is `protocol.py`; the connection that carries
+them, and runs the application, is `connection.py`.
+
+The application *pulls* the body: nothing is handed over that it has not asked for. That gives back-pressure, asks the
+client for a body (`100 Continue`) only when the application wants it, and needs no task that carries messages.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from typing import Protocol
+from urllib.parse import unquote
+
+import trio
+from hypercorn.typing import ASGIReceiveEvent, ASGISendEvent, ConnectionState, HTTPScope
+
+from svc.http.protocol import Headers, RequestHead, ResponseError
+
+Address = tuple[str, int] | None
+
+BODY_PART_BYTES = 512
+"""A handler is woken for so much of a body, or for its end: not for each byte of a client that sends them one by one.
+Less than what is read ahead, or they would wait for each other."""
+
+
+class Link(Protocol):
+    """What a request asks of the connection that it came over."""
+
+    async def ask_for_body(self) -> None:
+        """Send `100 Continue` if the client waits for it."""
+
+    def resume_reading(self) -> None:
+        """There is capacity for more of the body."""
+
+    def start_response(self, status: int, headers: Headers) -> None:
+        """Write the head at the next flush."""
+
+    def send_body(self, data: bytes) -> None:
+        """Write a part of the body at the next flush."""
+
+    async def flush(self) -> None:
+        """Write what is pending. Raises nothing for what the client does."""
+
+    async def end_response(self) -> None:
+        """Write what is left of the response."""
+
+    async def next_request(self) -> None:
+        """The response is complete: go on to the next request, or close."""
+
+    def abort_response(self) -> None:
+        """Close within a response that the application has left incomplete."""
+
+    async def reject(self, status: int) -> None:
+        """Respond in the edge's own name, and close."""
+
+
+class ResponseState(enum.Enum):
+    """How far the application is with its response."""
+
+    AWAITED = enum.auto()
+    STARTED = enum.auto()
+    COMPLETE = enum.auto()
+
+
+class AsgiCall:
+    """One call of the application, for one request. What it sends after its request is over is ignored."""
+
+    def __init__(self, link: Link, scope: HTTPScope) -> None:
+        self.scope = scope
+        self.handling = trio.CancelScope()
+        """Around the application: for a client that is gone nothing is computed."""
+        self._link = link
+        self._state = ResponseState.AWAITED
+        self._is_over = False
+        self._received = bytearray()
+        self._is_complete = False
+        """Whether all of the body has arrived."""
+        self._is_cut_short = False
+        """Whether the rest of the body never comes."""
+        self._is_delivered = False
+        self._arrival: trio.Event | None = None
+
+    # What the connection says of the request
+
+    @property
+    def buffered_bytes(self) -> int:
+        """What has arrived of the body and not been taken."""
+        return len(self._received)
+
+    def body_arrived(self, data: bytes | bytearray) -> None:
+        """Keep bytes of the body; the application is woken when there are `BODY_PART_BYTES` of them."""
+        self._received += data
+        if len(self._received) >= BODY_PART_BYTES:
+            self._wake()
+
+    def body_completed(self) -> None:
+        """No more of the body will come: wake the application."""
+        self._is_complete = True
+        self._wake()
+
+    def body_cut_short(self) -> None:
+        """The rest of the body never comes, while the response goes on."""
+        self._is_cut_short = True
+        self._wake()
+
+    def client_left(self) -> None:
+        """The client sends no more. A handler stops at once, unless its response has begun: that is delivered."""
+        if self._state is ResponseState.AWAITED:
+            self.cancel()
+
+    def cancel(self) -> None:
+        """Stop the handler; there is nobody left whom it could respond to."""
+        self._is_over = True
+        self.handling.cancel()
+
+    # What the application is called with
+
+    async def receive(self) -> ASGIReceiveEvent:
+        """ASGI `receive`: at least `BODY_PART_BYTES` of the body, or its last part; then the end of the request."""
+        await self._link.ask_for_body()
+        while not self._is_over and not self._is_cut_short:
+            if not self._is_delivered and (self._is_complete or len(self._received) >= BODY_PART_BYTES):
+                body = bytes(self._received)
+                self._received.clear()
+                self._is_delivered = self._is_complete
+                self._link.resume_reading()
+                return {"type": "http.request", "body": body, "more_body": not self._is_complete}
+            self._arrival = trio.Event()
+            await self._arrival.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: ASGISendEvent) -> None:
+        """ASGI `send`. Head, body and end leave in one write where the application has them all at once.
+
+        Raises `ResponseError` for a message that may not come now, fields that are not bytes, and a body of another
+        length than it should have.
+        """
+        if self._is_over:
+            return
+        if message["type"] == "http.response.start" and self._state is ResponseState.AWAITED:
+            self._link.start_response(int(message["status"]), _checked(message.get("headers", [])))
+            self._state = ResponseState.STARTED
+        elif message["type"] == "http.response.body" and self._state is ResponseState.STARTED:
+            self._link.send_body(bytes(message.get("body", b"")))
+            if message.get("more_body", False):
+                await self._link.flush()
+            else:
+                await self._link.end_response()
+                self._state, self._is_over = ResponseState.COMPLETE, True
+                self._wake()
+                await self._link.next_request()
+        else:
+            raise ResponseError(f"{message['type']} may not be sent while the response is {self._state.name}")
+
+    async def finish(self) -> None:
+        """The application has returned, or failed."""
+        if self._is_over:
+            return
+        if self._state is ResponseState.AWAITED:
+            await self._link.reject(500)
+        else:
+            self._link.abort_response()
+
+    def _wake(self) -> None:
+        if self._arrival is not None:
+            self._arrival.set()
+
+
+def http_scope(head: RequestHead, *, is_tls: bool, client: Address, server: Address, root_path: str) -> HTTPScope:
+    """The ASGI scope of a request."""
+    path, _, query_string = head.target.partition(b"?")
+    return HTTPScope(
+        type="http",
+        http_version=head.http_version,
+        asgi={"spec_version": "2.1", "version": "3.0"},
+        method=head.method,
+        scheme="https" if is_tls else "http",
+        path=unquote(path.decode("ascii")),
+        raw_path=path,
+        query_string=query_string,
+        root_path=root_path,
+        headers=head.headers,
+        client=client,
+        server=server,
+        state=ConnectionState({}),
+        extensions={},
+    )
+
+
+def _checked(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+    fields: Headers = []
+    for name, value in headers:
+        if not isinstance(name, bytes) or not isinstance(value, bytes):  # pyright: ignore[reportUnnecessaryIsInstance]  not all applications have types
+            raise ResponseError(f"the header field {name!r}: {value!r} is not of bytes")
+        fields.append((name.strip(), value.strip()))
+    return fields

@@ -1,0 +1,104 @@
+"""How many connections an edge serves, which one is evicted for a new one, and what all of them have in common.
+
+What may live here: what is known of all connections together. A single one is `connection.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import inf
+from typing import TYPE_CHECKING
+
+import trio
+from hypercorn.config import Config
+from hypercorn.trio.worker_context import WorkerContext
+from hypercorn.typing import AppWrapper
+
+from svc.domain.eviction import IdleConnection, eviction_order
+from svc.http.edge_limits import EdgeLimits
+from svc.http.protocol import Headers
+from svc.http.turnstile import KnownKeys, Turnstile
+
+if TYPE_CHECKING:
+    from svc.http.connection import Connection
+
+Refuse = Callable[[int], tuple[bytes, Headers]]
+"""status -> body and headers of an answer that the edge makes itself: 400, 408, 431, 500 or 503. Content-Length,
+Connection and Date are added here."""
+
+SHARE_THAT_GIVES_WAY = 4
+"""One in so many connections is chosen to go when the edge is full, so that a flood does not have them all looked at
+again for each newcomer."""
+CHOSEN_FOR_S = 1.0
+"""How long a choice holds, of those that still wait."""
+FULL_FOR_S = 0.05
+"""How long nobody is looked for again after nobody could go."""
+
+
+@dataclass
+class Shared:
+    """What the connections of one edge share, and count for `EdgeStatistics`."""
+
+    app: AppWrapper
+    config: Config
+    context: WorkerContext
+    limits: EdgeLimits
+    refuse: Refuse
+    keys: KnownKeys = field(default_factory=KnownKeys)
+    turnstile: Turnstile = field(default_factory=Turnstile)
+    connections: set[Connection] = field(default_factory=set["Connection"])
+    accepted: int = 0
+    over_cap: int = 0
+    evicted: int = 0
+    closed_idle: int = 0
+    cut_reading: int = 0
+    cut_writing: int = 0
+    malformed: int = 0
+    _full_until: float = -inf
+    _leaving: list[tuple[Connection, IdleConnection]] = field(default_factory=list[tuple["Connection", IdleConnection]])
+    """Who is to go next, last in the list first."""
+    _chosen_until: float = -inf
+
+    @property
+    def draining(self) -> bool:
+        """Whether the shutdown has begun."""
+        return self.context.terminated.is_set()
+
+    def has_capacity(self) -> bool:
+        """Whether another connection can be accepted, if need be by evicting one that waits for its client."""
+        most = self.limits.max_connections
+        if len(self.connections) < most:
+            return True
+        return self._evict_one() or (self._choose_evictions() and self._evict_one())
+
+    def _evict_one(self) -> bool:
+        """One by one, as newcomers come: to end many at once would hold up everybody else."""
+        if trio.current_time() >= self._chosen_until:
+            self._leaving = []
+        while self._leaving:
+            one, waits = self._leaving.pop()
+            if one in self.connections and one.waits() == waits:
+                one.evict()
+                self.evicted += 1
+                return True
+        return False
+
+    def _choose_evictions(self) -> bool:
+        now = trio.current_time()
+        if now < self._full_until:
+            return False
+        waiting = [(one, waits) for one in self.connections if (waits := one.waits()) is not None]
+        most = max(1, self.limits.max_connections // SHARE_THAT_GIVES_WAY)
+        leaving = eviction_order([waits for _, waits in waiting], most, now)
+        self._leaving = [waiting[position] for position in reversed(leaving)]
+        self._chosen_until = now + CHOSEN_FOR_S
+        self._full_until = -inf if leaving else now + FULL_FOR_S
+        return bool(leaving)
+
+    def refusal(self, status: int) -> bytes:
+        """A whole response of the edge's own as bytes, with `Connection: close`."""
+        body, headers = self.refuse(status)
+        fields = [*headers, *self.config.response_headers("h11"), (b"content-length", b"%d" % len(body))]
+        lines = [b"HTTP/1.1 %d " % status, *(b"%s: %s" % pair for pair in fields), b"connection: close", b"", body]
+        return b"\r\n".join(lines)

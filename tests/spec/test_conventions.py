@@ -288,7 +288,7 @@ async def test_unknown_query_parameters_are_refused(live: Live):
 @pytest.mark.parametrize(
     "path",
     [
-        "//",
+        "/index.html",
         "/identify",
         "/api/v1",
         "/api/v1/",

@@ -39,7 +39,8 @@ const servedSdk = {
   },
 };
 
-const common = { bundle: true, minify: true, target: ["es2020"], legalComments: "none", charset: "utf8", write: false, metafile: true, plugins: [withoutSources] };
+/** ASCII: a classic script is read in the encoding of its page, which need not be UTF-8. */
+const common = { bundle: true, minify: true, target: ["es2020"], legalComments: "none", charset: "ascii", write: false, metafile: true, plugins: [withoutSources] };
 
 /** esbuild's single output as text, and the names of the packages in it. */
 async function bundled(entry, options) {

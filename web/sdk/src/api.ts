@@ -139,7 +139,10 @@ export interface Timing {
   waitedMs: number;
   /** The last attempt, from sending to the whole response. */
   networkMs: number;
-  /** From the request to the first byte of the response, where the browser tells: on the page's own origin. */
+  /**
+   * What the service took, as it says with development keys, else from the request to the first byte of the response.
+   * Browsers tell it of the page's own origin alone.
+   */
   serverMs?: number;
   /** From the call to the result. */
   totalMs: number;

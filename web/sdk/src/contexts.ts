@@ -1,5 +1,5 @@
 /** The questions asked elsewhere than in the page: tools that change what a page sees rarely reach into these. */
-import { askAll, type Answers, type Scope } from "./questions.js";
+import { ask, askGraphics, type Answers, type Scope } from "./questions.js";
 import type { WorkerMessage, WorkerOrder } from "./worker.js";
 
 /** Asks in an iframe of the page's own. */
@@ -10,7 +10,8 @@ export function askIframe(): Promise<Answers> {
     frame.setAttribute("aria-hidden", "true");
     frame.onload = () => {
       try {
-        resolve(askAll(frame.contentWindow as unknown as Scope));
+        const scope = frame.contentWindow as unknown as Scope;
+        resolve({ ...ask(scope), ...askGraphics(scope) });
       } catch (problem) {
         reject(problem);
       }
@@ -23,6 +24,7 @@ export function askIframe(): Promise<Answers> {
 /** A running worker: what it says of its browser, and of the disk. */
 export interface RunningWorker {
   answers: Promise<Answers>;
+  graphics: Promise<Answers>;
   flushMs: Promise<number | null>;
   /** Ends it, whatever it is doing. */
   stop(): void;
@@ -50,7 +52,12 @@ export function startWorker(url: string | undefined, order: WorkerOrder): Runnin
     event.preventDefault();
     for (const reject of failures) reject(new Error("the worker did not start"));
   };
-  const running = { answers: message<Answers>("answers"), flushMs: message<number | null>("flushMs"), stop };
+  const running = {
+    answers: message<Answers>("answers"),
+    graphics: message<Answers>("graphics"),
+    flushMs: message<number | null>("flushMs"),
+    stop,
+  };
   running.flushMs.catch(() => undefined); // not everybody waits for it
   worker.postMessage(order);
   return running;

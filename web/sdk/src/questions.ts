@@ -42,24 +42,20 @@ export function ask(scope: Scope): Answers {
   return found;
 }
 
-/** Asks one context, its graphics too: these take longest, and of the page FingerprintJS knows them. */
-export function askAll(scope: Scope): Answers {
-  const found = ask(scope);
+/** Asks one context for its graphics, which takes longest; nothing where it can't draw. */
+export function askGraphics(scope: Scope): Answers {
+  const found: Answers = {};
   try {
-    askGraphics(scope, found);
+    const canvas = scope.document ? scope.document.createElement("canvas") : scope.OffscreenCanvas && new scope.OffscreenCanvas(1, 1);
+    const gl = canvas?.getContext("webgl") as WebGLRenderingContext | null | undefined;
+    const names = gl?.getExtension("WEBGL_debug_renderer_info");
+    if (gl && names) {
+      found.gpuVendor = String(gl.getParameter(names.UNMASKED_VENDOR_WEBGL));
+      found.gpuRenderer = String(gl.getParameter(names.UNMASKED_RENDERER_WEBGL));
+    }
+    gl?.getExtension("WEBGL_lose_context")?.loseContext(); // pages may have 16 contexts
   } catch {
-    // This context can't draw.
+    // Not said.
   }
   return found;
-}
-
-function askGraphics(scope: Scope, found: Answers): void {
-  const canvas = scope.document ? scope.document.createElement("canvas") : scope.OffscreenCanvas && new scope.OffscreenCanvas(1, 1);
-  const gl = canvas?.getContext("webgl") as WebGLRenderingContext | null | undefined;
-  const names = gl?.getExtension("WEBGL_debug_renderer_info");
-  if (gl && names) {
-    found.gpuVendor = String(gl.getParameter(names.UNMASKED_VENDOR_WEBGL));
-    found.gpuRenderer = String(gl.getParameter(names.UNMASKED_RENDERER_WEBGL));
-  }
-  gl?.getExtension("WEBGL_lose_context")?.loseContext(); // pages may have 16 contexts
 }

@@ -71,7 +71,9 @@ export async function collectReport(options: ReportOptions): Promise<Report> {
   const writes = options.mayStore && "userAgentData" in navigator;
   const worker = openWorker(options.workerUrl, writes, notes);
   // Those that wait for something come first, so that the others run meanwhile.
-  const inWorker = read.read("worker", () => worker?.answers ?? Promise.reject(new Error("no worker")));
+  const noWorker = (): Promise<never> => Promise.reject(new Error("no worker"));
+  const inWorker = read.read("worker", () => worker?.answers ?? noWorker());
+  const drawnInWorker = read.read("worker.graphics", () => worker?.graphics ?? noWorker());
   const hints = read.read("hints", probes.clientHints);
   const flushMs = (): Promise<number | null> => (writes && worker?.flushMs) || Promise.resolve(null);
   const incognito = read.read("incognito", () => probes.privateWindow(flushMs));
@@ -85,7 +87,7 @@ export async function collectReport(options: ReportOptions): Promise<Report> {
       contexts: {
         page: await read.read("page", () => ask(window as unknown as Scope)),
         iframe: await inIframe,
-        worker: await inWorker,
+        worker: { ...(await inWorker), ...(await drawnInWorker) },
       },
       hints: await hints,
       drivers: await read.read("drivers", probes.drivers),

@@ -179,7 +179,7 @@ async function exchange(message: Message, packed: Packed, signal: AbortSignal, c
   const text = await response.text();
   const body = parsed(text);
   if (response.ok && body && typeof body["request_id"] === "string") {
-    const serverMs = timeToFirstByte(url);
+    const serverMs = serverTime(url);
     if (serverMs !== undefined) cost.serverMs = serverMs;
     return body;
   }
@@ -199,9 +199,11 @@ function parsed(text: string): Record<string, unknown> | null {
   }
 }
 
-/** Of the last request to this address, where the browser tells: for other origins it says 0. */
-function timeToFirstByte(url: string): number | undefined {
+/** What the service says of the last request to this address, else the time to its first byte; only of the page's own origin. */
+function serverTime(url: string): number | undefined {
   const entries = performance.getEntriesByName?.(new URL(url, location.href).href) as PerformanceResourceTiming[] | undefined;
   const last = entries?.[entries.length - 1];
+  const said = last?.serverTiming?.find(({ name }) => name === "svc");
+  if (said) return said.duration;
   return last && last.requestStart > 0 ? last.responseStart - last.requestStart : undefined;
 }

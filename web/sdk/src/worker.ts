@@ -1,5 +1,5 @@
 /** The worker `svc.worker.js`: answers the questions, and measures how long writing to a disk takes where it is asked to. */
-import { askAll, type Answers, type Scope } from "./questions.js";
+import { ask, askGraphics, type Answers, type Scope } from "./questions.js";
 
 /** What the page asks of the worker. */
 export interface WorkerOrder {
@@ -7,9 +7,10 @@ export interface WorkerOrder {
   writes: boolean;
 }
 
-/** What the worker says, in two messages. */
+/** What the worker says, in a message for each member: what takes longer comes later. */
 export interface WorkerMessage {
   answers?: Answers;
+  graphics?: Answers;
   /** Milliseconds that making a few blocks durable took; `null` where that can't be known. */
   flushMs?: number | null;
 }
@@ -51,6 +52,7 @@ async function flushMs(scope: Scope): Promise<number | null> {
 
 const scope = self as unknown as WorkerScope;
 scope.onmessage = ({ data }) => {
-  scope.postMessage({ answers: askAll(scope) });
+  scope.postMessage({ answers: ask(scope) });
+  scope.postMessage({ graphics: askGraphics(scope) });
   if (data.writes) flushMs(scope).then((ms) => scope.postMessage({ flushMs: ms }), () => scope.postMessage({ flushMs: null }));
 };

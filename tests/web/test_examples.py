@@ -14,8 +14,10 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import parse_qs
 from uuid import UUID
 
 import httpx
@@ -87,7 +89,7 @@ class Example:
 
     @property
     def log(self) -> str:
-        return self._log.read_text()
+        return self._log.read_text() if self._log.exists() else ""
 
 
 @contextmanager
@@ -177,6 +179,58 @@ def test_an_example_uses_the_versions_that_the_workspace_is_tested_with(name: st
     assert {package: version for package, version in named.items() if not version.startswith("file:")} == {
         package: tested[package] for package in named if package in tested
     }
+
+
+class Page(SimpleHTTPRequestHandler):
+    """A page of the guides under the policy of the guide, and what its form is sent to."""
+
+    content = ""
+    policy = ""
+
+    def do_GET(self) -> None:
+        self.respond(self.content)
+
+    def do_POST(self) -> None:
+        form = parse_qs(self.rfile.read(int(self.headers["content-length"])).decode())
+        self.respond(f"<!doctype html><code>{form['request_id'][0]}</code>")
+
+    def respond(self, page: str) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.send_header("content-security-policy", self.policy)
+        self.end_headers()
+        self.wfile.write(page.encode())
+
+    def log_message(self, *_: object) -> None:
+        """Not among what the tests print."""
+
+
+GUIDE = (EXAMPLES.parent / "docs" / "frontend.md").read_text()
+SHOW = "  document.body.append(Object.assign(document.createElement('code'), { textContent: request_id }));\n</script>"
+
+
+@pytest.mark.parametrize(
+    ("file", "containing"),
+    [("README.md", "identify("), ("docs/frontend.md", "await load("), ("docs/frontend.md", "<form")],
+)
+def test_a_page_that_the_guides_show_identifies(service: Service, tmp_path: Path, file: str, containing: str):
+    built()
+    blocks = re.findall(r"^```html\n(.*?)^```$", (EXAMPLES.parent / file).read_text(), re.MULTILINE | re.DOTALL)
+    (page,) = [block for block in blocks if containing in block]
+    if "<form" not in page:
+        page = f"<!doctype html><body>{page.replace('</script>', SHOW)}</body>"
+    page = re.sub(r"https://id\.shop\.example|http://127\.0\.0\.1:8080", service.url, page)
+    page = re.sub(r"svc_pk_[\w.]+", service.keys["public"], page)
+    (policy,) = re.findall(r"^\| the service, .*\| `(script-src .*)` \|$", GUIDE, re.MULTILINE)
+    policy = policy.replace("https://id.shop.example", service.url).replace("script-src", "script-src 'unsafe-inline'")
+    given = {"content": page, "policy": f"default-src 'none'; {policy}"}
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("ThisPage", (Page,), given))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        assert service.event(used(Example(server.server_port, tmp_path / "log")))["tag"] == "signup"
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 # The backend ----------------------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ import trio
 
 from svc.cli import program
 from svc.config import Config, load
+from svc.domain.report.reference import field_rows
 from svc.http.routes import ROUTES
 from tests.spec.answers import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
 from tests.support.live import ORIGIN, Live, live_service, report
@@ -312,10 +313,49 @@ async def in_node(folder: Path, script: str) -> Any:
 
 
 def test_no_sample_lets_a_collector_call_its_maker():
-    loads = re.findall(r"\bload\((.*?)\)", (DOCS / "frontend.md").read_text())
+    loads = re.findall(r"\bload\((.*?)\)", (DOCS / "collectors.md").read_text())
     assert len(loads) >= 3
     of_our_own = {arguments for arguments in loads if "apiKey" in arguments}
     assert {arguments for arguments in loads if arguments} - of_our_own == {"{ monitoring: false }"}
+
+
+SDK_API = (ROOT / "web" / "sdk" / "src" / "api.ts").read_text()
+
+
+def members(interface: str) -> set[str]:
+    """Names in an interface of the SDK."""
+    found = re.search(rf"^export interface {interface} {{\n(.*?)^}}", SDK_API, re.MULTILINE | re.DOTALL)
+    assert found, interface
+    return set(re.findall(r"^  (?:readonly )?(\w+)[?(:]", found[1], re.MULTILINE))
+
+
+def test_the_guide_for_the_frontend_names_every_option_every_time_and_every_error():
+    page = (DOCS / "frontend.md").read_text()
+    codes = re.search(r"^export type SdkErrorCode =(.*?);$", SDK_API, re.MULTILINE | re.DOTALL)
+    assert codes
+    own = set(re.findall(r'\| "(\w+)"', codes[1]))
+    of_service = {code for route in ROUTES if route.operation_id == "identify" for code in route.errors}
+    named = set(re.findall(r"`(\w+)`", page))
+    for interface in ("LoadOptions", "IdentifyOptions", "Timing"):
+        assert members(interface) - named == set(), interface
+    rows = "".join(re.findall(r"^(\|[^|]*)\|", page, re.MULTILINE))
+    assert (own | of_service) - set(re.findall(r"`(\w+)`", rows)) == set()
+    assert len(own) > 5, "they are looked for in vain"
+
+
+@pytest.mark.slow
+async def test_the_report_of_an_app_identifies_and_every_field_of_it_is_read(tmp_path: Path):
+    shown = json.loads(block("collectors.md", "json", '"platform": "ios"'))
+    section = (DOCS / "report-fields.md").read_text().partition("## native")[2].partition("\n## ")[0]
+    listed = set(re.findall(r"`([\w.]+)`", section)) | {row.path for row in field_rows() if row.adapter == ""}
+    for name, value in shown["signals"].items():
+        for path in [f"{name}.{part}" for part in value] if isinstance(value, dict) else [name]:
+            assert path in listed, path
+    async with live_service(tmp_path / "data") as live:
+        key = live.issue(platforms=("ios",), allowed_origins=())[1]
+        response = await live.client.post("/api/v1/identify", json=shown, headers={"x-api-key": key})
+    assert response.status_code == 200, response.text
+    assert response.json()["identifiable"]
 
 
 PAGE = """
@@ -337,7 +377,7 @@ const first = await identify(one);
 const second = await identify(one);
 losing = 2;
 const lost = await identify(one);
-const deferred = await sendDeferred({ ...one, answer: second, signals: { slow: 1 } });
+const deferred = await sendDeferred({ ...one, identification: second, signals: { slow: 1 } });
 sendings = 0;
 const refused = await identify({ ...one, key: KEY + "x" }).then(() => "not refused", (error) => error.message);
 const refusedAfter = sendings;
@@ -349,8 +389,8 @@ console.log(JSON.stringify({ first, second, lost, deferred, refused, refusedAfte
 
 
 @pytest.mark.slow
-async def test_the_page_of_the_frontend_guide_identifies_retries_and_keeps_its_token(tmp_path: Path):
-    (tmp_path / "identify.mjs").write_text(block("frontend.md", "javascript", "function clientToken"))
+async def test_the_client_for_other_collectors_identifies_retries_and_keeps_its_token(tmp_path: Path):
+    (tmp_path / "identify.mjs").write_text(block("collectors.md", "javascript", "function clientToken"))
     async with live_service(tmp_path / "data") as live:
         key = live.issue()[1]
         await live.identify(key, report(2))  # the first one loads patterns, for longer than a page may wait

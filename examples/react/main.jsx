@@ -1,0 +1,31 @@
+import { useState } from "react";
+import { createRoot } from "react-dom/client";
+import { SvcProvider, useVisitor } from "svc-visitor-id-react";
+
+function Checkout() {
+  // `immediate: false` identifies on the action. The provider has collected the report by then.
+  const { identify, isLoading, error } = useVisitor({ tag: "checkout", immediate: false });
+  const [ordered, setOrdered] = useState(null);
+
+  async function order(event) {
+    event.preventDefault();
+    const identification = await identify(); // null where it failed: the order goes on, and the server decides
+    setOrdered(identification?.request_id ?? "none");
+    // await fetch("/orders", { method: "POST", body: JSON.stringify({ request_id: identification?.request_id }) });
+  }
+
+  return (
+    <form onSubmit={order}>
+      <h1>Checkout</h1>
+      <button disabled={isLoading}>Pay</button>
+      {ordered && <p role="status">The server gets the request id <code>{ordered}</code>.</p>}
+      {error && <p role="alert">{error.code}: {error.message}</p>}
+    </form>
+  );
+}
+
+createRoot(document.getElementById("root")).render(
+  <SvcProvider apiKey={SVC_PUBLIC_KEY} endpoint={SVC_URL}>
+    <Checkout />
+  </SvcProvider>,
+);

@@ -1,0 +1,8 @@
+import { defineConfig } from "vite";
+import { publicKey, url } from "../dev-keys.mjs";
+
+export default defineConfig({
+  // A public key may be in the bundle: it works from the origins in its list alone.
+  define: { SVC_URL: JSON.stringify(url), SVC_PUBLIC_KEY: JSON.stringify(publicKey) },
+  server: { port: Number(process.env.PORT ?? 5173), strictPort: true },
+});

@@ -1,0 +1,4 @@
+import { hydrateRoot } from "react-dom/client";
+import { App } from "./app.jsx";
+
+hydrateRoot(document.getElementById("root"), <App />);

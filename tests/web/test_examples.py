@@ -1,0 +1,435 @@
+"""The programs in `examples/`, each started by its command: against a real `svc dev`, their pages in a real browser."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs
+from uuid import UUID
+
+import httpx
+import pytest
+
+from svc.domain.webhooks.records import WebhookEvent
+from svc.domain.webhooks.signature import signed_headers
+from tests.support.chromium import browser, built
+from tests.support.live import USER_AGENT, report
+from tests.support.process import ENVIRONMENT, PROGRAM, read_until
+from tests.test_fronts import free_port
+from tools.web import WEB, find_node
+
+pytestmark = pytest.mark.slow
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+REQUEST_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+WEBHOOK_SECRETS = ("svc_whsec_" + "aB3" * 14 + "x", "svc_whsec_" + "zY8" * 14 + "w")
+OURS = {"svc-visitor-id", "svc-visitor-id-react"}
+PATIENCE_S = 60
+NEVER = "019b76da-a800-7000-8000-000000000000"
+
+
+class Service(NamedTuple):
+    """A running `svc dev`, and its keys."""
+
+    url: str
+    keys_file: Path
+
+    @property
+    def keys(self) -> dict[str, str]:
+        return json.loads(self.keys_file.read_text())
+
+    @property
+    def settings(self) -> dict[str, str]:
+        return {"SVC_URL": self.url, "SVC_DEV_KEYS": str(self.keys_file)}
+
+    def event(self, request_id: str) -> dict[str, Any]:
+        response = httpx.get(f"{self.url}/api/v1/events/{request_id}", headers={"x-api-key": self.keys["secret"]})
+        assert response.status_code == 200, response.text
+        return response.json()
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Generator[Service]:
+    data = tmp_path_factory.mktemp("service") / "data"
+    port = free_port()
+    process = subprocess.Popen(
+        [*PROGRAM, "dev", "--data", str(data), "--bind", f"127.0.0.1:{port}"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=ENVIRONMENT,
+    )
+    try:
+        read_until(process, "Ctrl-C")
+        yield Service(f"http://127.0.0.1:{port}", data / "dev-keys.json")
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE_S)
+
+
+class Example:
+    """A running example. `log` is what it has printed."""
+
+    def __init__(self, port: int, log: Path) -> None:
+        self.url = f"http://127.0.0.1:{port}"
+        self._log = log
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text() if self._log.exists() else ""
+
+
+@contextmanager
+def running(command: list[str], folder: Path, log: Path, **settings: str) -> Iterator[Example]:
+    port = free_port()
+    environment = {**os.environ, **settings, "PORT": str(port), "PYTHONUNBUFFERED": "1"}
+    with log.open("w") as printed:
+        process = subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=printed, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        try:
+            example = Example(port, log)
+            await_response(example, process)
+            yield example
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)  # npm's own process does not hand signals on everywhere
+            process.wait(timeout=PATIENCE_S)
+
+
+def await_response(example: Example, process: subprocess.Popen[bytes]) -> None:
+    waiting = threading.Event()
+    for _ in range(PATIENCE_S * 10):
+        assert process.poll() is None, example.log
+        with suppress(httpx.TransportError):
+            if httpx.get(example.url, timeout=PATIENCE_S).status_code == 200:
+                return
+        waiting.wait(0.1)
+    raise AssertionError(example.log)
+
+
+# Pages ----------------------------------------------------------------------------------------------------------------
+
+
+def copied(name: str, folder: Path) -> Path:
+    """The example with the packages of the workspace, from which no registry is asked."""
+    built()
+    packages = WEB / "node_modules"
+    if not (packages / "vite").exists():
+        pytest.skip("the packages of web/ are not installed: `make web`")
+    shutil.copytree(EXAMPLES, folder / "examples", ignore=shutil.ignore_patterns("node_modules", ".venv", "dist"))
+    installed = folder / "examples" / name / "node_modules"
+    installed.mkdir()
+    for package in packages.iterdir():  # one by one: Vite writes beside them
+        if package.name.startswith(".vite"):
+            continue
+        if package.name in OURS:  # as from a registry, where they are no links
+            shutil.copytree(package, installed / package.name, ignore=shutil.ignore_patterns("src", "test"))
+        else:
+            (installed / package.name).symlink_to(package)
+    return folder / "examples" / name
+
+
+def used(example: Example) -> str:
+    """The request id that the page shows, after a person has used it."""
+    seen = json.loads(browser().run("examples.mjs", example.url))
+    assert seen["problems"] == [], example.log
+    found = REQUEST_ID.search(" ".join(seen["shown"]))
+    assert found, (seen, example.log)
+    return found[0]
+
+
+def test_plain_html_sends_the_request_id_along(service: Service, tmp_path: Path):
+    built()
+    with running(["make", "run"], EXAMPLES / "html", tmp_path / "log", **service.settings) as example:
+        assert service.keys["public"] in httpx.get(example.url).text
+        assert service.event(used(example))["tag"] == "newsletter"
+
+
+@pytest.mark.parametrize(("name", "tag"), [("react", "checkout"), ("ssr", "greeting")])
+def test_a_react_page_identifies(service: Service, tmp_path: Path, name: str, tag: str):
+    folder = copied(name, tmp_path)
+    node = find_node()
+    assert node is not None, "the packages are installed without node"
+    with running([*node.npm, "start"], folder, tmp_path / "log", **node.environment, **service.settings) as example:
+        page = httpx.get(example.url).text
+        assert ("<h1>Rendered on the server</h1><p>Hello!</p>" in page) == (name == "ssr")
+        assert service.event(used(example))["tag"] == tag
+        assert "not_a_browser" not in example.log
+
+
+@pytest.mark.parametrize("name", ["react", "ssr"])
+def test_an_example_uses_the_versions_that_the_workspace_is_tested_with(name: str):
+    tested = json.loads((WEB / "package.json").read_text())["devDependencies"]
+    described = json.loads((EXAMPLES / name / "package.json").read_text())
+    named = {**described["dependencies"], **described.get("devDependencies", {})}
+    assert {package for package, version in named.items() if version.startswith("file:")} == OURS
+    assert {package: version for package, version in named.items() if not version.startswith("file:")} == {
+        package: tested[package] for package in named if package in tested
+    }
+
+
+class Page(SimpleHTTPRequestHandler):
+    """A page of the guides under the policy of the guide, and what its form is sent to."""
+
+    content = ""
+    policy = ""
+
+    def do_GET(self) -> None:
+        self.respond(self.content)
+
+    def do_POST(self) -> None:
+        form = parse_qs(self.rfile.read(int(self.headers["content-length"])).decode())
+        self.respond(f"<!doctype html><code>{form['request_id'][0]}</code>")
+
+    def respond(self, page: str) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.send_header("content-security-policy", self.policy)
+        self.end_headers()
+        self.wfile.write(page.encode())
+
+    def log_message(self, *_: object) -> None:
+        """Not among what the tests print."""
+
+
+GUIDE = (EXAMPLES.parent / "docs" / "frontend.md").read_text()
+SHOW = "  document.body.append(Object.assign(document.createElement('code'), { textContent: request_id }));\n</script>"
+
+
+@pytest.mark.parametrize(
+    ("file", "containing"),
+    [("README.md", "identify("), ("docs/frontend.md", "await load("), ("docs/frontend.md", "<form")],
+)
+def test_a_page_that_the_guides_show_identifies(service: Service, tmp_path: Path, file: str, containing: str):
+    built()
+    blocks = re.findall(r"^```html\n(.*?)^```$", (EXAMPLES.parent / file).read_text(), re.MULTILINE | re.DOTALL)
+    (page,) = [block for block in blocks if containing in block]
+    if "<form" not in page:
+        page = f"<!doctype html><body>{page.replace('</script>', SHOW)}</body>"
+    page = re.sub(r"https://id\.shop\.example|http://127\.0\.0\.1:8080", service.url, page)
+    page = re.sub(r"svc_pk_[\w.]+", service.keys["public"], page)
+    (policy,) = re.findall(r"^\| the service, .*\| `(script-src .*)` \|$", GUIDE, re.MULTILINE)
+    policy = policy.replace("https://id.shop.example", service.url).replace("script-src", "script-src 'unsafe-inline'")
+    given = {"content": page, "policy": f"default-src 'none'; {policy}"}
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("ThisPage", (Page,), given))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        assert service.event(used(Example(server.server_port, tmp_path / "log")))["tag"] == "signup"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+# The backend ----------------------------------------------------------------------------------------------------------
+
+WITHOUT_DJANGO = importlib.util.find_spec("django") is None
+django = pytest.mark.skipif(WITHOUT_DJANGO, reason="Django is not installed")
+SUSPECT = {"signals": report(9, webdriver=True), "user_agent": USER_AGENT.replace("Chrome/", "HeadlessChrome/")}
+
+
+@contextmanager
+def shop_of(log: Path, **settings: str) -> Iterator[Example]:
+    with running([sys.executable, "app.py"], EXAMPLES / "django", log, **settings) as example:
+        yield example
+
+
+@pytest.fixture(scope="module")
+def shop(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Generator[Example]:
+    log = tmp_path_factory.mktemp("shop") / "log"
+    with shop_of(log, **service.settings, SVC_WEBHOOK_SECRETS=",".join(WEBHOOK_SECRETS)) as example:
+        yield example
+
+
+class Person:
+    """Somebody with a browser of their own, whose page does what `templates/page.html` says."""
+
+    def __init__(self, client: httpx.Client, service: Service, signals: Mapping[str, Any]) -> None:
+        self.client, self.service, self.signals = client, service, signals
+        self.origin = str(client.base_url).rstrip("/")
+        self.page = ""
+
+    def open(self, path: str) -> str:
+        """The tag of the form there."""
+        self.page = self.client.get(path).text
+        found = re.search(r'identify\({ tag: "([^"]+)" }\)', self.page)
+        return found[1].encode().decode("unicode-escape") if found else ""
+
+    def identified(self, tag: str) -> str:
+        response = self.client.post(
+            f"{self.service.url}/api/v1/identify",
+            json={"sdk": {"platform": "web"}, "tag": tag, "signals": self.signals},
+            headers={"x-api-key": self.service.keys["public"], "origin": self.origin},
+        )
+        assert response.status_code == 200, response.text
+        return response.json()["request_id"]
+
+    def submit(self, path: str, **fields: str) -> httpx.Response:
+        found = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', self.page)
+        assert found, self.page
+        response = self.client.post(path, data={**fields, "csrfmiddlewaretoken": found[1]})
+        self.page = response.text
+        return response
+
+    def does(self, path: str, email: str) -> httpx.Response:
+        """Opens the form, is identified, and submits it."""
+        request_id = self.identified(self.open(path))
+        return self.submit(path, email=email, password="correct horse", request_id=request_id)
+
+
+Meet = Callable[..., Person]
+
+
+@pytest.fixture
+def meet(service: Service) -> Generator[Meet]:
+    """Makes people; their connections end with the test."""
+    with ExitStack() as stack:
+
+        def made(shop: Example, signals: Mapping[str, Any], user_agent: str = USER_AGENT) -> Person:
+            client = httpx.Client(
+                base_url=shop.url, headers={"user-agent": user_agent}, timeout=PATIENCE_S, follow_redirects=True
+            )
+            return Person(stack.enter_context(client), service, signals)
+
+        yield made
+
+
+@django
+def test_the_sign_up_takes_visitors_and_rejects_suspects(shop: Example, meet: Meet):
+    person = meet(shop, report(1))
+    assert person.does("/sign-up", "ada@shop.example").status_code == 200
+    assert person.does("/sign-up", "ada@shop.example").status_code == 409
+    suspect = meet(shop, SUSPECT["signals"], SUSPECT["user_agent"])
+    assert suspect.does("/sign-up", "eve@shop.example").status_code == 403
+    assert "automation" in shop.log
+    assert "automation" not in suspect.page, "a suspect is told why"
+
+
+@django
+def test_the_sign_up_limits_the_accounts_of_one_visitor(shop: Example, meet: Meet):
+    person = meet(shop, report(2))
+    statuses = [person.does("/sign-up", f"two{number}@shop.example").status_code for number in range(4)]
+    assert statuses == [200, 200, 200, 403]
+
+
+@django
+def test_a_request_id_counts_once_and_for_its_own_session_and_action(shop: Example, meet: Meet):
+    honest, thief = meet(shop, report(3)), meet(shop, report(4))
+    stolen = honest.identified(honest.open("/sign-up"))
+    thief.open("/sign-up")
+    assert "another session or action" in thief.submit("/sign-up", email="x@shop.example", request_id=stolen).text
+    assert honest.submit("/sign-up", email="three@shop.example", request_id=stolen).status_code == 200
+    honest.open("/sign-up")
+    again = honest.submit("/sign-up", email="four@shop.example", request_id=stolen)
+    assert (again.status_code, "another session or action" in again.text) == (422, True)
+    for made_up in ("", NEVER, "../../healthz", "x" * 36):
+        honest.open("/sign-up")
+        assert "no such identification" in honest.submit("/sign-up", email="x@a.example", request_id=made_up).text
+    other_action = honest.identified(honest.open("/log-in"))
+    honest.open("/sign-up")
+    assert honest.submit("/sign-up", email="five@shop.example", request_id=other_action).status_code == 422
+
+
+CHECKS = """
+import json, sys
+import app, visitors
+event = visitors.read_event(sys.argv[1])
+right = {"tag": "a tag", "origin": sys.argv[2]}
+old = {**event, "occurred_at": "2026-01-05T10:00:00.000Z"}
+early = {**event, "occurred_at": "2999-01-05T10:00:00.000Z"}
+cases = [
+    (old, right), (early, right), ({**event, "environment": "production"}, right),
+    (event, {**right, "origin": "https://evil.example"}),
+    (event, {**right, "tag": "another"}), (event, {**right, "tag": None}),
+    (event, right), (event, right),
+]
+print(json.dumps([visitors.problem_with(event, **given) for event, given in cases]))
+"""
+
+
+@django
+def test_each_check_of_an_event_says_what_is_wrong(shop: Example, service: Service, meet: Meet):
+    request_id = meet(shop, report(5)).identified("a tag")
+    done = subprocess.run(
+        [sys.executable, "-c", CHECKS, request_id, shop.url],
+        cwd=EXAMPLES / "django",
+        env={**os.environ, **service.settings},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [
+        *("too old", "too old", "another environment", "another site"),
+        *("another session or action", "another session or action", None, "used before"),
+    ]
+
+
+@django
+def test_the_log_in_asks_an_unknown_visitor_for_a_second_factor_once(shop: Example, meet: Meet):
+    email = "six@shop.example"
+    at_home, elsewhere = meet(shop, report(6)), meet(shop, report(7))
+    at_home.does("/sign-up", email)
+    assert "You are logged in" in at_home.does("/log-in", email).text
+    assert "Enter the code" in elsewhere.does("/log-in", email).text
+    code = re.findall(rf"code for {email}: (\d+)", shop.log)[-1]
+    wrong = f"{(int(code) + 1) % 10**6:06}"
+    assert elsewhere.submit("/log-in/code", code=wrong).status_code == 403
+    assert "You are logged in" in elsewhere.submit("/log-in/code", code=code).text
+    assert "You are logged in" in elsewhere.does("/log-in", email).text, "the second device is not remembered"
+    suspect = meet(shop, SUSPECT["signals"], SUSPECT["user_agent"])
+    assert suspect.does("/log-in", email).status_code == 403
+    guessing = meet(shop, report(8))
+    guessing.does("/log-in", email)
+    code = re.findall(rf"code for {email}: (\d+)", shop.log)[-1]
+    wrong = f"{(int(code) + 1) % 10**6:06}"
+    assert [guessing.submit("/log-in/code", code=wrong).status_code for _ in range(3)] == [403, 403, 403]
+    assert "Log in" in guessing.submit("/log-in/code", code=code).text, "codes can be guessed without end"
+
+
+@django
+def test_without_the_service_a_sign_up_waits_and_a_log_in_asks_for_more(service: Service, tmp_path: Path, meet: Meet):
+    with shop_of(tmp_path / "log", **{**service.settings, "SVC_URL": "http://127.0.0.1:9"}) as alone:
+        person = meet(alone, report(1))
+        person.open("/sign-up")
+        assert person.submit("/sign-up", email="ada@shop.example", request_id=NEVER).status_code == 503
+
+
+@django
+def test_a_webhook_is_taken_once_and_only_with_its_signature(shop: Example):
+    event_id = UUID(NEVER)
+    body = json.dumps({"id": NEVER, "type": "webhook.test"}).encode()
+    event = WebhookEvent(type="webhook.test", environment="test", created_at_ms=0, body=body)
+    now_s = int(time.time())
+
+    def received(body: bytes, now_s: int, secrets: tuple[str, ...]) -> int:
+        headers = signed_headers(event_id, event, secrets, now_s)
+        return httpx.post(f"{shop.url}/webhooks", content=body, headers=headers).status_code
+
+    assert received(body, now_s, WEBHOOK_SECRETS[:1]) == 204
+    assert received(body, now_s, WEBHOOK_SECRETS[1:]) == 204
+    assert shop.log.count(NEVER) == 1
+    assert received(body + b" ", now_s, WEBHOOK_SECRETS) == 401
+    assert received(body, now_s - 400, WEBHOOK_SECRETS) == 401
+    assert received(body, now_s, ("svc_whsec_" + "q" * 43,)) == 401
+    assert httpx.post(f"{shop.url}/webhooks", content=body).status_code == 401
+
+
+@django
+def test_the_page_of_the_sign_up_identifies_a_real_browser(shop: Example):
+    """A driven, headless one, which it rejects."""
+    built()
+    seen = json.loads(browser().run("examples.mjs", f"{shop.url}/sign-up"))
+    assert seen["shown"] == ["We can't open an account for you. Please contact our support."]

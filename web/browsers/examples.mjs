@@ -1,0 +1,27 @@
+/**
+ * Uses the page of an example as a person would: fills in the form, presses its button, and waits for a request id.
+ * node examples.mjs URL. Prints {"shown": text of the page, "problems": what its console and its scripts complained of}.
+ */
+import { launch } from "./launch.mjs";
+
+const [url] = process.argv.slice(2);
+const SHOWN = "code, [role=status], [role=alert]";
+
+const browser = await launch();
+try {
+  const page = await browser.newPage();
+  const problems = [];
+  page.on("console", (message) => message.type() === "error" && problems.push(message.text()));
+  page.on("pageerror", (error) => problems.push(error.message));
+  await page.goto(url, { waitUntil: "networkidle0" });
+  for (const field of await page.$$("input:not([type=hidden])")) {
+    await field.type((await field.evaluate((input) => input.type)) === "email" ? "ada@shop.example" : "correct horse");
+  }
+  const button = await page.$("button");
+  if (button) await button.click();
+  await page.waitForSelector(SHOWN, { timeout: 60_000 });
+  const shown = await page.$$eval(SHOWN, (found) => found.map((one) => one.textContent));
+  console.log(JSON.stringify({ shown, problems }));
+} finally {
+  await browser.close();
+}

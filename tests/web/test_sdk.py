@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import re
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -104,11 +104,22 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-@pytest.fixture(scope="module")
-def visits(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visits]:
-    """What `web/browsers/sdk.mjs` saw, by the name of the visit, of a fresh service."""
-    sdk, opened = built() / "sdk", browser()
-    data = tmp_path_factory.mktemp("service") / "data"
+@pytest.fixture(scope="session")
+def visits(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Visits:
+    """What `web/browsers/sdk.mjs` saw, by the name of the visit: made once, whatever number of processes tests."""
+    own = tmp_path_factory.getbasetemp()
+    shared = own if worker_id == "master" else own.parent
+    seen = shared / "visits.jsonl"
+    with (shared / "visits.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not seen.exists():
+            seen.write_text(visited(tmp_path_factory.mktemp("visits")))
+    return {visit["name"]: visit for visit in map(json.loads, seen.read_text().splitlines())}
+
+
+def visited(folder: Path) -> str:
+    """A line of JSON for each visit, of a fresh service."""
+    sdk, opened, data = built() / "sdk", browser(), folder / "data"
     port, shop = free_port(), free_port()
     dev = ["dev", "--data", str(data), "--bind", f"127.0.0.1:{port}", "--origin", f"http://shop.example:{shop}"]
     service = subprocess.Popen(
@@ -117,11 +128,9 @@ def visits(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visits]:
     try:
         read_until(service, "Ctrl-C")
         keys = json.loads((data / "dev-keys.json").read_text())
-        profile = tmp_path_factory.mktemp("profile")
+        profile = folder / "profile"
         address = f"http://127.0.0.1:{port}"
-        arguments = (address, keys["public"], keys["secret"], str(sdk), str(profile), str(shop))
-        lines = opened.run("sdk.mjs", *arguments).splitlines()
-        yield {visit["name"]: visit for visit in map(json.loads, lines)}
+        return opened.run("sdk.mjs", address, keys["public"], keys["secret"], str(sdk), str(profile), str(shop))
     finally:
         service.send_signal(signal.SIGINT)
         service.communicate(timeout=30)

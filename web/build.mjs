@@ -21,11 +21,15 @@ const withoutSources = {
   name: "without-sources",
   setup({ onLoad }) {
     onLoad({ filter: /fingerprintjs[\\/]dist[\\/]fp\.esm\.js$/ }, ({ path }) => {
-      const contents = LEFT_OUT.reduce((text, name) => {
-        const found = text.match(new RegExp(`^    ${name}: \\w+,\\n`, "gm"));
-        if (found?.length !== 1) throw new Error(`${path} has no source ${name}, or several: look at its new version`);
-        return text.replace(found[0], "");
-      }, readFileSync(path, "utf8"));
+      const contents = LEFT_OUT.reduce(
+        (text, name) => {
+          const found = text.match(new RegExp(`^    ${name}: \\w+,\\n`, "gm"));
+          if (found?.length !== 1)
+            throw new Error(`${path} has no source ${name}, or several: look at its new version`);
+          return text.replace(found[0], "");
+        },
+        readFileSync(path, "utf8"),
+      );
       return { contents, loader: "js" };
     });
   },
@@ -40,11 +44,25 @@ const servedSdk = {
 };
 
 /** ASCII: a classic script is read in the encoding of its page, which need not be UTF-8. */
-const common = { bundle: true, minify: true, target: ["es2020"], legalComments: "none", charset: "ascii", write: false, metafile: true, plugins: [withoutSources] };
+const common = {
+  bundle: true,
+  minify: true,
+  target: ["es2020"],
+  legalComments: "none",
+  charset: "ascii",
+  write: false,
+  metafile: true,
+  plugins: [withoutSources],
+};
 
 /** esbuild's single output as text, and the names of the packages in it. */
 async function bundled(entry, options) {
-  const { outputFiles, metafile } = await build({ ...common, entryPoints: [join(HERE, entry)], absWorkingDir: HERE, ...options });
+  const { outputFiles, metafile } = await build({
+    ...common,
+    entryPoints: [join(HERE, entry)],
+    absWorkingDir: HERE,
+    ...options,
+  });
   const packages = Object.keys(metafile.inputs).map((path) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]);
   return { text: outputFiles[0].text, packages: new Set(packages.filter(Boolean)) };
 }
@@ -80,7 +98,9 @@ async function sdk() {
   const define = { ...defined, WORKER_SCRIPT: JSON.stringify(worker.text.trim()) };
   const esm = await bundled("sdk/src/index.ts", { format: "esm", define });
   const everywhere = await bundled("sdk/src/index.ts", {
-    format: "iife", globalName: "svc", define: { ...define, "import.meta.url": "undefined" },
+    format: "iife",
+    globalName: "svc",
+    define: { ...define, "import.meta.url": "undefined" },
   });
   return {
     "svc.js": everywhere.text,
@@ -131,7 +151,9 @@ function sizes(outputs) {
     together[name] = packed;
     if (name.startsWith("pages/")) together[page] = (together[page] ?? 0) + packed;
     const budget = BUDGETS[name] ?? BUDGETS[page];
-    console.log(`${name.padEnd(24)}${String(bytes).padStart(8)} bytes${String(packed).padStart(8)} gz${budget ? `  of ${budget}` : ""}`);
+    console.log(
+      `${name.padEnd(24)}${String(bytes).padStart(8)} bytes${String(packed).padStart(8)} gz${budget ? `  of ${budget}` : ""}`,
+    );
   }
   for (const [name, budget] of Object.entries(BUDGETS)) {
     if ((together[name] ?? 0) > budget) over.push(`${name}: ${together[name]} bytes gz, its budget is ${budget}`);
@@ -142,7 +164,13 @@ function sizes(outputs) {
 const types = declarations();
 const made = { ...(await sdk()), "svc.d.ts": types.sdk };
 const shown = await pages();
-const react = await bundled("react/src/index.tsx", { format: "esm", external: ["react", "react/jsx-runtime", "svc-visitor-id"], jsx: "automatic", minify: false, tsconfigRaw: {} });
+const react = await bundled("react/src/index.tsx", {
+  format: "esm",
+  external: ["react", "react/jsx-runtime", "svc-visitor-id"],
+  jsx: "automatic",
+  minify: false,
+  tsconfigRaw: {},
+});
 
 rmSync(OUTPUT, { recursive: true, force: true });
 write(join(OUTPUT, "sdk"), made);
@@ -151,7 +179,8 @@ rmSync(join(HERE, "sdk", "dist"), { recursive: true, force: true });
 cpSync(join(OUTPUT, "sdk"), join(HERE, "sdk", "dist"), { recursive: true });
 write(join(HERE, "react", "dist"), { "index.js": `"use client";\n${react.text}`, "index.d.ts": types.react });
 
-const named = (prefix, files) => Object.fromEntries(Object.entries(files).map(([name, content]) => [`${prefix}/${name}`, content]));
+const named = (prefix, files) =>
+  Object.fromEntries(Object.entries(files).map(([name, content]) => [`${prefix}/${name}`, content]));
 const over = sizes({ ...named("sdk", made), ...named("pages", shown), "react/index.js": react.text });
 if (over.length > 0) {
   console.error(`Over budget:\n  ${over.join("\n  ")}`);

@@ -16,8 +16,10 @@ const LOCAL = `http://localhost:${shopPort}`;
 const HIDDEN_LIMIT_MS = 3500;
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-const PAGE = '<!doctype html><html lang="en"><title>Shop</title><body><script type="module" src="/page.js"></script></body></html>';
-const GLOBAL_PAGE = '<!doctype html><html lang="en"><title>Shop</title><body><script src="/svc.js"></script><script type="module" src="/page.js"></script></body></html>';
+const PAGE =
+  '<!doctype html><html lang="en"><title>Shop</title><body><script type="module" src="/page.js"></script></body></html>';
+const GLOBAL_PAGE =
+  '<!doctype html><html lang="en"><title>Shop</title><body><script src="/svc.js"></script><script type="module" src="/page.js"></script></body></html>';
 const SCRIPT = `
   window.violations = [];
   document.addEventListener("securitypolicyviolation", (event) => violations.push(event.effectiveDirective + " " + event.blockedURI));
@@ -77,10 +79,16 @@ class Faults {
     const seen = (this.received[fault] ??= []);
     seen.push(request.headers["idempotency-key"]);
     if (fault === "hang") return;
-    if (fault.startsWith("held")) return forward((answer, body) => this.held.push(() => response.writeHead(answer.statusCode, answer.headers).end(body)));
+    if (fault.startsWith("held"))
+      return forward((answer, body) =>
+        this.held.push(() => response.writeHead(answer.statusCode, answer.headers).end(body)),
+      );
     if (seen.length > 1) return pass();
     const refuse = (status, code, headers = {}) => {
-      const cors = { "access-control-allow-origin": request.headers.origin, "access-control-expose-headers": "Retry-After" };
+      const cors = {
+        "access-control-allow-origin": request.headers.origin,
+        "access-control-expose-headers": "Retry-After",
+      };
       const body = JSON.stringify({ error: { code, message: code, status }, request_id: "" });
       response.writeHead(status, { "content-type": "application/json", ...cors, ...headers }).end(body);
     };
@@ -92,7 +100,8 @@ class Faults {
   }
 }
 
-const listening = (server, port = 0) => new Promise((resolve) => server.listen(port, "127.0.0.1", () => resolve(server.address().port)));
+const listening = (server, port = 0) =>
+  new Promise((resolve) => server.listen(port, "127.0.0.1", () => resolve(server.address().port)));
 
 async function identifications(tag) {
   const response = await fetch(`${service}/api/v1/events?limit=200`, { headers: { "x-api-key": secretKey } });
@@ -103,15 +112,24 @@ const faults = new Faults();
 const faultsUrl = `http://127.0.0.1:${await listening(faults.server)}`;
 await listening(shop(faultsUrl), Number(shopPort));
 
-const args = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-dev-shm-usage",
-  "--host-resolver-rules=MAP *.example 127.0.0.1"];
+const args = [
+  "--no-sandbox",
+  "--use-angle=swiftshader",
+  "--enable-unsafe-swiftshader",
+  "--disable-dev-shm-usage",
+  "--host-resolver-rules=MAP *.example 127.0.0.1",
+];
 const open = () => launch({ args, userDataDir: profile });
 const seen = { errors: [] };
 
 async function newPage(context, address, prepare) {
   const page = await context.newPage();
   page.on("pageerror", (error) => seen.errors.push(String(error)));
-  page.on("console", (message) => message.type() === "error" && /policy|violat/i.test(message.text()) && seen.errors.push(message.text()));
+  page.on(
+    "console",
+    (message) =>
+      message.type() === "error" && /policy|violat/i.test(message.text()) && seen.errors.push(message.text()),
+  );
   await prepare?.(page);
   await page.goto(address);
   await page.waitForFunction("window.ready");
@@ -121,20 +139,34 @@ async function newPage(context, address, prepare) {
 /** A busy machine must not cost a source: what is missing is another report. */
 const DEFAULTS = { apiKey: publicKey, endpoint: service, collectMs: 5000 };
 const visit = (page, options, identifyOptions) =>
-  page.evaluate((options, identifyOptions) => window.visit(options, identifyOptions), { ...DEFAULTS, ...options }, identifyOptions);
+  page.evaluate(
+    (options, identifyOptions) => window.visit(options, identifyOptions),
+    { ...DEFAULTS, ...options },
+    identifyOptions,
+  );
 
 /** One visit in a page of its own; prints what became of it. */
 async function tell(name, context, { address = LOCAL, prepare, options = {}, identify = {}, fault, meanwhile } = {}) {
   const page = await newPage(context, address, prepare);
   const given = fault ? { ...options, endpoint: `${faultsUrl}/${fault}` } : options;
   const began = performance.now();
-  const pending = visit(page, given, { tag: name, ...identify }).catch((error) => ({ gone: error.message.split("\n")[0] }));
+  const pending = visit(page, given, { tag: name, ...identify }).catch((error) => ({
+    gone: error.message.split("\n")[0],
+  }));
   await meanwhile?.(page);
   const outcome = await pending;
   const tookMs = Math.round(performance.now() - began);
   const violations = await page.evaluate("window.violations").catch(() => []);
   const keys = faults.received[fault] ?? [];
-  const line = { name, ...outcome, tookMs, violations, arrived: keys.length, keys: new Set(keys).size, identifications: await identifications(name) };
+  const line = {
+    name,
+    ...outcome,
+    tookMs,
+    violations,
+    arrived: keys.length,
+    keys: new Set(keys).size,
+    identifications: await identifications(name),
+  };
   console.log(JSON.stringify(line));
   await page.close();
   return outcome;
@@ -161,10 +193,17 @@ await hidden.close();
 
 // Collected while the visitor still reads: what is left to wait for at the click.
 const early = await newPage(main, LOCAL);
-await early.evaluate((options) => { window.client = sdk.load(options); }, DEFAULTS);
+await early.evaluate((options) => {
+  window.client = sdk.load(options);
+}, DEFAULTS);
 await pause(1500);
-const preloaded = await early.evaluate(async () => { await client.identify({ tag: "preloaded" }); return client.timing; });
-console.log(JSON.stringify({ name: "preloaded", timing: preloaded, violations: await early.evaluate("window.violations") }));
+const preloaded = await early.evaluate(async () => {
+  await client.identify({ tag: "preloaded" });
+  return client.timing;
+});
+console.log(
+  JSON.stringify({ name: "preloaded", timing: preloaded, violations: await early.evaluate("window.violations") }),
+);
 await early.close();
 
 const quiet = { deferred: false };
@@ -173,7 +212,9 @@ await tell("429", main, { fault: "429", options: quiet });
 await tell("reset", main, { fault: "reset", options: quiet });
 await tell("lost", main, { fault: "lost", options: quiet });
 await tell("hang", main, { fault: "hang", options: quiet, identify: { timeoutMs: 3000 } });
-await tell("wrong key", main, { options: { ...quiet, apiKey: `${publicKey.slice(0, -1)}${publicKey.endsWith("0") ? "1" : "0"}` } });
+await tell("wrong key", main, {
+  options: { ...quiet, apiKey: `${publicKey.slice(0, -1)}${publicKey.endsWith("0") ? "1" : "0"}` },
+});
 await tell("wrong origin", main, { address: `http://elsewhere.example:${shopPort}`, options: quiet });
 await tell("nobody", main, { options: { ...quiet, endpoint: "http://127.0.0.1:9" } });
 await tell("second endpoint", main, { options: { ...quiet, endpoint: ["http://127.0.0.1:9", service] } });
@@ -188,7 +229,9 @@ const held = async () => {
   while (faults.held.length === 0) await pause(20);
 };
 await tell("hidden", main, {
-  options: quiet, fault: "held-hidden", identify: { timeoutMs: HIDDEN_LIMIT_MS },
+  options: quiet,
+  fault: "held-hidden",
+  identify: { timeoutMs: HIDDEN_LIMIT_MS },
   meanwhile: async (page) => {
     await held();
     const session = await page.createCDPSession();
@@ -200,7 +243,8 @@ await tell("hidden", main, {
   },
 });
 await tell("navigation", main, {
-  options: quiet, fault: "held-navigation",
+  options: quiet,
+  fault: "held-navigation",
   meanwhile: async (page) => {
     await held();
     await page.goto(`${LOCAL}/thanks`);
@@ -215,19 +259,29 @@ await tell("no storage", main, {
     await session.send("Emulation.setDocumentCookieDisabled", { disabled: true });
     await page.evaluateOnNewDocument(() => {
       for (const name of ["localStorage", "sessionStorage", "indexedDB"]) {
-        Object.defineProperty(window, name, { get() { throw new DOMException("denied", "SecurityError"); } });
+        Object.defineProperty(window, name, {
+          get() {
+            throw new DOMException("denied", "SecurityError");
+          },
+        });
       }
     });
   },
 });
 await tell("plain http", main, {
-  address: SHOP, options: quiet,
-  prepare: (page) => page.evaluateOnNewDocument(() => { window.insecure = [window.isSecureContext, typeof crypto.randomUUID]; }),
+  address: SHOP,
+  options: quiet,
+  prepare: (page) =>
+    page.evaluateOnNewDocument(() => {
+      window.insecure = [window.isSecureContext, typeof crypto.randomUUID];
+    }),
 });
 await tell("policy", main, { address: `${LOCAL}/unconnected`, options: quiet });
 const intercepted = (pattern) => async (page) => {
   await page.setRequestInterception(true);
-  page.on("request", (request) => (pattern.test(request.url()) ? request.abort("blockedbyclient") : request.continue()));
+  page.on("request", (request) =>
+    pattern.test(request.url()) ? request.abort("blockedbyclient") : request.continue(),
+  );
 };
 await tell("blocked script", main, { options: quiet, prepare: intercepted(/svc(\.esm)?\.js$/) });
 await tell("blocked request", main, { options: quiet, prepare: intercepted(/\/identify$/) });

@@ -1,6 +1,13 @@
 /** A provider that loads the SDK in the browser, and a hook that identifies. */
 import { createContext, type ReactNode, useCallback, useContext, useEffect, useRef, useState } from "react";
-import { type Identification, type IdentifyOptions, load, type LoadOptions, type SvcClient, SvcError } from "svc-visitor-id";
+import {
+  type Identification,
+  type IdentifyOptions,
+  load,
+  type LoadOptions,
+  type SvcClient,
+  SvcError,
+} from "svc-visitor-id";
 
 type GetClient = () => SvcClient;
 

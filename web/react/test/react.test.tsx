@@ -36,14 +36,24 @@ async function show(shown: ReactNode): Promise<string> {
 }
 
 test("the hook identifies when the component appears, with its tag", async () => {
-  expect(await show(<SvcProvider apiKey="svc_pk_x" endpoint="/"><Visitor tag="signup" /></SvcProvider>)).toBe("v1");
+  expect(
+    await show(
+      <SvcProvider apiKey="svc_pk_x" endpoint="/">
+        <Visitor tag="signup" />
+      </SvcProvider>,
+    ),
+  ).toBe("v1");
   expect(state).toMatchObject({ data: FOUND, error: null, isLoading: false });
   expect(sdk.load).toHaveBeenCalledExactlyOnceWith({ apiKey: "svc_pk_x", endpoint: "/" });
   expect(sdk.identify).toHaveBeenCalledExactlyOnceWith({ tag: "signup" });
 });
 
 test("it waits to be called with immediate={false}, while the provider already collects", async () => {
-  await show(<SvcProvider apiKey="svc_pk_x"><Visitor immediate={false} /></SvcProvider>);
+  await show(
+    <SvcProvider apiKey="svc_pk_x">
+      <Visitor immediate={false} />
+    </SvcProvider>,
+  );
   expect([sdk.load.mock.calls.length, sdk.identify.mock.calls.length, state?.isLoading]).toEqual([1, 0, false]);
   let result: Identification | null | undefined;
   await act(async () => (result = await state?.identify({ tag: "pay" })));
@@ -52,7 +62,11 @@ test("it waits to be called with immediate={false}, while the provider already c
 });
 
 test("nothing is collected before the first call with eager={false}", async () => {
-  await show(<SvcProvider apiKey="svc_pk_x" eager={false}><Visitor immediate={false} /></SvcProvider>);
+  await show(
+    <SvcProvider apiKey="svc_pk_x" eager={false}>
+      <Visitor immediate={false} />
+    </SvcProvider>,
+  );
   expect(sdk.load).not.toHaveBeenCalled();
   await act(async () => void (await state?.identify()));
   expect(sdk.load).toHaveBeenCalledTimes(1);
@@ -61,24 +75,46 @@ test("nothing is collected before the first call with eager={false}", async () =
 test("an error is shown, and not thrown", async () => {
   const problem = new SvcError("network", "No connection");
   sdk.identify.mockRejectedValue(problem);
-  await show(<SvcProvider apiKey="svc_pk_x"><Visitor /></SvcProvider>);
+  await show(
+    <SvcProvider apiKey="svc_pk_x">
+      <Visitor />
+    </SvcProvider>,
+  );
   expect(state).toMatchObject({ data: null, error: problem, isLoading: false });
   sdk.load.mockImplementation(() => {
     throw new SvcError("invalid_options", "wrong");
   });
   await act(async () => root?.unmount());
   root = undefined;
-  await show(<SvcProvider apiKey="svc_pk_x"><Visitor /></SvcProvider>);
+  await show(
+    <SvcProvider apiKey="svc_pk_x">
+      <Visitor />
+    </SvcProvider>,
+  );
   expect(state?.error).toMatchObject({ code: "invalid_options" });
 });
 
 test("strict mode, which mounts twice, loads once", async () => {
-  expect(await show(<StrictMode><SvcProvider apiKey="svc_pk_x"><Visitor /></SvcProvider></StrictMode>)).toBe("v1");
+  expect(
+    await show(
+      <StrictMode>
+        <SvcProvider apiKey="svc_pk_x">
+          <Visitor />
+        </SvcProvider>
+      </StrictMode>,
+    ),
+  ).toBe("v1");
   expect(sdk.load).toHaveBeenCalledTimes(1);
 });
 
 test("rendering on a server loads nothing", () => {
-  expect(renderToString(<SvcProvider apiKey="svc_pk_x"><Visitor /></SvcProvider>)).toContain("...");
+  expect(
+    renderToString(
+      <SvcProvider apiKey="svc_pk_x">
+        <Visitor />
+      </SvcProvider>,
+    ),
+  ).toContain("...");
   expect(sdk.load).not.toHaveBeenCalled();
 });
 

@@ -173,11 +173,20 @@ function asSvcError(problem: unknown): SvcError {
   return new SvcError("internal_error", `A fault of the SDK, please report it: ${String(problem)}`);
 }
 
-function timingOf(report: Report, token: Token, storage: string | false, cost: Cost, waitedMs: number, totalMs: number): Timing {
+function timingOf(
+  report: Report,
+  token: Token,
+  storage: string | false,
+  cost: Cost,
+  waitedMs: number,
+  totalMs: number,
+): Timing {
   const { collectMs, took, missed } = report;
   const notes = [...report.notes];
   if (storage !== false && !token.client_token) {
-    notes.push("No token: this browser lets the page keep neither a cookie nor an entry in localStorage, or it was forgotten.");
+    notes.push(
+      "No token: this browser lets the page keep neither a cookie nor an entry in localStorage, or it was forgotten.",
+    );
   }
   return { ...cost, collectMs, waitedMs, totalMs, took, missed, notes };
 }

@@ -32,7 +32,8 @@ export interface RunningWorker {
 
 /** Starts the worker, from a file of the page's origin or, where policies allow it, from a `blob:` address. */
 export function startWorker(url: string | undefined, order: WorkerOrder): RunningWorker {
-  const own = url === undefined ? URL.createObjectURL(new Blob([WORKER_SCRIPT], { type: "text/javascript" })) : undefined;
+  const own =
+    url === undefined ? URL.createObjectURL(new Blob([WORKER_SCRIPT], { type: "text/javascript" })) : undefined;
   const worker = new Worker(url ?? own ?? "");
   const stop = (): void => {
     worker.terminate();

@@ -27,7 +27,9 @@ export function connectionFailure(endpoint: string): SvcError {
     );
   }
   if (navigator.onLine === false) {
-    return new SvcError("offline", "The browser is offline: call identify() again once it is online.", { retryable: true });
+    return new SvcError("offline", "The browser is offline: call identify() again once it is online.", {
+      retryable: true,
+    });
   }
   return new SvcError(
     "network",
@@ -75,18 +77,32 @@ const ADVICE: Record<string, (key: string) => string> = {
     `public key of this region, and not revoked? The origin sent is ${location.origin}: is it among the key's allowed origins?`,
   billing_blocked: () => "The organization accepts no traffic: its operator can change that.",
   no_credit: () => "The organization's balance is used up: its operator can add credit.",
-  rate_limited: () => "The organization's rate limit is reached: identify on the action that counts, not on every page.",
+  rate_limited: () =>
+    "The organization's rate limit is reached: identify on the action that counts, not on every page.",
   service_unavailable: () => "The service can't respond at the moment: go on without, and try again later.",
   validation_error: () => "The body was not understood: does a proxy change it, or is the service older than the SDK?",
 };
 
 /** An error response of the service, in its words and ours. */
-export function serviceError(status: number, body: ErrorBody, retryAfterMs: number, requestId: string | null, apiKey: string): SvcError {
+export function serviceError(
+  status: number,
+  body: ErrorBody,
+  retryAfterMs: number,
+  requestId: string | null,
+  apiKey: string,
+): SvcError {
   const code = String(body.error?.code ?? `http_${status}`);
   const advice = ADVICE[code]?.(masked(apiKey)) ?? "";
   const id = typeof body.request_id === "string" ? body.request_id : (requestId ?? undefined);
-  const message = [`${status} ${code}: ${String(body.error?.message ?? "no message")}`, advice].filter(Boolean).join(" ");
-  return new SvcError(code, message, { status, retryable: isRetryable(status), retryAfterMs, ...(id ? { requestId: id } : {}) });
+  const message = [`${status} ${code}: ${String(body.error?.message ?? "no message")}`, advice]
+    .filter(Boolean)
+    .join(" ");
+  return new SvcError(code, message, {
+    status,
+    retryable: isRetryable(status),
+    retryAfterMs,
+    ...(id ? { requestId: id } : {}),
+  });
 }
 
 /** Enough of a key to tell it from others. */

@@ -9,7 +9,8 @@ export const VERSION: string = SDK_VERSION;
 
 /** Where this script came from: read while it runs, since later there is no telling. */
 const script: string | undefined =
-  (typeof document === "undefined" ? undefined : (document.currentScript as HTMLScriptElement | null)?.src) || import.meta.url;
+  (typeof document === "undefined" ? undefined : (document.currentScript as HTMLScriptElement | null)?.src) ||
+  import.meta.url;
 
 /**
  * Starts collecting the report at once, and returns the client that sends it. Nothing is read or stored before.

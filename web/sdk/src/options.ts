@@ -22,13 +22,23 @@ const wrong = (message: string): SvcError => new SvcError("invalid_options", mes
 
 /** `script`: the address that the SDK was loaded from, where that is known. */
 export function checked(options: LoadOptions, script: string | undefined): Settings {
-  if (typeof options !== "object" || options === null) throw wrong("load() takes an object: load({ apiKey: \"svc_pk_...\" }).");
-  const { apiKey, timeoutMs = TIMEOUT_MS, collectMs = COLLECT_MS, storage = STORED_AS, deferred = true, cache = false } = options;
+  if (typeof options !== "object" || options === null)
+    throw wrong('load() takes an object: load({ apiKey: "svc_pk_..." }).');
+  const {
+    apiKey,
+    timeoutMs = TIMEOUT_MS,
+    collectMs = COLLECT_MS,
+    storage = STORED_AS,
+    deferred = true,
+    cache = false,
+  } = options;
   checkKey(apiKey);
   checkMs("timeoutMs", timeoutMs);
   checkMs("collectMs", collectMs);
   if (storage !== false && !/^[\w-]{1,64}$/.test(storage)) {
-    throw wrong("`storage` is the name of a cookie: 1 to 64 letters, digits, `_` and `-`; or `false` to store nothing.");
+    throw wrong(
+      "`storage` is the name of a cookie: 1 to 64 letters, digits, `_` and `-`; or `false` to store nothing.",
+    );
   }
   if (cache) checkCache(cache, storage);
   return {
@@ -66,10 +76,12 @@ export function checkTag(tag: unknown): void {
 }
 
 function checkCache(cache: CacheOptions, storage: string | false): void {
-  if (!["memory", "session", "local"].includes(cache.storage)) throw wrong("`cache.storage` is memory, session or local.");
+  if (!["memory", "session", "local"].includes(cache.storage))
+    throw wrong("`cache.storage` is memory, session or local.");
   checkMs("cache.durationMs", cache.durationMs);
   if (cache.durationMs > LONGEST_CACHE_MS) throw wrong("`cache.durationMs` is at most 12 hours.");
-  if (storage === false && cache.storage !== "memory") throw wrong("With `storage: false` the cache can be in memory only.");
+  if (storage === false && cache.storage !== "memory")
+    throw wrong("With `storage: false` the cache can be in memory only.");
 }
 
 function endpointsOf(endpoint: LoadOptions["endpoint"], script: string | undefined): string[] {
@@ -83,7 +95,11 @@ function endpointsOf(endpoint: LoadOptions["endpoint"], script: string | undefin
           "the SDK's script, which is not known here.",
       );
     }
-    if (location.protocol === "https:" && url.protocol === "http:" && !/^(?:localhost|127\.|\[::1\])/.test(url.hostname)) {
+    if (
+      location.protocol === "https:" &&
+      url.protocol === "http:" &&
+      !/^(?:localhost|127\.|\[::1\])/.test(url.hostname)
+    ) {
       throw wrong(`Browsers block requests from an https page to ${url.origin}: give the service a certificate.`);
     }
     return url.href.replace(/\/+$/, "");

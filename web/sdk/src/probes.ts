@@ -23,7 +23,8 @@ export async function clientHints(): Promise<Record<string, unknown> | undefined
   return { ...low, ...high };
 }
 
-const SELENIUM = /^(?:\$?cdc_|\$chrome_asyncScriptInfo|__\$webdriverAsync|_{1,2}(?:webdriver|selenium|driver|fxdriver)_|_Selenium_IDE|callSelenium|_selenium$|calledSelenium)/;
+const SELENIUM =
+  /^(?:\$?cdc_|\$chrome_asyncScriptInfo|__\$webdriverAsync|_{1,2}(?:webdriver|selenium|driver|fxdriver)_|_Selenium_IDE|callSelenium|_selenium$|calledSelenium)/;
 const PLAYWRIGHT = /^__(?:pw[A-Z_]|playwright)/;
 
 /** What drivers leave in a page, and whether somebody replaced `navigator.webdriver` by a value that can be written. */
@@ -72,7 +73,8 @@ export function canvasNoise(): boolean | undefined {
   const context = canvas.getContext("2d", { willReadFrequently: true });
   if (!context) return undefined;
   const drawn = context.createImageData(SIDE, SIDE);
-  for (let place = 0; place < drawn.data.length; place += 1) drawn.data[place] = place % 4 === 3 ? 255 : (place * 31 + 11) % 241;
+  for (let place = 0; place < drawn.data.length; place += 1)
+    drawn.data[place] = place % 4 === 3 ? 255 : (place * 31 + 11) % 241;
   context.putImageData(drawn, 0, 0);
   const back = context.getImageData(0, 0, SIDE, SIDE).data;
   return back.some((value, place) => value !== drawn.data[place]);

@@ -46,7 +46,9 @@ export function ask(scope: Scope): Answers {
 export function askGraphics(scope: Scope): Answers {
   const found: Answers = {};
   try {
-    const canvas = scope.document ? scope.document.createElement("canvas") : scope.OffscreenCanvas && new scope.OffscreenCanvas(1, 1);
+    const canvas = scope.document
+      ? scope.document.createElement("canvas")
+      : scope.OffscreenCanvas && new scope.OffscreenCanvas(1, 1);
     const gl = canvas?.getContext("webgl") as WebGLRenderingContext | null | undefined;
     const names = gl?.getExtension("WEBGL_debug_renderer_info");
     if (gl && names) {

@@ -100,7 +100,8 @@ export async function collectReport(options: ReportOptions): Promise<Report> {
     incognito: await incognito,
   };
   worker?.stop();
-  if (read.missed.includes("worker")) notes.push("The worker did not respond: does the page's policy allow it? See `workerUrl`.");
+  if (read.missed.includes("worker"))
+    notes.push("The worker did not respond: does the page's policy allow it? See `workerUrl`.");
   return { signals, collectMs: performance.now() - began, took: read.took, missed: read.missed, notes };
 }
 
@@ -119,7 +120,10 @@ async function readComponents(read: Sources): Promise<Record<string, unknown>> {
   const pending: Promise<[string, unknown]>[] = [];
   for (const [name, source] of Object.entries(sources)) {
     await read.breathe();
-    const one = read.read(`fp.${name}`, async () => (await loadSources({ [name]: source as () => unknown }, options, [])())[name]);
+    const one = read.read(
+      `fp.${name}`,
+      async () => (await loadSources({ [name]: source as () => unknown }, options, [])())[name],
+    );
     pending.push(one.then((component) => [name, component]));
   }
   const found = (await Promise.all(pending)).filter(([, component]) => component !== undefined);
@@ -144,8 +148,13 @@ function withoutImages(components: Record<string, unknown>): Record<string, unkn
   const canvas = components["canvas"] as DrawnComponent | undefined;
   if (!canvas?.value) return components;
   const { geometry, text } = canvas.value;
-  return { ...components, canvas: { ...canvas, value: { ...canvas.value, geometry: hashed(geometry), text: hashed(text) } } };
+  return {
+    ...components,
+    canvas: { ...canvas, value: { ...canvas.value, geometry: hashed(geometry), text: hashed(text) } },
+  };
 }
 
 const hashed = (image: unknown): unknown =>
-  typeof image === "string" && image.length > LONGEST_WORD ? hashComponents({ image: { value: image, duration: 0 } }) : image;
+  typeof image === "string" && image.length > LONGEST_WORD
+    ? hashComponents({ image: { value: image, duration: 0 } })
+    : image;

@@ -4,7 +4,16 @@ import { pause } from "./deadline.js";
 const SOURCE_MS = 2000;
 const IDLE_MS = 3000;
 const MOST_VOICES = 64;
-const PERMISSIONS = ["camera", "clipboard-read", "geolocation", "microphone", "midi", "notifications", "persistent-storage", "push"];
+const PERMISSIONS = [
+  "camera",
+  "clipboard-read",
+  "geolocation",
+  "microphone",
+  "midi",
+  "notifications",
+  "persistent-storage",
+  "push",
+];
 
 /** Resolves when the page has nothing to do, at the latest in a few seconds; at once where it is left. */
 export function idle(): Promise<void> {
@@ -18,7 +27,14 @@ export function idle(): Promise<void> {
 
 /** The report, without what the browser refuses. Asks for no permission. */
 export async function supplement(): Promise<Record<string, unknown>> {
-  const named: [string, () => Promise<unknown>][] = Object.entries({ permissions, voices, media, webgpu, webrtc, storage });
+  const named: [string, () => Promise<unknown>][] = Object.entries({
+    permissions,
+    voices,
+    media,
+    webgpu,
+    webrtc,
+    storage,
+  });
   const found = await Promise.all(
     named.map(async ([name, source]) => {
       const late = pause(SOURCE_MS).then(() => undefined);
@@ -50,7 +66,9 @@ async function voices(): Promise<string[] | undefined> {
       new Promise((resolve) => speechSynthesis.addEventListener("voiceschanged", resolve, { once: true })),
     ]);
   }
-  const named = speechSynthesis.getVoices().map((voice) => `${voice.name} (${voice.lang}${voice.localService ? "" : ", remote"})`);
+  const named = speechSynthesis
+    .getVoices()
+    .map((voice) => `${voice.name} (${voice.lang}${voice.localService ? "" : ", remote"})`);
   return named.slice(0, MOST_VOICES);
 }
 
@@ -68,7 +86,14 @@ async function webgpu(): Promise<Record<string, unknown> | undefined> {
   const gpu = (navigator as Navigator & { gpu?: Gpu }).gpu;
   if (!gpu) return undefined;
   const info = (await gpu.requestAdapter())?.info;
-  return info && { vendor: info["vendor"], architecture: info["architecture"], device: info["device"], description: info["description"] };
+  return (
+    info && {
+      vendor: info["vendor"],
+      architecture: info["architecture"],
+      device: info["device"],
+      description: info["description"],
+    }
+  );
 }
 
 /** How the browser hides the addresses of this machine from WebRTC: kinds of the candidates, never an address. */

@@ -26,7 +26,11 @@ function cookie(name: string): Place {
     document.cookie = `${name}=${value}; Path=/; Max-Age=${seconds}; SameSite=Lax${secure}`;
   };
   return {
-    get: () => document.cookie.split("; ").find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1) ?? null,
+    get: () =>
+      document.cookie
+        .split("; ")
+        .find((pair) => pair.startsWith(`${name}=`))
+        ?.slice(name.length + 1) ?? null,
     put: (token) => write(token, COOKIE_SECONDS),
     drop: () => write("", -1),
   };
@@ -61,7 +65,10 @@ function read(place: Place): string | null {
  * nothing can be stored there is none, since another one each time would say "somebody new" each time.
  */
 export function clientToken(name: string): Token {
-  const known = places(name).map(read).find((token) => token !== null) ?? null;
+  const known =
+    places(name)
+      .map(read)
+      .find((token) => token !== null) ?? null;
   const token = known ?? randomHex();
   const kept = places(name).filter((place) => {
     if (read(place) !== token) attempted(() => place.put(token));

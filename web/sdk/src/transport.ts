@@ -81,7 +81,12 @@ async function pack(value: unknown): Promise<Packed> {
   try {
     const stream = new Blob([plain]).stream().pipeThrough(new CompressionStream("gzip"));
     const body = await new Response(stream).arrayBuffer();
-    return { body, bytes: body.byteLength, plainBytes: plain.length, headers: { ...headers, "content-encoding": "gzip" } };
+    return {
+      body,
+      bytes: body.byteLength,
+      plainBytes: plain.length,
+      headers: { ...headers, "content-encoding": "gzip" },
+    };
   } catch {
     return asIs;
   }
@@ -160,7 +165,12 @@ async function attempt(message: Message, packed: Packed, cost: Cost): Promise<Re
   }
 }
 
-async function exchange(message: Message, packed: Packed, signal: AbortSignal, cost: Cost): Promise<Record<string, unknown> | SvcError> {
+async function exchange(
+  message: Message,
+  packed: Packed,
+  signal: AbortSignal,
+  cost: Cost,
+): Promise<Record<string, unknown> | SvcError> {
   const url = message.endpoints.current + message.path;
   const response = await fetch(url, {
     method: "POST",
@@ -201,7 +211,8 @@ function parsed(text: string): Record<string, unknown> | null {
 
 /** What the service says of the last request to this address, else the time to its first byte; only of the page's own origin. */
 function serverTime(url: string): number | undefined {
-  const entries = performance.getEntriesByName?.(new URL(url, location.href).href) as PerformanceResourceTiming[] | undefined;
+  const entries = performance.getEntriesByName?.(new URL(url, location.href).href) as
+    PerformanceResourceTiming[] | undefined;
   const last = entries?.[entries.length - 1];
   const said = last?.serverTiming?.find(({ name }) => name === "svc");
   if (said) return said.duration;

@@ -34,7 +34,9 @@ const BLOCK_BYTES = 64 * 1024;
 /** Private windows keep these files in memory, so that nothing is to be waited for. The file is removed again. */
 async function flushMs(scope: Scope): Promise<number | null> {
   const root = await scope.navigator.storage.getDirectory();
-  const file = (await root.getFileHandle(FILE, { create: true })) as unknown as { createSyncAccessHandle(): Promise<SyncAccessHandle> };
+  const file = (await root.getFileHandle(FILE, { create: true })) as unknown as {
+    createSyncAccessHandle(): Promise<SyncAccessHandle>;
+  };
   const handle = await file.createSyncAccessHandle();
   const block = new Uint8Array(BLOCK_BYTES);
   let took = 0;
@@ -54,5 +56,9 @@ const scope = self as unknown as WorkerScope;
 scope.onmessage = ({ data }) => {
   scope.postMessage({ answers: ask(scope) });
   scope.postMessage({ graphics: askGraphics(scope) });
-  if (data.writes) flushMs(scope).then((ms) => scope.postMessage({ flushMs: ms }), () => scope.postMessage({ flushMs: null }));
+  if (data.writes)
+    flushMs(scope).then(
+      (ms) => scope.postMessage({ flushMs: ms }),
+      () => scope.postMessage({ flushMs: null }),
+    );
 };

@@ -28,7 +28,8 @@ async function serving(...steps: Step[]): Promise<Server> {
 const loaded = (options: Partial<LoadOptions> = {}): SvcClient =>
   load({ apiKey: KEY, endpoint: server?.url ?? "http://127.0.0.1:9", collectMs: 30, deferred: false, ...options });
 
-const signals = (number: number): Record<string, unknown> => server?.received[number]?.body["signals"] as Record<string, unknown>;
+const signals = (number: number): Record<string, unknown> =>
+  server?.received[number]?.body["signals"] as Record<string, unknown>;
 
 describe("a report", () => {
   test("has the token, a nonce and what could be read; a source that fails costs only itself", async () => {
@@ -38,13 +39,20 @@ describe("a report", () => {
     expect(await client.identify({ tag: "signup" })).toEqual(IDENTIFIED.body);
     expect(server?.received[0]?.body).toMatchObject({ sdk: { platform: "web", version: "0.1.0" }, tag: "signup" });
     const report = signals(0);
-    expect(report).toMatchObject({ client_token: expect.stringMatching(/^[0-9a-f]{32}$/) as string, client_token_is_new: true });
+    expect(report).toMatchObject({
+      client_token: expect.stringMatching(/^[0-9a-f]{32}$/) as string,
+      client_token_is_new: true,
+    });
     expect(report["nonce"]).toMatch(/^[0-9a-f]{32}$/);
     expect(report["collected_at"]).toBeTypeOf("number");
     expect(report["probes"]).toMatchObject({ version: 1, contexts: { page: { userAgent: navigator.userAgent } } });
     expect(Object.keys(report["components"] as object)).toContain("timezone");
     expect(Object.keys(report["botd"] as object)).toContain("webDriver");
-    expect(client.timing).toMatchObject({ attempts: 1, endpoint: server?.url, missed: expect.arrayContaining(["worker"]) as string[] });
+    expect(client.timing).toMatchObject({
+      attempts: 1,
+      endpoint: server?.url,
+      missed: expect.arrayContaining(["worker"]) as string[],
+    });
     expect(client.timing?.notes.join()).toContain("worker");
   });
 
@@ -72,10 +80,15 @@ describe("calls at the same time", () => {
     await serving(IDENTIFIED);
     const client = loaded();
     const results = await Promise.all([
-      client.identify({ tag: "a" }), client.identify({ tag: "a" }), client.identify({ tag: "b" }), client.identify(),
+      client.identify({ tag: "a" }),
+      client.identify({ tag: "a" }),
+      client.identify({ tag: "b" }),
+      client.identify(),
     ]);
     expect(results).toHaveLength(4);
-    expect(server?.received.map(({ body }) => body["tag"])).toEqual(expect.arrayContaining(["a", "b", undefined]) as unknown[]);
+    expect(server?.received.map(({ body }) => body["tag"])).toEqual(
+      expect.arrayContaining(["a", "b", undefined]) as unknown[],
+    );
     expect(server?.received).toHaveLength(3);
   });
 
@@ -85,7 +98,7 @@ describe("calls at the same time", () => {
     const [one, other] = [new AbortController(), new AbortController()];
     const first = client.identify({ signal: one.signal }).catch((error: unknown) => error);
     const second = client.identify({ signal: other.signal }).catch((error: unknown) => error);
-    await vi.waitFor(() => expect(server?.received).toHaveLength(1));
+    await server?.until(1);
     one.abort();
     expect(await first).toMatchObject({ code: "aborted" });
     other.abort();
@@ -96,9 +109,15 @@ describe("calls at the same time", () => {
 });
 
 describe("errors", () => {
-  test.each([["tag", "x".repeat(1025)], ["tag", 7], ["timeoutMs", -1]])("of a wrong %s are invalid options", async (name, value) => {
+  test.each([
+    ["tag", "x".repeat(1025)],
+    ["tag", 7],
+    ["timeoutMs", -1],
+  ])("of a wrong %s are invalid options", async (name, value) => {
     await serving(IDENTIFIED);
-    const problem = await loaded().identify({ [name]: value }).catch((error: unknown) => error);
+    const problem = await loaded()
+      .identify({ [name]: value })
+      .catch((error: unknown) => error);
     expect(problem).toBeInstanceOf(SvcError);
     expect(problem).toMatchObject({ code: "invalid_options" });
     expect(server?.received).toHaveLength(0);
@@ -107,7 +126,12 @@ describe("errors", () => {
   test("of the service have its code and id; the next call begins anew", async () => {
     await serving(refusal(401, "unauthorized"), IDENTIFIED);
     const client = loaded();
-    await expect(client.identify()).rejects.toMatchObject({ name: "SvcError", code: "unauthorized", status: 401, requestId: REQUEST_ID });
+    await expect(client.identify()).rejects.toMatchObject({
+      name: "SvcError",
+      code: "unauthorized",
+      status: 401,
+      requestId: REQUEST_ID,
+    });
     expect(client.timing?.attempts).toBe(1);
     expect(await client.identify()).toEqual(IDENTIFIED.body);
   });
@@ -135,7 +159,8 @@ describe("the second report", () => {
     await client.identify();
     expect(await client.deferredSent()).toBe(true);
     expect(server?.received[1]).toMatchObject({
-      path: `/api/v1/events/${REQUEST_ID}/supplement`, body: { token: "d1", signals: { tier: "deferred", version: 1 } },
+      path: `/api/v1/events/${REQUEST_ID}/supplement`,
+      body: { token: "d1", signals: { tier: "deferred", version: 1 } },
     });
     expect(server?.received[1]?.headers["idempotency-key"]).toBeUndefined();
   });
@@ -147,32 +172,36 @@ describe("the second report", () => {
     expect(await client.deferredSent()).toBe(false);
   });
 
-  test.each([[{ deferred: false }, withToken], [{}, { status: 200, body: { request_id: REQUEST_ID, duplicate: true } }]] as [object, Step][])(
-    "is not sent with %j, nor after a duplicate", async (options, step) => {
-      await serving(step);
-      const client = loaded({ deferred: true, ...options });
-      await client.identify();
-      expect(await client.deferredSent()).toBe(false);
-      expect(server?.received).toHaveLength(1);
-    },
-  );
+  test.each([
+    [{ deferred: false }, withToken],
+    [{}, { status: 200, body: { request_id: REQUEST_ID, duplicate: true } }],
+  ] as [object, Step][])("is not sent with %j, nor after a duplicate", async (options, step) => {
+    await serving(step);
+    const client = loaded({ deferred: true, ...options });
+    await client.identify();
+    expect(await client.deferredSent()).toBe(false);
+    expect(server?.received).toHaveLength(1);
+  });
 });
 
 describe("the cache", () => {
-  test.each(["memory", "session", "local"] as const)("in %s answers the same question without a request", async (storage) => {
-    await serving({ status: 200, body: { ...IDENTIFIED.body, deferred_token: "d1" } });
-    const cache = { storage, durationMs: 60_000 };
-    const client = loaded({ cache });
-    const first = await client.identify({ tag: "a" });
-    expect(first.cached).toBeUndefined();
-    expect(await client.identify({ tag: "a" })).toEqual({ ...IDENTIFIED.body, cached: true });
-    await client.identify({ tag: "b" });
-    expect(server?.received).toHaveLength(2);
-    await loaded({ cache }).identify({ tag: "a" });
-    expect(server?.received).toHaveLength(storage === "memory" ? 3 : 2);
-    await client.forget();
-    expect([localStorage.length, sessionStorage.length]).toEqual([0, 0]);
-  });
+  test.each(["memory", "session", "local"] as const)(
+    "in %s answers the same question without a request",
+    async (storage) => {
+      await serving({ status: 200, body: { ...IDENTIFIED.body, deferred_token: "d1" } });
+      const cache = { storage, durationMs: 60_000 };
+      const client = loaded({ cache });
+      const first = await client.identify({ tag: "a" });
+      expect(first.cached).toBeUndefined();
+      expect(await client.identify({ tag: "a" })).toEqual({ ...IDENTIFIED.body, cached: true });
+      await client.identify({ tag: "b" });
+      expect(server?.received).toHaveLength(2);
+      await loaded({ cache }).identify({ tag: "a" });
+      expect(server?.received).toHaveLength(storage === "memory" ? 3 : 2);
+      await client.forget();
+      expect([localStorage.length, sessionStorage.length]).toEqual([0, 0]);
+    },
+  );
 
   test("is off by default, and ends", async () => {
     await serving(IDENTIFIED);

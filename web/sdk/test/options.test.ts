@@ -12,7 +12,10 @@ describe("on a server", () => {
     expect(VERSION).toMatch(/^\d+\.\d+\.\d+$/);
     const failed = vi.fn(() => load({ apiKey: KEY, endpoint: "https://id.shop.example" }));
     expect(failed).toThrow(SvcError);
-    expect(failed.mock.results[0]?.value).toMatchObject({ code: "not_a_browser", message: expect.stringContaining("in an effect") as string });
+    expect(failed.mock.results[0]?.value).toMatchObject({
+      code: "not_a_browser",
+      message: expect.stringContaining("in an effect") as string,
+    });
   });
 });
 
@@ -22,13 +25,22 @@ describe("in a page of https://shop.example", () => {
 
   test("the rest has defaults", () => {
     expect(checked({ apiKey: KEY }, SCRIPT)).toEqual({
-      apiKey: KEY, endpoints: ["https://id.shop.example"], timeoutMs: 10_000, collectMs: 1000, storage: "_svc",
-      workerUrl: undefined, deferred: true, cache: false,
+      apiKey: KEY,
+      endpoints: ["https://id.shop.example"],
+      timeoutMs: 10_000,
+      collectMs: 1000,
+      storage: "_svc",
+      workerUrl: undefined,
+      deferred: true,
+      cache: false,
     });
   });
 
   test("endpoints may have a path, and be several", () => {
-    const { endpoints } = checked({ apiKey: KEY, endpoint: ["https://shop.example/id/", "/id", "https://b.example"] }, undefined);
+    const { endpoints } = checked(
+      { apiKey: KEY, endpoint: ["https://shop.example/id/", "/id", "https://b.example"] },
+      undefined,
+    );
     expect(endpoints).toEqual(["https://shop.example/id", "https://shop.example/id", "https://b.example"]);
   });
 
@@ -65,10 +77,16 @@ describe("in a page of https://shop.example", () => {
   ])("wrong options are said: %s", (message, options) => {
     const attempt = vi.fn(() => checked(options as LoadOptions, undefined));
     expect(attempt).toThrow(message);
-    expect(attempt.mock.results[0]?.value).toMatchObject({ name: "SvcError", code: "invalid_options", retryable: false });
+    expect(attempt.mock.results[0]?.value).toMatchObject({
+      name: "SvcError",
+      code: "invalid_options",
+      retryable: false,
+    });
   });
 
   test("http is fine on this machine", () => {
-    expect(checked({ apiKey: KEY, endpoint: "http://localhost:8080" }, undefined).endpoints).toEqual(["http://localhost:8080"]);
+    expect(checked({ apiKey: KEY, endpoint: "http://localhost:8080" }, undefined).endpoints).toEqual([
+      "http://localhost:8080",
+    ]);
   });
 });

@@ -2,6 +2,7 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gunzipSync } from "node:zlib";
+import { expect, vi } from "vitest";
 
 export interface Received {
   path: string;
@@ -10,14 +11,22 @@ export interface Received {
 }
 
 /** What to do with one request: respond by status and JSON, or anything else with the response itself. */
-export type Step = { status: number; body?: unknown; headers?: Record<string, string> } | ((response: ServerResponse) => void);
+export type Step =
+  { status: number; body?: unknown; headers?: Record<string, string> } | ((response: ServerResponse) => void);
 
 export const REQUEST_ID = "01a2042b-19c8-7634-acc2-3c7222649719";
-export const IDENTIFIED = { status: 200, body: { request_id: REQUEST_ID, visitor_id: "lW3DvNunzmoofQrBqNAw", visitor_is_new: true } };
+export const IDENTIFIED = {
+  status: 200,
+  body: { request_id: REQUEST_ID, visitor_id: "lW3DvNunzmoofQrBqNAw", visitor_is_new: true },
+};
 export const UNAVAILABLE = refusal(503, "service_unavailable");
 
 export function refusal(status: number, code: string, headers: Record<string, string> = {}): Step {
-  return { status, body: { error: { code, message: `said by the service: ${code}`, status }, request_id: REQUEST_ID }, headers };
+  return {
+    status,
+    body: { error: { code, message: `said by the service: ${code}`, status }, request_id: REQUEST_ID },
+    headers,
+  };
 }
 
 export class Server {
@@ -31,6 +40,11 @@ export class Server {
     server.steps = steps;
     await new Promise<void>((resolve) => server.http.listen(0, "127.0.0.1", resolve));
     return server;
+  }
+
+  /** Resolves when so many requests have arrived. */
+  async until(arrived: number): Promise<void> {
+    await vi.waitFor(() => expect(this.received).toHaveLength(arrived), { timeout: 20_000 });
   }
 
   get url(): string {
@@ -56,7 +70,11 @@ export class Server {
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const raw = Buffer.concat(chunks);
     const text = request.headers["content-encoding"] === "gzip" ? gunzipSync(raw) : raw;
-    this.received.push({ path: request.url ?? "", headers: request.headers, body: JSON.parse(text.toString()) as Record<string, unknown> });
+    this.received.push({
+      path: request.url ?? "",
+      headers: request.headers,
+      body: JSON.parse(text.toString()) as Record<string, unknown>,
+    });
     const step = this.steps.length > 1 ? this.steps.shift() : this.steps[0];
     if (step === undefined) throw new Error("the server has nothing to do");
     if (typeof step === "function") return step(response);

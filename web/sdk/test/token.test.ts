@@ -52,13 +52,16 @@ test("a cookie that is there is not written again: a server's own may last longe
   expect(write).not.toHaveBeenCalled();
 });
 
-test.each(["", "x", `${OTHER}0`, OTHER.toUpperCase(), "<script>"])("what is no token (%j) is replaced by a new one", (stored) => {
-  localStorage.setItem("_svc", stored);
-  document.cookie = `_svc=${stored}; Path=/`;
-  const token = clientToken("_svc");
-  expect(token.client_token_is_new).toBe(true);
-  expect(localStorage.getItem("_svc")).toBe(token.client_token);
-});
+test.each(["", "x", `${OTHER}0`, OTHER.toUpperCase(), "<script>"])(
+  "what is no token (%j) is replaced by a new one",
+  (stored) => {
+    localStorage.setItem("_svc", stored);
+    document.cookie = `_svc=${stored}; Path=/`;
+    const token = clientToken("_svc");
+    expect(token.client_token_is_new).toBe(true);
+    expect(localStorage.getItem("_svc")).toBe(token.client_token);
+  },
+);
 
 test("one place is enough", () => {
   refuseCookies();

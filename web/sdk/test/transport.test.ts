@@ -43,8 +43,14 @@ async function sent(urls: string | string[] | Endpoints, changes: Partial<Messag
   const endpoints = urls instanceof Endpoints ? urls : new Endpoints([urls].flat());
   const cost: Cost = { attempts: 0, networkMs: 0, sentBytes: 0, reportBytes: 0, endpoint: "" };
   const message: Message = {
-    path: "/api/v1/identify", body: { tag: "signup" }, apiKey: KEY, endpoints, idempotencyKey: "k".repeat(32),
-    signal: new AbortController().signal, deadline: new Deadline(8000), ...changes,
+    path: "/api/v1/identify",
+    body: { tag: "signup" },
+    apiKey: KEY,
+    endpoints,
+    idempotencyKey: "k".repeat(32),
+    signal: new AbortController().signal,
+    deadline: new Deadline(8000),
+    ...changes,
   };
   try {
     return { response: await send(message, cost), cost };
@@ -66,7 +72,11 @@ describe("one attempt", () => {
     expect(cost).toMatchObject({ attempts: 1, endpoint: server.url, sentBytes: cost.reportBytes });
     const [request] = server.received;
     expect(request).toMatchObject({ path: "/api/v1/identify", body: { tag: "signup" } });
-    expect(request?.headers).toMatchObject({ "x-api-key": KEY, "idempotency-key": "k".repeat(32), "content-type": "application/json" });
+    expect(request?.headers).toMatchObject({
+      "x-api-key": KEY,
+      "idempotency-key": "k".repeat(32),
+      "content-type": "application/json",
+    });
     expect(request?.headers["content-encoding"]).toBeUndefined();
   });
 
@@ -139,7 +149,7 @@ describe("another attempt", () => {
     const server = await serving((response) => response.destroy(), IDENTIFIED);
     world.browser.onLine = false;
     const pending = sent(server.url);
-    await vi.waitFor(() => expect(server.received).toHaveLength(1));
+    await server.until(1);
     world.goOnline();
     expect(await pending).toMatchObject({ response: IDENTIFIED.body, cost: { attempts: 2 } });
   });
@@ -147,7 +157,9 @@ describe("another attempt", () => {
 
 describe("the wait before it", () => {
   test("is any moment up to 100 ms, doubled each time, up to 2 s", () => {
-    expect([1, 2, 3, 4, 5, 6, 9].map((attempt) => backoffMs(attempt, 0, () => 1))).toEqual([100, 200, 400, 800, 1600, 2000, 2000]);
+    expect([1, 2, 3, 4, 5, 6, 9].map((attempt) => backoffMs(attempt, 0, () => 1))).toEqual([
+      100, 200, 400, 800, 1600, 2000, 2000,
+    ]);
     expect(backoffMs(3, 0, () => 0)).toBe(0);
   });
 
@@ -156,7 +168,13 @@ describe("the wait before it", () => {
   });
 
   test.each([
-    [null, 0], ["", 0], ["3", 3000], ["0", 0], ["soon", 0], ["Thu, 01 Jan 1970 00:00:10 GMT", 9000], ["Thu, 01 Jan 1970 00:00:00 GMT", 0],
+    [null, 0],
+    ["", 0],
+    ["3", 3000],
+    ["0", 0],
+    ["soon", 0],
+    ["Thu, 01 Jan 1970 00:00:10 GMT", 9000],
+    ["Thu, 01 Jan 1970 00:00:00 GMT", 0],
   ])("reads Retry-After %j as %i ms", (header, expected) => {
     expect(retryAfterMs(header, 1000)).toBe(expected);
   });
@@ -173,14 +191,16 @@ describe("the time limit", () => {
   });
 
   test("does not count while the page is hidden, and says so when it ends", async () => {
-    const server = await serving((response) => setTimeout(() => response.writeHead(200).end(JSON.stringify(IDENTIFIED.body)), 300));
+    const server = await serving((response) =>
+      setTimeout(() => response.writeHead(200).end(JSON.stringify(IDENTIFIED.body)), 300),
+    );
     world.page.show("hidden");
     expect(await sent(server.url, { deadline: new Deadline(50) })).toMatchObject({ response: IDENTIFIED.body });
 
     const silent = await serving(() => undefined);
     const deadline = new Deadline(50);
     const pending = sent(silent.url, { deadline });
-    await vi.waitFor(() => expect(silent.received).toHaveLength(1));
+    await silent.until(1);
     world.page.show("visible");
     expect((await pending).error?.message).toContain("The page was hidden meanwhile");
   });
@@ -189,7 +209,7 @@ describe("the time limit", () => {
     const server = await serving(() => undefined);
     const stop = new AbortController();
     const pending = sent(server.url, { signal: stop.signal });
-    await vi.waitFor(() => expect(server.received).toHaveLength(1));
+    await server.until(1);
     stop.abort();
     expect((await pending).error).toMatchObject({ code: "aborted", retryable: false });
     expect(server.received).toHaveLength(1);
@@ -200,7 +220,10 @@ describe("several endpoints", () => {
   test("are tried in order, and the one that works is kept", async () => {
     const server = await serving(IDENTIFIED);
     const endpoints = new Endpoints([await nobody(), server.url]);
-    expect(await sent(endpoints)).toMatchObject({ response: IDENTIFIED.body, cost: { attempts: 2, endpoint: server.url } });
+    expect(await sent(endpoints)).toMatchObject({
+      response: IDENTIFIED.body,
+      cost: { attempts: 2, endpoint: server.url },
+    });
     expect(await sent(endpoints)).toMatchObject({ cost: { attempts: 1, endpoint: server.url } });
   });
 
@@ -258,7 +281,10 @@ describe("messages", () => {
   });
 
   test.each([
-    { status: 200, body: "<html>" }, { status: 200, body: { hello: 1 } }, { status: 404, body: "Not Found" }, { status: 403, body: [1] },
+    { status: 200, body: "<html>" },
+    { status: 200, body: { hello: 1 } },
+    { status: 404, body: "Not Found" },
+    { status: 403, body: [1] },
   ])("say that something else than the service responded: %j", async (step) => {
     const server = await serving(step);
     const { error } = await sent(server.url);

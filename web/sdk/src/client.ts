@@ -97,7 +97,7 @@ export class Client implements SvcClient {
       const { report: pending, token } = this.prepared ?? this.prepare();
       this.prepared = null; // a report is sent once
       const report = await Promise.race([pending, deadline.over]);
-      if (!report) throw timedOut(this.endpoints.current, timeoutMs, deadline.hiddenMs);
+      if (!report || deadline.remainingMs() === 0) throw timedOut(this.endpoints.current, timeoutMs, deadline.hiddenMs);
       const waitedMs = performance.now() - began;
       const signals = { ...report.signals, ...token, nonce: randomHex(), collected_at: Date.now() };
       try {

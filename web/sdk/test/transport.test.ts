@@ -275,7 +275,7 @@ describe("messages", () => {
 
   test("tell an offline browser", async () => {
     world.browser.onLine = false;
-    const { error, cost } = await sent(await nobody(), { deadline: new Deadline(300) });
+    const { error, cost } = await sent(await nobody(), { deadline: new Deadline(2000) });
     expect(error).toMatchObject({ code: "offline", retryable: true });
     expect(cost.attempts).toBe(1);
   });

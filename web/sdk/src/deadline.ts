@@ -15,11 +15,11 @@ export class Deadline {
   private since = performance.now();
   private hidden = isHidden();
   private timer: ReturnType<typeof setTimeout> | undefined;
-  private end: () => void = () => undefined;
+  private resolve: () => void = () => undefined;
 
   constructor(ms: number) {
     this.left = ms;
-    this.over = new Promise((resolve) => (this.end = resolve));
+    this.over = new Promise((resolve) => (this.resolve = resolve));
     document.addEventListener("visibilitychange", this.turn);
     this.arm();
   }
@@ -42,6 +42,12 @@ export class Deadline {
     this.since = now;
     this.hidden = isHidden();
     this.arm();
+  };
+
+  /** Timers may fire a moment before the clock says so: from here on nothing is left, whatever it says. */
+  private readonly end = (): void => {
+    this.left = 0;
+    this.resolve();
   };
 
   private arm(): void {

@@ -30,15 +30,27 @@ def pack(files: Sequence[Path], out: Path) -> None:
     out.write_bytes(gzip.compress(text.encode(), compresslevel=9, mtime=0))
 
 
+def without_address(report: dict[str, Any]) -> dict[str, Any]:
+    """A report with another address in BotD's error trace, where the page's own differs from capture to capture."""
+    trace = report["botd"].get("errorTrace", {})
+    if not isinstance(trace.get("value"), str):
+        return report
+    shown = {**trace, "value": _ADDRESS.sub("https://page.example", trace["value"])}
+    return {**report, "botd": {**report["botd"], "errorTrace": shown}}
+
+
+def without_durations(components: dict[str, Any]) -> dict[str, Any]:
+    """Components of FingerprintJS without the milliseconds that each took."""
+    return {
+        name: {key: value for key, value in component.items() if key != "duration"} or {"duration": 0}
+        for name, component in components.items()
+    }
+
+
 def _packed(row: dict[str, Any]) -> dict[str, Any]:
     report = {name: value for name, value in row["report"].items() if name not in LEFT_OUT}
-    report["components"] = {
-        name: {key: value for key, value in component.items() if key != "duration"} or {"duration": 0}
-        for name, component in report["components"].items()
-    }
-    trace = report["botd"].get("errorTrace", {})
-    if isinstance(trace.get("value"), str):
-        trace["value"] = _ADDRESS.sub("https://page.example", trace["value"])
+    report["components"] = without_durations(report["components"])
+    report = without_address(report)
     headers = {name: value for name, value in row["headers"].items() if name not in ("host", "origin", "referer")}
     return {
         **{name: value for name, value in row.items() if name not in LEFT_OUT},

@@ -50,7 +50,7 @@ if (asked.get("visit").includes("cleared")) {
   for (const part of document.cookie.split("; ")) document.cookie = part.split("=")[0] + "=; max-age=0; path=/";
 }
 const { load } = await import("SERVICE/sdk/v1/svc.esm.js");
-const client = load({ apiKey: "KEY", workerUrl: "/svc.worker.js" });
+const client = load({ apiKey: "KEY", workerUrl: "/svc.worker.js", ...OPTIONS });
 const found = {};
 try {
   found.response = await client.identify({ tag: asked.get("visit") });
@@ -104,10 +104,13 @@ def development_service() -> Iterator[tuple[str, dict[str, str]]]:
             process.wait(timeout=30)
 
 
-def write_site(folder: Path, service: str, key: str) -> None:
-    """A shop's page with the SDK, under the policy of a careful shop: the worker comes from its own origin."""
+def write_site(folder: Path, service: str, key: str, **options: int) -> None:
+    """A shop's page with the SDK, under the policy of a careful shop: the worker comes from its own origin. Options are
+    those of the SDK's `load`.
+    """
     (folder / "index.html").write_text(PAGE.format(service=service))
-    (folder / "page.js").write_text(SCRIPT.replace("SERVICE", service).replace("KEY", key))
+    script = SCRIPT.replace("SERVICE", service).replace("KEY", key).replace("OPTIONS", json.dumps(options))
+    (folder / "page.js").write_text(script)
     shutil.copy(WORKER, folder / "svc.worker.js")
 
 

@@ -142,6 +142,15 @@ def test_an_overridden_user_agent_alone_is_tampering_at_most():
     assert look(Claims(hints=EMPTIED), FIREFOX) == {}
 
 
+@pytest.mark.parametrize(("version", "is_its_own"), [(109, True), (112, True), (113, False), (140, False)])
+def test_a_headless_chromium_of_old_has_empty_hints_of_its_own(version: int, is_its_own: bool):
+    hints = ClientHints(emptied=True, overridden=True, mobile=False)
+    headless = LINUX.replace("Chrome/140", f"HeadlessChrome/{version}")
+    assert ("browser_tampering" not in look(Claims(hints=hints), headless)) is is_its_own
+    renamed = look(Claims(hints=hints), headless.replace("Headless", ""))
+    assert renamed["browser_tampering"].evidence == ("hints_emptied", "user_agent_overridden")
+
+
 @pytest.mark.parametrize(
     ("version", "grease"),
     [

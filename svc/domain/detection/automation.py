@@ -115,7 +115,7 @@ def _headless_chromium(report: Report, claimed: Claimed) -> list[str]:
         return []
     if bare:
         traits.append("no_chrome_object")
-    if is_overridden(claims):
+    if is_overridden(claims, claimed):
         traits.append("user_agent_overridden")
     if is_software_renderer(claims.gpu_renderer):
         traits.append("software_renderer")

@@ -22,6 +22,8 @@ Engine = Literal["chromium", "gecko", "webkit"]
 _TEXT_LIMIT = 1024
 _PURE_CHROME = re.compile(r"\) (?:Headless)?Chrome/[\d.]{1,32} Safari/537\.36$")
 _ADDS_NOISE = ("SamsungBrowser/", "DuckDuckGo/", "Ddg/", "Avast/", "AVG/", "CCleaner/")
+_FIRST_HEADLESS_WITH_HINTS = 113
+"""Headless Chromium up to 112 has client hints without a word in them (`tests/captures/sdk-ladder.jsonl.gz`)."""
 _CHROMIUM_VERSION = re.compile(r"Chrom(?:e|ium)/(\d{1,4})")
 
 
@@ -48,6 +50,11 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True):
     def desktop(self) -> bool:
         """Whether it names a system and neither iOS nor Android; an iPad that asks for desktop pages counts as one."""
         return self.system is not None and not (self.ios or self.android)
+
+    @property
+    def has_empty_hints(self) -> bool:
+        """Whether its client hints are empty although nobody touched them."""
+        return self.engine == "chromium" and self.headless and self.version < _FIRST_HEADLESS_WITH_HINTS
 
 
 def read_claimed(user_agent: str | None) -> Claimed:
@@ -144,12 +151,13 @@ def may_be_a_phone(claims: Claims) -> bool:
     )
 
 
-def is_overridden(claims: Claims) -> bool:
+def is_overridden(claims: Claims, claimed: Claimed) -> bool:
     """Whether a desktop browser on Chromium was started with another user agent: its hints then lack the processor.
-    Brave's always do, and are not counted.
+    Brave's always do, and are not counted, nor are those of an old headless Chromium.
     """
     hints = claims.hints
-    return hints.overridden and not may_be_a_phone(claims) and all(brand != "Brave" for brand, _ in hints.brands)
+    innocent = claimed.has_empty_hints or may_be_a_phone(claims) or any(brand == "Brave" for brand, _ in hints.brands)
+    return hints.overridden and not innocent
 
 
 _SILENT = Claimed()

@@ -39,7 +39,7 @@ def detect_hints(hints: ClientHints, claimed: Claimed, findings: Findings) -> No
         for evidence, written in (
             ("hinted_version_of_no_release", _is_version_of_no_release(hints, claimed)),
             ("invented_brand_of_another_release", _is_grease_of_another(hints.grease, chromium, claimed)),
-            ("hints_emptied", hints.emptied and claimed.version >= FIRST_WITH_HINTS),
+            ("hints_emptied", hints.emptied and claimed.version >= FIRST_WITH_HINTS and not claimed.has_empty_hints),
         ):
             if written:
                 findings.contradict("hints", "browser_tampering", evidence)

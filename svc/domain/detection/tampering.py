@@ -127,7 +127,7 @@ def _accepts(accepted: str, language: str) -> bool:
 
 def _look_for_override(claims: Claims, claimed: Claimed, findings: Findings) -> None:
     recent = claimed.engine == "chromium" and claimed.version >= hints.FIRST_WITH_HINTS
-    if claimed.desktop and recent and is_overridden(claims):
+    if claimed.desktop and recent and is_overridden(claims, claimed):
         findings.contradict("hints", "browser_tampering", "user_agent_overridden")
 
 

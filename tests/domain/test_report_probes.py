@@ -50,6 +50,7 @@ def signals(fingerprintjs: dict[str, Any] | None = None, **probes: Any) -> dict[
         "plugins": {"count": 5, "genuine": True, "linked": True, "overflows": False},
         "canvas": {"noise": False},
         "media": {"anyPointer": "fine", "anyHover": True},
+        "screen": {"pixelRatio": 1.25},
     }
     merged = honest | {
         name: honest[name] | value if isinstance(value, dict) and name in honest else value
@@ -66,7 +67,9 @@ def look(report: dict[str, Any], facts: RequestFacts = FACTS) -> dict[str, Obser
 def test_the_probes_give_claims_and_fingerprintjs_the_attributes():
     report = read_report(signals(), FACTS)
     assert report.collectors == ("fingerprintjs", "probes")
-    assert {value.split(":")[0] for value in report.attributes.values()} == {"fingerprintjs"}
+    assert report.attributes[Attribute.PIXEL_RATIO] == "probes:1.25"
+    others = {name: value for name, value in report.attributes.items() if name != Attribute.PIXEL_RATIO}
+    assert {value.split(":")[0] for value in others.values()} == {"fingerprintjs"}
     claims = report.claims
     assert (claims.user_agent, claims.language, claims.pointer, claims.webdriver) == (CHROME, "de-DE", True, False)
     assert (claims.driver_marks, claims.plugins_patched, claims.plugin_count) == ((), False, 5)

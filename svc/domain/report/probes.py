@@ -35,6 +35,7 @@ TABLE = Table(
     fields(whole, plugin_count="plugins.count"),
     fields(canonical.plugins_patched, plugins_patched="plugins.{genuine,linked,overflows}"),
     fields(flag, canvas_noise="canvas.noise"),
+    fields(canonical.pixel_ratio, PIXEL_RATIO="screen.pixelRatio"),
     fields(canonical.pointer, pointer="media.{anyPointer,anyHover}"),
     fields(_contexts, contexts=f"contexts.iframe.{_CONTEXT} + contexts.worker.{_CONTEXT}"),
     fields(canonical.webdriver_anywhere, webdriver="drivers.webdriver + contexts.{page,iframe,worker}.webdriver"),

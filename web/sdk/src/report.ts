@@ -94,6 +94,7 @@ export async function collectReport(options: ReportOptions): Promise<Report> {
       plugins: await read.read("plugins", probes.plugins),
       canvas: { noise: await read.read("noise", probes.canvasNoise) },
       media: await read.read("media", probes.pointers),
+      screen: { pixelRatio: window.devicePixelRatio },
     },
     components: await componentsRead,
     botd: await botd,

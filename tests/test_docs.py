@@ -38,7 +38,9 @@ from tools.reference import PAGES, PLACES
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-MARKDOWN = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "ops").rglob("*.md")])
+MARKDOWN = sorted(
+    [*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "ops").rglob("*.md"), *(ROOT / "examples").glob("*.md")]
+)
 FENCED = re.compile(r"^```(?P<kind>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

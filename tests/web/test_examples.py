@@ -142,10 +142,11 @@ def copied(name: str, folder: Path) -> Path:
     return folder / "examples" / name
 
 
-def used(example: Example) -> str:
-    """The request id that the page shows, after a person has used it."""
+def used(example: Example, expected: str = "") -> str:
+    """The request id that the page shows after a person has used it. `expected`: an error that its console may show."""
     seen = json.loads(browser().run("examples.mjs", example.url))
-    assert seen["problems"] == [], example.log
+    problems = [problem for problem in seen["problems"] if not expected or expected not in problem]
+    assert problems == [], example.log
     found = REQUEST_ID.search(" ".join(seen["shown"]))
     assert found, (seen, example.log)
     return found[0]
@@ -191,6 +192,9 @@ class Page(SimpleHTTPRequestHandler):
         self.respond(self.content)
 
     def do_POST(self) -> None:
+        if self.path.startswith("/id/"):
+            self.send_error(404)
+            return
         form = parse_qs(self.rfile.read(int(self.headers["content-length"])).decode())
         self.respond(f"<!doctype html><code>{form['request_id'][0]}</code>")
 
@@ -209,28 +213,49 @@ GUIDE = (EXAMPLES.parent / "docs" / "frontend.md").read_text()
 SHOW = "  document.body.append(Object.assign(document.createElement('code'), { textContent: request_id }));\n</script>"
 
 
+def shown_page(service: Service, file: str, containing: str) -> str:
+    """The page in a guide, for this service and its key."""
+    blocks = re.findall(r"^```html\n(.*?)^```$", (EXAMPLES.parent / file).read_text(), re.MULTILINE | re.DOTALL)
+    (page,) = [block for block in blocks if containing in block]
+    page = re.sub(r"https://id\.shop\.example|http://127\.0\.0\.1:8080", service.url, page)
+    return re.sub(r"svc_pk_[\w.]+", service.keys["public"], page)
+
+
+@contextmanager
+def serving(service: Service, page: str, log: Path) -> Iterator[Example]:
+    (policy,) = re.findall(r"^\| the service, .*\| `(script-src .*)` \|$", GUIDE, re.MULTILINE)
+    policy = policy.replace("https://id.shop.example", service.url).replace("script-src", "script-src 'unsafe-inline'")
+    policy = policy.replace("connect-src", "connect-src 'self'")
+    given = {"content": page, "policy": f"default-src 'none'; {policy}"}
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("ThisPage", (Page,), given))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield Example(server.server_port, log)
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
 @pytest.mark.parametrize(
     ("file", "containing"),
     [("README.md", "identify("), ("docs/frontend.md", "await load("), ("docs/frontend.md", "<form")],
 )
 def test_a_page_that_the_guides_show_identifies(service: Service, tmp_path: Path, file: str, containing: str):
     built()
-    blocks = re.findall(r"^```html\n(.*?)^```$", (EXAMPLES.parent / file).read_text(), re.MULTILINE | re.DOTALL)
-    (page,) = [block for block in blocks if containing in block]
+    page = shown_page(service, file, containing)
     if "<form" not in page:
         page = f"<!doctype html><body>{page.replace('</script>', SHOW)}</body>"
-    page = re.sub(r"https://id\.shop\.example|http://127\.0\.0\.1:8080", service.url, page)
-    page = re.sub(r"svc_pk_[\w.]+", service.keys["public"], page)
-    (policy,) = re.findall(r"^\| the service, .*\| `(script-src .*)` \|$", GUIDE, re.MULTILINE)
-    policy = policy.replace("https://id.shop.example", service.url).replace("script-src", "script-src 'unsafe-inline'")
-    given = {"content": page, "policy": f"default-src 'none'; {policy}"}
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("ThisPage", (Page,), given))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        assert service.event(used(Example(server.server_port, tmp_path / "log")))["tag"] == "signup"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with serving(service, page, tmp_path / "log") as example:
+        assert service.event(used(example))["tag"] == "signup"
+
+
+def test_the_second_endpoint_is_used_where_the_first_is_not_the_service(service: Service, tmp_path: Path):
+    built()
+    page = shown_page(service, "docs/frontend.md", "<form")
+    assert page.count('load({ apiKey: "') == 1
+    page = page.replace('load({ apiKey: "', f'load({{ endpoint: ["/id", "{service.url}"], apiKey: "')
+    with serving(service, page, tmp_path / "log") as example:
+        assert service.event(used(example, "status of 404"))["origin"] == example.url
 
 
 # The backend ----------------------------------------------------------------------------------------------------------

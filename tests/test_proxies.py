@@ -339,8 +339,10 @@ def test_a_page_of_another_origin_is_rejected_as_without_the_proxy(shop: Shop):
 def test_the_proxy_lends_its_key_to_nobody_without_a_public_key(shop: Shop, kind: str | None):
     body = json.dumps({"sdk": {"platform": "web"}, "signals": report()}).encode()
     key = {} if kind is None else {"x_api_key": shop.keys[kind]}
+    before = len(shop.recorder.received)
     status, _, _ = shop.ask("POST", "/id/api/v1/identify", body, origin=ORIGIN, content_type="application/json", **key)
     assert status in (401, 404)
+    assert shop.keys["proxy"].encode() not in shop.recorder.received[before:]
 
 
 @pytest.mark.parametrize(

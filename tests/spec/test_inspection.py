@@ -191,7 +191,7 @@ def test_a_request_is_shown_with_the_meaning_of_its_evidence(run: Run, tmp_path:
     for name, meaning in (
         ("webdriver", "The browser or the app reports that a program controls it."),
         ("audio", "audio computed by the browser"),
-        ("token", "recognised by its client token"),
+        ("token", "recognized by its client token"),
         ("private_address", "the address is not a public one"),
     ):
         assert shown.count([f"{name}:", meaning]) == 1, ran.out

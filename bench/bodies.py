@@ -294,7 +294,7 @@ class Bench:
             began = time.perf_counter()
             for _ in range(CROWD):
                 replies.append(Reply())
-                self._service.pipeline.admission.offer(Identify(self._submission(signals, text), 0, replies[-1]))
+                self._service.pipeline.admission.offer(Identify(self._submission(signals, text), 0, None, replies[-1]))
             for reply in replies:
                 await reply.wait()
             in_all = 1e3 * (time.perf_counter() - began)

@@ -153,8 +153,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     try_key: Annotated[
         str | None,
         about(
-            "Public development key with which the page `/try` identifies whoever opens it; there is no such page "
-            "when not set. Its allowed origins must name this service's own.",
+            "Public development key with which the page `/try` identifies the browser that opens it; there is no such "
+            "page when not set. Its allowed origins must name this service's own.",
             "svc_pk_us_development_...",
         ),
     ] = None
@@ -170,7 +170,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ] = "all"
     metrics_bind: Annotated[
         str,
-        about("HOST:PORT at which `GET /metrics` is answered, to whoever reaches it, without a key; empty = nowhere."),
+        about(
+            "HOST:PORT at which `GET /metrics` is answered, without a key, to anyone who reaches it; empty = nowhere."
+        ),
     ] = "127.0.0.1:9464"
 
     map_gib: Annotated[

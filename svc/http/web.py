@@ -39,9 +39,7 @@ FRESH_FOR_AN_HOUR = "public, max-age=3600"
 IMMUTABLE = "public, max-age=31536000, immutable"
 
 NOT_BUILT = "The web pages are not part of this installation. Build them with `make web`, then restart the service."
-TRY_IS_OFF = (
-    "This page is turned off. Whoever runs the service turns it on with the setting try_key, a public development key."
-)
+TRY_IS_OFF = "This page is turned off. The operator turns it on with the setting try_key, a public development key."
 
 
 @cache

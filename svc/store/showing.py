@@ -86,7 +86,7 @@ def _name(field: str) -> str:
 def _field(name: str, value: Any, *, payload: bool) -> Any:
     if value is None:
         return None
-    if name in SENT:
+    if name in SENT and isinstance(value, bytes | str):  # the `signals` of a verdict are our own
         return _sent(name, value) if payload else WITHHELD
     if name in _ADDRESSES and not payload:
         return asked({"url": value})["url"]

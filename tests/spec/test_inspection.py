@@ -197,7 +197,7 @@ def test_a_request_is_shown_with_the_meaning_of_its_evidence(run: Run, tmp_path:
         assert shown.count([f"{name}:", meaning]) == 1, ran.out
     event, document, *_ = (line["value"] for line in lines(run("inspect", "request", requests[1], "--json")))
     assert (event["verdict"]["linkage"], event["verdict"]["reason"]) == ("token", "private_address")
-    assert [fired["signal"] for fired in event["verdict"]["signals"]] == ["automation"]
+    assert [fired["signal"] for fired in event["verdict"]["signals"]] == ["automation", "bot_user_agent"]
     assert document["signals"] == "(withheld)"
     assert document["evidence"]["automation"] == ["webdriver"]
     assert document["changes"] == ["audio"]

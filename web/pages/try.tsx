@@ -11,7 +11,6 @@ import { configuration, erase, explanation, ServiceError, texts, type Explanatio
 interface Shown extends Explanation {
   response: Identification;
   timing: Timing | null;
-  serverMs: number | null;
   texts: Texts;
 }
 
@@ -37,14 +36,7 @@ async function identify(tell: (what: string) => void): Promise<Shown> {
   }
   tell("Asking why …");
   const explained = await explanation(key, response.request_id, response.deferred_token);
-  return { ...explained, response, timing: client.timing, serverMs: serverTime(), texts: await asked };
-}
-
-/** Milliseconds that the service itself took, which a development key's response says; null where it did not. */
-function serverTime(): number | null {
-  const entries = performance.getEntriesByType("resource") as PerformanceResourceTiming[];
-  const last = entries.filter((entry) => entry.name.endsWith("/api/v1/identify")).pop();
-  return last?.serverTiming?.[0]?.duration ?? null;
+  return { ...explained, response, timing: client.timing, texts: await asked };
 }
 
 function failure(error: unknown): State {
@@ -120,7 +112,7 @@ function Result({ shown, onErased, onFailed }: { shown: Shown; onErased: () => v
       <Visits visits={visits} current={event.request_id} />
       <Identity event={event} visits={visits} texts={shown.texts} />
       <Score event={event} texts={shown.texts} />
-      <Facts event={event} timing={shown.timing} serverMs={shown.serverMs} texts={shown.texts} />
+      <Facts event={event} timing={shown.timing} texts={shown.texts} />
       <TestIt />
       <Snippet />
       <Report signals={event.document?.signals} />

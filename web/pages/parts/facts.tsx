@@ -5,10 +5,9 @@ import type { Explained, Texts } from "./wire.js";
 
 type Row = [name: string, value: string | undefined];
 
-export function Facts({ event, timing, serverMs, texts }: {
+export function Facts({ event, timing, texts }: {
   event: Explained;
   timing: Timing | null;
-  serverMs: number | null;
   texts: Texts;
 }) {
   return (
@@ -19,7 +18,7 @@ export function Facts({ event, timing, serverMs, texts }: {
       </section>
       <section class="card">
         <h2>Time and size</h2>
-        <List rows={costs(timing, serverMs)} />
+        <List rows={costs(timing)} />
       </section>
     </div>
   );
@@ -37,13 +36,14 @@ function network(event: Explained, texts: Texts): Row[] {
   ];
 }
 
-function costs(timing: Timing | null, serverMs: number | null): Row[] {
+function costs(timing: Timing | null): Row[] {
   if (timing === null) return [];
-  const network = serverMs === null ? timing.networkMs : Math.max(0, timing.networkMs - serverMs);
+  const { serverMs } = timing;
+  const network = Math.max(0, timing.networkMs - (serverMs ?? 0));
   return [
     ["Collect", milliseconds(timing.collectMs)],
     ["Network", milliseconds(network)],
-    ["Server", serverMs === null ? undefined : milliseconds(serverMs)],
+    ["Server", serverMs === undefined ? undefined : milliseconds(serverMs)],
     ["Sent", `${(timing.sentBytes / 1000).toFixed(1)} kB in ${timing.attempts === 1 ? "one attempt" : `${timing.attempts} attempts`}`],
   ];
 }

@@ -32,7 +32,9 @@ export function responseCache(options: CacheOptions | false | undefined, name: s
   };
   const write = (kept: Map<string, Entry>): void => {
     try {
-      storage()?.setItem(name, JSON.stringify([...kept]));
+      const place = storage();
+      if (place === null) kept.forEach((entry, one) => entries.set(one, entry));
+      else place.setItem(name, JSON.stringify([...kept]));
     } catch {
       // Full or refused: the next call sends a request, as without a cache.
     }
@@ -47,8 +49,7 @@ export function responseCache(options: CacheOptions | false | undefined, name: s
       const kept = new Map([...read()].filter(([, entry]) => entry.until > Date.now()));
       const { deferred_token: _, ...rest } = response;
       kept.set(key(tag), { until: Date.now() + options.durationMs, response: rest });
-      if (storage() === null) kept.forEach((entry, one) => entries.set(one, entry));
-      else write(kept);
+      write(kept);
     },
     clear() {
       entries.clear();

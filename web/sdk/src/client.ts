@@ -22,7 +22,8 @@ interface Prepared {
 interface Flight {
   result: Promise<Identification>;
   callers: number;
-  stop: AbortController;
+  /** Ends it for good: a call that comes after that begins another. */
+  stop(): void;
 }
 
 export class Client implements SvcClient {
@@ -77,13 +78,20 @@ export class Client implements SvcClient {
   }
 
   private depart(tag: string | undefined, timeoutMs: number): Flight {
-    const stop = new AbortController();
-    const result = this.request(tag, timeoutMs, stop.signal)
+    const controller = new AbortController();
+    const land = (): void => {
+      if (this.flights.get(tag) === flight) this.flights.delete(tag);
+    };
+    const stop = (): void => {
+      land();
+      controller.abort();
+    };
+    const result = this.request(tag, timeoutMs, controller.signal)
       .catch((problem: unknown) => {
         throw asSvcError(problem);
       })
-      .finally(() => this.flights.delete(tag));
-    const flight = { result, callers: 0, stop };
+      .finally(land);
+    const flight: Flight = { result, callers: 0, stop };
     this.flights.set(tag, flight);
     return flight;
   }
@@ -160,7 +168,7 @@ function joined(flight: Flight, signal: AbortSignal | undefined): Promise<Identi
   return new Promise((resolve, reject) => {
     const leave = (): void => {
       flight.callers -= 1;
-      if (flight.callers === 0) flight.stop.abort();
+      if (flight.callers === 0) flight.stop();
       reject(aborted());
     };
     signal.addEventListener("abort", leave, { once: true });

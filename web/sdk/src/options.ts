@@ -57,7 +57,7 @@ function checkKey(apiKey: unknown): void {
   if (typeof apiKey === "string" && apiKey.startsWith("svc_pk_")) return;
   if (typeof apiKey === "string" && /^svc_(?:sk|px|mk)_/.test(apiKey)) {
     throw wrong(
-      "`apiKey` is a key for servers. Whoever opens this page can read it: revoke it, and use a public key (svc_pk_...).",
+      "`apiKey` is a key for servers. Anyone who opens this page can read it: revoke it, and use a public key (svc_pk_...).",
     );
   }
   throw wrong("`apiKey` must be a public key, svc_pk_..., as `svc key issue ORG --kind public` prints it.");

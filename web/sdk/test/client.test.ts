@@ -106,6 +106,20 @@ describe("calls at the same time", () => {
     await expect(client.identify({ signal: one.signal })).rejects.toMatchObject({ code: "aborted" });
     expect(server?.received).toHaveLength(1);
   });
+
+  test("do not share a request that the last caller has left, as where an effect runs twice", async () => {
+    await serving(IDENTIFIED);
+    const client = loaded();
+    const left = new AbortController();
+    const first = client.identify({ signal: left.signal }).catch((error: unknown) => error);
+    left.abort();
+    const second = client.identify();
+    expect(await first).toMatchObject({ code: "aborted" });
+    const third = client.identify();
+    expect(await second).toEqual(IDENTIFIED.body);
+    expect(await third).toEqual(IDENTIFIED.body);
+    expect(server?.received).toHaveLength(1);
+  });
 });
 
 describe("errors", () => {
@@ -212,6 +226,21 @@ describe("the cache", () => {
     await short.identify();
     await vi.waitFor(async () => expect((await short.identify()).cached).toBeUndefined());
     expect(server?.received.length).toBeGreaterThanOrEqual(4);
+  });
+
+  test.each(["session", "local"] as const)("in %s storage that is refused costs nothing but itself", async (storage) => {
+    await serving(IDENTIFIED);
+    vi.stubGlobal(`${storage}Storage`, undefined);
+    Object.defineProperty(globalThis, `${storage}Storage`, {
+      configurable: true,
+      get: () => {
+        throw new DOMException("refused", "SecurityError");
+      },
+    });
+    const client = loaded({ cache: { storage, durationMs: 60_000 } });
+    expect(await client.identify()).toEqual(IDENTIFIED.body);
+    expect(await client.identify()).toEqual(IDENTIFIED.body);
+    expect(server?.received).toHaveLength(2);
   });
 
   test("holds no duplicate", async () => {

@@ -67,7 +67,7 @@ class Database:
             records = [record for _, record in islice(self._reader, _SAMPLE)]
             records += [self._reader.get(probe) for probe in _PROBES]
         except (*_DAMAGED, OSError) as error:
-            raise NetworkFileError("is no whole MaxMind database; fetch it anew") from error
+            raise NetworkFileError("is no whole MaxMind database; download it again") from error
         has_country = any(_country(record, name) for record in records)
         has_system = any(_system(record, name) for record in records)
         if not has_country and not has_system:

@@ -425,7 +425,7 @@ REFUSALS: Table[Refusals] = Table(
     "webhook_refusals",
     Key(organization=U32, key_id_and_code=TEXT),
     Record(Refusals),
-    Until("the minute is over and they are told of"),
+    Until("the minute is over and their webhook events are stored"),
     NotPersonal("of a request that was refused: no visitor was found, and a minute later it is gone"),
 )
 """`key_.../code`: refusals of the last minute."""

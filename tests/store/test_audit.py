@@ -204,7 +204,7 @@ def test_the_bytes_of_a_record_are_pinned():
 
 
 def test_the_log_is_written_in_one_place_and_deleted_in_one():
-    """Append-only: whoever names the table is named here. Retention ages it as it is declared (`tables`)."""
+    """Append-only: every module that names the table is named here. Retention ages it as it is declared (`tables`)."""
     naming = {
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / "svc").rglob("*.py")

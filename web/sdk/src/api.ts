@@ -4,6 +4,8 @@
 export type SdkErrorCode =
   /** `load()` was called where there is no window and no document, such as on a server. */
   | "not_a_browser"
+  /** The browser lacks what the SDK needs: it is older than about four years. */
+  | "unsupported_browser"
   /** An option is missing or wrong: nothing was sent. */
   | "invalid_options"
   /** No connection: nothing listens, an extension blocks the request, or a certificate is not valid. */

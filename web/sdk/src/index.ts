@@ -12,15 +12,26 @@ const script: string | undefined =
   (typeof document === "undefined" ? undefined : (document.currentScript as HTMLScriptElement | null)?.src) ||
   import.meta.url;
 
+/** Global functions without which nothing can be sent. */
+const NEEDED = ["fetch", "AbortController", "TextEncoder", "crypto"] as const;
+
 /**
  * Starts collecting the report at once, and returns the client that sends it. Nothing is read or stored before.
- * Throws {@link SvcError} with code `invalid_options`, or `not_a_browser` on a server; importing is safe there.
+ * Throws {@link SvcError} with code `invalid_options`, `unsupported_browser` in a browser that is too old, or
+ * `not_a_browser` on a server; importing is safe there.
  */
 export function load(options: LoadOptions): SvcClient {
   if (typeof window === "undefined" || typeof document === "undefined") {
     throw new SvcError(
       "not_a_browser",
       "load() needs a browser: call it in an effect or an event handler, not while rendering on a server.",
+    );
+  }
+  const missing = NEEDED.filter((name) => typeof window[name] === "undefined");
+  if (missing.length > 0) {
+    throw new SvcError(
+      "unsupported_browser",
+      `This browser has no ${missing.join(", ")}: it is too old to be identified. Go on without, and decide on your server.`,
     );
   }
   return new Client(checked(options, script));

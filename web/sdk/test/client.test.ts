@@ -123,6 +123,13 @@ describe("calls at the same time", () => {
 });
 
 describe("errors", () => {
+  test.each(["fetch", "AbortController", "TextEncoder", "crypto"])("of a browser without %s say that it is too old", (name) => {
+    vi.stubGlobal(name, undefined);
+    expect(() => loaded()).toThrow(
+      expect.objectContaining({ code: "unsupported_browser", retryable: false, message: expect.stringContaining(name) as string }) as Error,
+    );
+  });
+
   test.each([
     ["tag", "x".repeat(1025)],
     ["tag", 7],

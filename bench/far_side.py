@@ -13,7 +13,7 @@ import ssl
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from itertools import count
@@ -25,7 +25,7 @@ import trustme
 
 from bench.identify import _body
 from bench.load import requests
-from tests.webhook_transport import receivers
+from tests.support.receivers import HOSTILE, Play, never_reads
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 SENDERS = 64
@@ -55,21 +55,6 @@ class Loaded(NamedTuple):
     def accepted(self) -> int:
         """Each of them an identification of its own, of which every subscriber is told."""
         return self.answered - self.refused
-
-
-Play = Callable[[trio.abc.Stream], Awaitable[None]]
-
-HOSTILE: dict[str, Play] = {
-    "drips headers": receivers.drips_headers,
-    "drips a body": receivers.drips_a_body,
-    "a body without end": receivers.sends_a_body_without_end,
-    "never answers": receivers.reads_and_never_answers,
-    "never reads": receivers.never_reads,
-    "1 MB of headers": receivers.sends_a_megabyte_of_headers,
-    "100,000 headers": receivers.sends_many_headers,
-    "interim answers for ever": receivers.sends_interim_answers_for_ever,
-}
-"""What a receiver does after TLS. Beside these there are `healthy`, `stalls TLS` and `never accepts`."""
 
 
 class FarSide:
@@ -149,7 +134,7 @@ class _Receivers:
             return _full_backlog()
         (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1", backlog=1024)
         if play == "stalls TLS":
-            handler: Play = receivers.never_reads
+            handler: Play = never_reads
         else:
             after_tls = partial(self._healthy, place) if play == "healthy" else HOSTILE[play]
             handler = partial(self._secured, after_tls)

@@ -17,38 +17,12 @@ from statistics import quantiles
 import trio
 
 from svc.webhook_transport.transport import DEADLINE_S, WebhookTransport
-from tests.webhook_transport.receivers import (
-    NAME,
-    OK,
-    Answering,
-    Authority,
-    Dialled,
-    Names,
-    answer,
-    drips_a_body,
-    drips_headers,
-    never_reads,
-    reads_and_never_answers,
-    receiver,
-    sending,
-    sends_a_body_without_end,
-    sends_a_megabyte_of_headers,
-    sends_interim_answers_for_ever,
-)
+from tests.support.receivers import HOSTILE, THANKS, Answering, answer, receiver
+from tests.webhook_transport.loopback import NAME, Authority, Dialled, Names, sending
 
 BODY = b'{"padding":"' + b"p" * 1200 + b'"}'
 CLOSING = answer("200 OK", "Connection: close")
 AT_ONCE = 20
-HOSTILE = {
-    "drips headers": drips_headers,
-    "drips a body": drips_a_body,
-    "never answers": reads_and_never_answers,
-    "never reads": never_reads,
-    "1 MB of headers": sends_a_megabyte_of_headers,
-    "interim answers for ever": sends_interim_answers_for_ever,
-    "a body without end": sends_a_body_without_end,
-    "stalls TLS": never_reads,
-}
 
 
 async def rate(authority: Authority, play: Answering, title: str, deliveries: int) -> None:
@@ -106,7 +80,7 @@ def main() -> None:
     parser.add_argument("--skip-hostile", action="store_true")
     options = parser.parse_args()
     authority = Authority()
-    trio.run(rate, authority, Answering(OK), "keep-alive", options.deliveries)
+    trio.run(rate, authority, Answering(THANKS), "keep-alive", options.deliveries)
     trio.run(rate, authority, Answering(CLOSING), "a connection each", options.deliveries // 4)
     for title in () if options.skip_hostile else HOSTILE:
         trio.run(partial(hostile, authority, title))

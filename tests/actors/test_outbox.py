@@ -24,7 +24,8 @@ from svc.domain.webhooks.transport_types import Attempted
 from svc.store.store import StoreFullError
 from svc.store.transactions.webhook_endpoints import Queued, queue_test
 from svc.store.webhook_views import Registered, find_endpoint
-from tests.support.outbox import DOWN, OK, OutboxWorld, Post, always, outbox_world
+from tests.support.outbox import OutboxWorld, outbox_world
+from tests.support.receivers import DOWN, OK, Post, always
 from tests.support.simulation import seeded_scheduling
 from tests.support.worlds import EPOCH_MS
 
@@ -82,7 +83,7 @@ async def test_nine_attempts_over_seven_hours_each_signed_afresh_and_then_failed
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint = world.endpoint(number, URL)
-        world.receivers.answers[URL] = always(TIMEOUT, 10)
+        world.receivers.scripts[URL] = always(TIMEOUT, 10)
         async with running(world):
             world.send(number)
             await trio.sleep(9 * HOUR)
@@ -102,7 +103,7 @@ async def test_it_sleeps_while_nothing_is_due(tmp_path: Path, autojump_clock: Mo
     with outbox_world(tmp_path) as world:
         number = world.organization()
         world.endpoint(number, URL)
-        world.receivers.answers[URL] = always(DOWN)
+        world.receivers.scripts[URL] = always(DOWN)
         reads = 0
         read = world.store.read
 
@@ -139,7 +140,7 @@ async def test_a_slow_and_a_dead_endpoint_delay_no_other(tmp_path: Path, autojum
         for hole in range(9):
             url = f"https://hole{hole}.example/"
             world.endpoint(number, url)
-            world.receivers.answers[url] = always(TIMEOUT, 10)
+            world.receivers.scripts[url] = always(TIMEOUT, 10)
         async with running(world):
             for _ in range(120):
                 world.send(number)
@@ -163,7 +164,7 @@ async def test_a_good_endpoint_earns_slots_and_a_bad_one_loses_them(tmp_path: Pa
             world.send(number, 300)
             await trio.sleep(60)
             assert world.receivers.most_open[URL] == 8
-            world.receivers.answers[URL] = always(DOWN)
+            world.receivers.scripts[URL] = always(DOWN)
             world.send(number, 40)
             await trio.sleep(2)
             world.receivers.most_open[URL] = 0
@@ -179,7 +180,7 @@ async def test_an_organization_never_has_more_than_32_requests_open(tmp_path: Pa
         for place in range(10):
             url = f"https://r{place}.example/"
             world.endpoint(number, url)
-            world.receivers.answers[url] = always(OK, 0.5)
+            world.receivers.scripts[url] = always(OK, 0.5)
         async with running(world):
             world.send(number, 200)
             await trio.sleep(120)
@@ -194,14 +195,14 @@ async def test_an_outage_with_a_crowd_waiting_burns_few_attempts_and_recovers_in
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint = world.endpoint(number, URL)
-        world.receivers.answers[URL] = always(DOWN)
+        world.receivers.scripts[URL] = always(DOWN)
         async with running(world):
             world.send(number, 10 * CROWD)
             await trio.sleep(6 * HOUR)
             burned = len(world.receivers.posts)
             assert status(world, endpoint) == "failing"
             assert "failed" not in world.states(endpoint.queue)
-            world.receivers.answers[URL] = always(OK)
+            world.receivers.scripts[URL] = always(OK)
             await trio.sleep(600)
         assert burned < 120
         assert world.states(endpoint.queue) == ["delivered"] * 10 * CROWD
@@ -213,7 +214,7 @@ async def test_few_waiting_deliveries_keep_their_own_schedule_in_an_outage(tmp_p
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint = world.endpoint(number, URL)
-        world.receivers.answers[URL] = always(DOWN)
+        world.receivers.scripts[URL] = always(DOWN)
         async with running(world):
             world.send(number, 20)
             await trio.sleep(9 * HOUR)
@@ -226,7 +227,7 @@ async def test_a_paused_endpoint_keeps_what_was_queued_and_gets_it_on_resume(tmp
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint = world.endpoint(number, URL)
-        world.receivers.answers[URL] = always(DOWN)
+        world.receivers.scripts[URL] = always(DOWN)
         async with running(world):
             world.send(number, 5)
             await trio.sleep(1)
@@ -235,7 +236,7 @@ async def test_a_paused_endpoint_keeps_what_was_queued_and_gets_it_on_resume(tmp
             world.send(number, 3)  # not queued at all
             await trio.sleep(24 * HOUR)
             assert len(world.receivers.posts) == before
-            world.receivers.answers[URL] = always(OK)
+            world.receivers.scripts[URL] = always(OK)
             world.change(endpoint, paused=False)
             world.outbox.nudge((endpoint.queue,))
             await trio.sleep(10)
@@ -262,11 +263,11 @@ async def test_a_test_does_not_wait_behind_a_crowd_and_its_success_ends_the_outa
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint = world.endpoint(number, URL)
-        world.receivers.answers[URL] = always(DOWN)
+        world.receivers.scripts[URL] = always(DOWN)
         async with running(world):
             world.send(number, 3 * CROWD)
             await trio.sleep(HOUR)
-            world.receivers.answers[URL] = always(OK)
+            world.receivers.scripts[URL] = always(OK)
             queued = queued_test(world, endpoint)
             assert isinstance(queued, Queued)
             await trio.sleep(0.2)
@@ -279,7 +280,7 @@ async def test_removing_an_endpoint_cuts_off_what_is_in_flight(tmp_path: Path, a
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint, other = world.endpoint(number, URL), world.endpoint(number, "https://other.example/")
-        world.receivers.answers[URL] = always(OK, 9)
+        world.receivers.scripts[URL] = always(OK, 9)
         async with running(world):
             world.send(number, 50)
             await trio.sleep(2)
@@ -299,7 +300,7 @@ async def test_a_restart_sends_again_what_was_in_flight_and_loses_nothing(tmp_pa
     with outbox_world(tmp_path) as world:
         number = world.organization()
         queue = world.endpoint(number, URL).queue
-        world.receivers.answers[URL] = always(OK, 5)
+        world.receivers.scripts[URL] = always(OK, 5)
         async with running(world):
             world.send(number, 20)
             await trio.sleep(12)  # two by two: four delivered, two under way
@@ -317,7 +318,7 @@ async def test_a_drain_begins_nothing_more_and_waits_for_what_is_in_flight(tmp_p
     with outbox_world(tmp_path) as world:
         number = world.organization()
         queue = world.endpoint(number, URL).queue
-        world.receivers.answers[URL] = always(OK, 5)
+        world.receivers.scripts[URL] = always(OK, 5)
         async with running(world) as outbox:
             world.send(number, 20)
             await trio.sleep(1)
@@ -362,7 +363,7 @@ async def test_a_transport_that_breaks_fails_one_attempt_and_not_the_outbox(tmp_
         def break_off(_: Post) -> Any:
             raise RuntimeError("nobody foresaw this")
 
-        world.receivers.answers[URL] = break_off
+        world.receivers.scripts[URL] = break_off
         async with running(world) as outbox:
             world.send(number)
             await trio.sleep(1)
@@ -378,7 +379,7 @@ def test_the_same_seed_sends_the_same_at_the_same_times(tmp_path: Path):
             number = world.organization()
             for place in range(4):
                 world.endpoint(number, f"https://r{place}.example/")
-                world.receivers.answers[f"https://r{place}.example/"] = lambda _: (
+                world.receivers.scripts[f"https://r{place}.example/"] = lambda _: (
                     chance.uniform(0.01, 2),
                     chance.choice((OK, DOWN, TIMEOUT)),
                 )
@@ -415,7 +416,7 @@ async def test_every_event_arrives_or_is_listed_as_failed_whatever_happens(
         number = world.organization()
         endpoints = [world.endpoint(number, f"https://r{place}.example/") for place in range(10)]
         for endpoint in endpoints:
-            world.receivers.answers[endpoint.endpoint.url] = answer
+            world.receivers.scripts[endpoint.endpoint.url] = answer
         for _ in range(8):
             async with running(world, world.new_outbox()) as world.outbox:
                 for _ in range(5):

@@ -18,7 +18,8 @@ from svc.store.store import StoreFullError
 from svc.store.tables import ATTEMPTS, DELIVERIES, ENDPOINTS, REMOVED_ENDPOINTS
 from svc.store.transactions.webhook_endpoints import Queued, queue_redelivery, queue_test
 from svc.store.webhook_views import Registered
-from tests.support.outbox import DOWN, OK, OutboxWorld, always, outbox_world
+from tests.support.outbox import OutboxWorld, outbox_world
+from tests.support.receivers import DOWN, OK, always
 from tests.support.worlds import EPOCH_MS
 
 URL = "https://receiver.example/"
@@ -69,13 +70,13 @@ async def test_what_waits_for_a_paused_or_a_failing_endpoint_is_not_late(tmp_pat
         number = world.organization()
         paused = world.endpoint(number, URL)
         world.endpoint(number, OTHER)
-        world.receivers.answers[OTHER] = always(DOWN)
+        world.receivers.scripts[OTHER] = always(DOWN)
         world.send(number)
         world.change(paused, paused=True)
         await run_for(world, 3600)
         world.send(number)
         await trio.sleep(7200)
-        world.receivers.answers[OTHER] = always(OK, 5)
+        world.receivers.scripts[OTHER] = always(OK, 5)
         await run_for(world, 1)
         assert not world.outbox.is_behind()
 
@@ -111,8 +112,8 @@ async def test_it_counts_what_attempts_came_to_and_how_long_they_took(tmp_path: 
             0,
             {"delivered": 0, "retrying": 0, "failed": 0},
         )
-        world.receivers.answers[OTHER] = always(Attempted(410, "http_status", 9_000, None), 9)
-        world.receivers.answers[URL] = always(Attempted(200, None, 1_500, None), 1.5)
+        world.receivers.scripts[OTHER] = always(Attempted(410, "http_status", 9_000, None), 9)
+        world.receivers.scripts[URL] = always(Attempted(200, None, 1_500, None), 1.5)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(world.outbox.run)
             world.send(number)
@@ -144,7 +145,7 @@ async def test_an_attempt_says_when_it_began_and_how_long_it_took(
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint = world.endpoint(number, URL)
-        world.receivers.answers[URL] = always(OK, 9)
+        world.receivers.scripts[URL] = always(OK, 9)
         world.enqueue(number)
         async with trio.open_nursery() as nursery:
             await trio.sleep(3)
@@ -178,7 +179,7 @@ async def test_the_slots_of_an_endpoint_are_not_lost_by_what_was_removed_or_paus
         await run_for(world, 1)
         assert [one.error for one in world.attempts(number)] == ["paused"]
         world.change(endpoint, paused=False)
-        world.receivers.answers[URL] = always(OK, 1)
+        world.receivers.scripts[URL] = always(OK, 1)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(world.outbox.run)
             world.send(number, 10)
@@ -210,7 +211,7 @@ async def test_a_drain_waits_no_longer_than_an_attempt_may_take(tmp_path: Path, 
     with outbox_world(tmp_path) as world:
         number = world.organization()
         queue = world.endpoint(number, URL).queue
-        world.receivers.answers[URL] = always(OK, 3600)
+        world.receivers.scripts[URL] = always(OK, 3600)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(world.outbox.run)
             world.send(number)
@@ -226,8 +227,8 @@ async def test_a_drain_waits_for_the_slowest_and_for_it_to_be_written_down(tmp_p
     with outbox_world(tmp_path) as world:
         number = world.organization()
         queues = [world.endpoint(number, url).queue for url in (URL, OTHER)]
-        world.receivers.answers[URL] = always(OK, 2)
-        world.receivers.answers[OTHER] = always(OK, 6)
+        world.receivers.scripts[URL] = always(OK, 2)
+        world.receivers.scripts[OTHER] = always(OK, 6)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(world.outbox.run)
             world.send(number)
@@ -243,7 +244,7 @@ async def test_it_begins_anew_after_it_was_cut_off(tmp_path: Path, autojump_cloc
     with outbox_world(tmp_path) as world:
         number = world.organization()
         queue = world.endpoint(number, URL).queue
-        world.receivers.answers[URL] = always(OK, 5)
+        world.receivers.scripts[URL] = always(OK, 5)
         world.send(number, 4)
         await run_for(world, 3)
         assert world.outbox.statistics().in_flight == 2
@@ -335,7 +336,7 @@ async def test_attempts_that_end_together_are_written_down_together(tmp_path: Pa
             for place in range(10):
                 url = f"https://r{number}-{place}.example/"
                 world.endpoint(number, url)
-                world.receivers.answers[url] = always(OK, 1)
+                world.receivers.scripts[url] = always(OK, 1)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(world.outbox.run)
             await trio.sleep(1)
@@ -356,7 +357,7 @@ async def test_a_retry_comes_when_it_is_due_and_a_nudge_wakes_at_once(tmp_path: 
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint = world.endpoint(number, URL)
-        world.receivers.answers[URL] = always(DOWN)
+        world.receivers.scripts[URL] = always(DOWN)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(world.outbox.run)
             await trio.sleep(1.25)
@@ -392,7 +393,7 @@ async def test_a_signature_says_the_second_of_its_attempt(tmp_path: Path, autoju
     with outbox_world(tmp_path) as world:
         number = world.organization()
         world.endpoint(number, URL)
-        world.receivers.answers[URL] = always(DOWN)
+        world.receivers.scripts[URL] = always(DOWN)
         await trio.sleep(1.999)
         world.send(number)
         await run_for(world, 120)

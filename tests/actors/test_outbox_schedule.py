@@ -21,7 +21,8 @@ from svc.domain.webhooks.schedule import JITTER, STEPS_MS
 from svc.domain.webhooks.transport_types import Attempted
 from svc.store.transactions.webhook_recovery import recover_deliveries
 from svc.store.webhook_views import Registered, failed_in
-from tests.support.outbox import DOWN, OK, OutboxWorld, always, outbox_world
+from tests.support.outbox import OutboxWorld, outbox_world
+from tests.support.receivers import DOWN, OK, always
 from tests.support.worlds import EPOCH_MS
 
 SEEDS = int(os.environ.get("SEEDS", "4"))
@@ -51,7 +52,7 @@ async def test_nine_attempts_in_six_and_a_half_to_seven_and_a_half_hours_whateve
             url = f"https://r{place}.example/"
             world.endpoint(number, url)
             chance = random.Random(f"{seed}/{place}")
-            world.receivers.answers[url] = lambda _, chance=chance: chance.choice(FAILURES)
+            world.receivers.scripts[url] = lambda _, chance=chance: chance.choice(FAILURES)
             urls.append(url)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(world.outbox.run)
@@ -86,14 +87,14 @@ async def test_what_a_day_of_outage_has_failed_is_recovered_without_a_restart(
         url = "https://receiver.example/"
         endpoint = world.endpoint(number, url)
         gone = [Attempted(410, "http_status", 20, None)] * count
-        world.receivers.answers[url] = lambda _: (0.02, gone.pop() if gone else DOWN)
+        world.receivers.scripts[url] = lambda _: (0.02, gone.pop() if gone else DOWN)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(world.outbox.run)
             world.send(number, count)
             await trio.sleep(24 * HOUR_S)
             assert set(world.states(endpoint.queue)) == {"failed"}
             first = {post.event_id: post.body for post in world.receivers.posts}
-            world.receivers.answers[url] = always(OK)
+            world.receivers.scripts[url] = always(OK)
             tried = len(world.receivers.posts)
             assert recover(world, endpoint) == count
             await trio.sleep(POLL_INTERVAL_MS / 1000 + 60)
@@ -111,7 +112,7 @@ async def test_what_is_recovered_too_soon_has_nine_attempts_before_it_again(tmp_
         number = world.organization()
         url = "https://receiver.example/"
         endpoint = world.endpoint(number, url)
-        world.receivers.answers[url] = always(DOWN)
+        world.receivers.scripts[url] = always(DOWN)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(world.outbox.run)
             world.send(number)
@@ -133,7 +134,7 @@ async def test_a_crowd_that_waits_for_a_probe_is_sent_at_once_when_the_endpoint_
         number = world.organization()
         url, other = "https://receiver.example/", "https://other.example/"
         endpoint = world.endpoint(number, url)
-        world.receivers.answers[url] = always(DOWN)
+        world.receivers.scripts[url] = always(DOWN)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(world.outbox.run)
             world.send(number, CROWD + 20)

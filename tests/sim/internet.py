@@ -7,11 +7,21 @@ and the ways in which a handshake fails; no bytes are encrypted. Whatever happen
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any, Literal, NamedTuple, get_args
 
 import httpcore
 import trio
+
+from tests.support.receivers import (
+    Play,
+    body_without_end,
+    dripping_a_body,
+    dripping_headers,
+    never_answers,
+    read_request,
+)
 
 Manner = Literal[
     "well",
@@ -56,7 +66,7 @@ class Post(NamedTuple):
 
     host: str
     path: str
-    headers: dict[str, str]
+    headers: Mapping[str, str]
     body: bytes
     connected_at: float
     """Virtual seconds; when the connection was dialled."""
@@ -142,7 +152,7 @@ class Internet(httpcore.AsyncNetworkBackend):
 
     async def _hold(self, wire: Wire) -> None:
         """The receiver's side, until either side ends it."""
-        with wire.scope:
+        with wire.scope, suppress(trio.BrokenResourceError):
             await wire.host.serve(wire)
         wire.to_sender.end()
         del self._wires[wire]
@@ -163,18 +173,17 @@ class Host:
         return self.internet.chance.choice(MIXED) if self.manner == "mixed" else self.manner
 
     async def serve(self, wire: Wire) -> None:
-        served = 0
-        while (request := await _read_request(wire)) is not None:
-            head, body = request
+        stream, served = ReceiversEnd(wire), 0
+        while (request := await read_request(stream)) is not None:
             manner = self.now()
             if manner in ("hangs up on reuse", "hangs up") and served:
                 return
-            line, *fields = head.decode("latin-1").split("\r\n")
-            pairs = (field.partition(":") for field in fields)
-            headers = {name.lower(): value.strip() for name, _, value in pairs}
-            post = Post(self.name, line.split(" ")[1], headers, body, wire.connected_at)
+            post = Post(self.name, request.target, request.headers, request.body, wire.connected_at)
             receipt = Receipt()
             self.internet.arrived(post, receipt)
+            if manner in ENDS:
+                await ENDS[manner](stream)
+                return
             if not await ANSWERS.get(manner, _answers_well)(wire, manner, receipt):
                 return
             served += 1
@@ -273,21 +282,23 @@ class Wire(httpcore.AsyncNetworkStream):
         return self.to_sender.is_readable if info == "is_readable" else None
 
 
-async def _read_request(wire: Wire) -> tuple[bytes, bytes] | None:
-    """Head and body of the next request; `None` where there is none any more."""
-    data = b""
-    try:
-        while b"\r\n\r\n" not in data:
-            if not (more := await wire.to_receiver.take(65_536)):
-                return None
-            data += more
-        head, _, body = data.partition(b"\r\n\r\n")
-        length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
-        while len(body) < length:
-            body += await wire.to_receiver.take(65_536)
-    except trio.BrokenResourceError:
-        return None
-    return head, body
+class ReceiversEnd(trio.abc.Stream):
+    """The receiver's end of a connection, as everything that plays a receiver takes it."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    async def receive_some(self, max_bytes: int | None = None) -> bytes:
+        return await self._wire.to_receiver.take(max_bytes or 65_536)
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        await trio.lowlevel.checkpoint()
+        self._wire.to_sender.feed(bytes(data))
+
+    async def wait_send_all_might_not_block(self) -> None: ...
+
+    async def aclose(self) -> None:
+        self._wire.cut()
 
 
 Answer = Callable[[Wire, Manner, Receipt], Awaitable[bool]]
@@ -315,19 +326,6 @@ async def _answers_a_status(wire: Wire, manner: Manner, _: Receipt) -> bool:
     return True
 
 
-async def _never_answers(_: Wire, __: Manner, ___: Receipt) -> bool:
-    await trio.sleep_forever()
-    return False
-
-
-async def _drips(wire: Wire, manner: Manner, _: Receipt) -> bool:
-    begins = b"HTTP/1.1 200 OK\r\n" + (b"" if manner == "drips its head" else b"Content-Length: 5000\r\n\r\n")
-    wire.to_sender.feed(begins)
-    while True:
-        await trio.sleep(0.9)
-        wire.to_sender.feed(b"X-Slow: 1\r\n" if manner == "drips its head" else b"x")
-
-
 async def _resets(wire: Wire, manner: Manner, _: Receipt) -> bool:
     await trio.sleep(wire.host.internet.chance.uniform(0.001, 0.3))
     if manner == "resets after work":
@@ -345,36 +343,32 @@ async def _closes_half_way(wire: Wire, _: Manner, __: Receipt) -> bool:
     return False
 
 
-async def _hangs_up(_: Wire, __: Manner, ___: Receipt) -> bool:
-    return False
-
-
-async def _is_endless(wire: Wire, _: Manner, __: Receipt) -> bool:
-    wire.to_sender.feed(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-    while True:
-        wire.to_sender.feed(b"1000\r\n" + b"z" * 4096 + b"\r\n")
-        await trio.sleep(0.01)
-
-
-async def _talks_nonsense(wire: Wire, _: Manner, __: Receipt) -> bool:
-    wire.to_sender.feed(b"SSH-2.0-OpenSSH_9.2\r\n\r\n")
-    return False
-
-
 ANSWERS: dict[Manner, Answer] = {
     "500": _answers_a_status,
     "429": _answers_a_status,
     "503": _answers_a_status,
     "302": _answers_a_status,
     "410": _answers_a_status,
-    "never answers": _never_answers,
-    "drips its head": _drips,
-    "drips its body": _drips,
     "resets": _resets,
     "resets after work": _resets,
     "closes half-way": _closes_half_way,
+}
+"""Those that are neither here nor in `ENDS` answer well; what they do wrong they do elsewhere."""
+
+
+async def _hangs_up(_: trio.abc.Stream) -> None: ...
+
+
+async def _talks_nonsense(stream: trio.abc.Stream) -> None:
+    await stream.send_all(b"SSH-2.0-OpenSSH_9.2\r\n\r\n")
+
+
+ENDS: dict[Manner, Play] = {
+    "never answers": never_answers,
+    "drips its head": dripping_headers(0.9),
+    "drips its body": dripping_a_body(0.9),
     "hangs up": _hangs_up,
-    "endless": _is_endless,
+    "endless": body_without_end(0.01),
     "nonsense": _talks_nonsense,
 }
-"""Those that are not here answer well; what they do wrong they do elsewhere."""
+"""What ends the connection, sooner or later."""

@@ -6,13 +6,10 @@ written down: no test of these sleeps or polls.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import httpx
 import trio
@@ -23,61 +20,13 @@ from svc.domain.webhooks.transport_types import Attempted
 from svc.store.webhook_views import lanes_with_work
 from tests.spec.automation import Automation
 from tests.support.live import PUBLIC_ADDRESS, Live, live_service
+from tests.support.receivers import OK, Post, Receivers, always
 from tests.support.worlds import HeldThreads
 
 HOOKS = "/webhooks"
 URL = f"https://{PUBLIC_ADDRESS}/hook"
-OK = Attempted(200, None, 12, None)
-DOWN = Attempted(503, "http_status", 12, None)
 GONE = Attempted(410, "http_status", 12, None)
 COMPLETED = "identification.completed"
-
-
-class Post(NamedTuple):
-    url: str
-    body: bytes
-    headers: Mapping[str, str]
-
-    @property
-    def event(self) -> dict[str, Any]:
-        return json.loads(self.body)
-
-    def signed_with(self, *secrets: str) -> bool:
-        """Whether these secrets signed it, in this order and no other (decisions 8.1)."""
-        signed = self.headers["X-Svc-Timestamp"].encode() + b"." + self.body
-        digests = [hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest() for secret in secrets]
-        return self.headers["X-Svc-Signature"] == ",".join(f"sha256={digest}" for digest in digests)
-
-
-class Receivers:
-    """The far side of the transport: every URL answers `answer`, unless `answers` says otherwise."""
-
-    def __init__(self) -> None:
-        self.answer = OK
-        self.answers: dict[str, Attempted] = {}
-        self.posts: list[Post] = []
-        self._held: dict[str, trio.Event] = {}
-
-    def hold(self, *urls: str) -> None:
-        """What arrives there is not answered before `release`."""
-        self._held |= {url: trio.Event() for url in urls}
-
-    async def release(self, *urls: str) -> None:
-        """Returns when what was held has been answered and written down."""
-        for url in urls:
-            self._held.pop(url).set()
-        await trio.testing.wait_all_tasks_blocked()
-
-    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Attempted:
-        self.posts.append(Post(url, body, headers))
-        if url in self._held:
-            await self._held[url].wait()
-        return self.answers.get(url, self.answer)
-
-    def take(self) -> list[Post]:
-        """What has arrived since it was last asked."""
-        taken, self.posts = self.posts, []
-        return taken
 
 
 class Names:
@@ -162,7 +111,7 @@ class Subscriber(Automation):
 
 @asynccontextmanager
 async def subscribing(directory: Path, **settings: Any) -> AsyncGenerator[Subscriber]:
-    receivers, names = Receivers(), Names()
+    receivers, names = Receivers(always(OK, 0)), Names()
     given = {"run_sync": HeldThreads(), "transport": receivers, "resolver": names, **settings}
     async with live_service(directory, **given) as live:
         yield Subscriber(live, receivers, names)

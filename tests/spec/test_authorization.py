@@ -25,8 +25,9 @@ from svc.store.transactions.webhook_endpoints import Issued, NewEndpoint, create
 from svc.store.webhook_views import endpoints_of
 from svc.world import twenty_characters
 from tests.spec.answers import nothing_stored
-from tests.spec.subscriber import URL, Names, Receivers
+from tests.spec.subscriber import URL, Names
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
+from tests.support.receivers import Receivers
 
 ORGANIZATION = "/management/organizations/{organization_id}"
 

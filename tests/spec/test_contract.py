@@ -23,10 +23,11 @@ import trio
 from svc.http.openapi import emit
 from svc.http.routes import API
 from tests.spec.automation import Automation
-from tests.spec.subscriber import Names, Receivers
+from tests.spec.subscriber import Names
 from tests.support import made_up_requests
 from tests.support.conformity import find
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
+from tests.support.receivers import Receivers
 
 CHECKS = (
     "not_a_server_error",

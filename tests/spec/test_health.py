@@ -11,8 +11,9 @@ import pytest
 import svc
 from svc.network_data.builtin import BuiltInRanges
 from tests.spec.answers import assert_error, visit
-from tests.spec.subscriber import DOWN, URL, Subscriber, subscribing
+from tests.spec.subscriber import URL, Subscriber, subscribing
 from tests.support.live import Live, live_service
+from tests.support.receivers import DOWN
 
 PLACES = ("", "/api/v1")
 
@@ -96,7 +97,7 @@ async def test_what_waits_for_a_receiver_is_nothing_that_the_service_is_behind_w
     """Decisions 8.4: a paused or failing endpoint's deliveries wait for as long as it takes."""
     async with subscribing(tmp_path) as hooks:
         endpoint_id, _ = await hooks.create()
-        hooks.receivers.answer = DOWN
+        hooks.receivers.answer(DOWN)
         if why == "paused":
             await hooks.happen()
             await hooks.patch(endpoint_id, paused=True)

@@ -20,9 +20,10 @@ from svc.http.routes import ROUTES
 from svc.http.traffic import GONE, PREFLIGHT, UNKNOWN
 from svc.store.tables import TABLES
 from tests.spec.answers import assert_error, visit
-from tests.spec.subscriber import DOWN, OK, subscribing
+from tests.spec.subscriber import subscribing
 from tests.support.engines import NetworkFileError, opening
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
+from tests.support.receivers import DOWN, OK
 from tests.support.worlds import HeldThreads
 
 
@@ -205,7 +206,7 @@ async def test_webhooks_are_shown_as_they_stand(tmp_path: Path):
         found = await scrape(customer.live)
         assert found("svc_webhook_endpoints", status="active") == 1
         assert found("svc_webhook_deliveries_open") == 0
-        customer.receivers.answer = DOWN
+        customer.receivers.answer(DOWN)
         await customer.happen()
         found = await scrape(customer.live)
         assert found("svc_webhook_attempts_total", result="retrying") == 1
@@ -220,7 +221,7 @@ async def test_webhooks_are_shown_as_they_stand(tmp_path: Path):
         assert found("svc_webhook_endpoints", status="paused") == 1
         assert found("svc_webhook_oldest_due_seconds", status="active") == 0
         assert found("svc_webhook_oldest_due_seconds", status="paused") > 3590
-        customer.receivers.answer = OK
+        customer.receivers.answer(OK)
         await customer.patch(endpoint, paused=False)
         await customer.wait()
         found = await scrape(customer.live)

@@ -18,9 +18,9 @@ import trustme
 from svc.domain.webhooks.transport_types import Attempted
 from tests.spec.answers import assert_error, assert_invalid, assert_request_id, nothing_stored
 from tests.spec.automation import Automation
-from tests.spec.subscriber import COMPLETED, DOWN, GONE, HOOKS, OK, URL, Post, Subscriber, subscribing
+from tests.spec.subscriber import COMPLETED, GONE, HOOKS, URL, Subscriber, subscribing
 from tests.support.live import PUBLIC_ADDRESS, live_service
-from tests.webhook_transport.receivers import Request, answer, read_request, receiver
+from tests.support.receivers import DOWN, OK, Post, Request, answer, read_request, receiver
 
 OTHER_URL = f"https://{PUBLIC_ADDRESS}/other"
 DELIVERIES = "/webhook-deliveries"
@@ -115,10 +115,10 @@ async def test_a_rotation_lets_the_previous_secret_sign_along_and_a_second_one_r
 async def test_a_paused_endpoint_is_told_of_nothing_new_and_gets_what_was_queued_on_resume(hooks: Subscriber):
     """Interface 3 and 6, rule 7; decisions 8.4."""
     endpoint_id, _ = await hooks.create()
-    hooks.receivers.answer = DOWN
+    hooks.receivers.answer(DOWN)
     (first,) = await hooks.happen()
     await hooks.patch(endpoint_id, paused=True)
-    hooks.receivers.answer = OK
+    hooks.receivers.answer(OK)
     assert await hooks.happen() == []
     assert await hooks.wait(hours=9) == []
     await hooks.patch(endpoint_id, paused=False)
@@ -176,7 +176,7 @@ async def test_a_test_that_fails_is_not_tried_again_and_does_not_make_an_endpoin
     """Decisions 8.4, 8.5: nor does a redelivery; a success of either heals an endpoint."""
     endpoint_id, _ = await hooks.create()
     (post,) = await hooks.happen()
-    hooks.receivers.answer = answer
+    hooks.receivers.answer(answer)
     await hooks.do(endpoint_id, "redeliver", {"event_id": post.event["id"]})
     hooks.receivers.take()
     await hooks.do(endpoint_id, "test")
@@ -186,10 +186,10 @@ async def test_a_test_that_fails_is_not_tried_again_and_does_not_make_an_endpoin
     assert [(one["status"], one["attempt"]) for one in attempts] == [("failed", 1), ("failed", 1), ("delivered", 1)]
     shown = await hooks.shown(endpoint_id)
     assert (shown["status"], shown["failed_24h"]) == ("active", 2)
-    hooks.receivers.answer = GONE
+    hooks.receivers.answer(GONE)
     await hooks.happen()
     assert (await hooks.shown(endpoint_id))["status"] == "failing"
-    hooks.receivers.answer = OK
+    hooks.receivers.answer(OK)
     await hooks.do(endpoint_id, "test")
     assert (await hooks.shown(endpoint_id))["status"] == "active"
 
@@ -231,7 +231,7 @@ async def test_a_redelivery_is_the_same_event_once_more(hooks: Subscriber):
     assert again.body == first.body
     assert again.headers["X-Svc-Timestamp"] != first.headers["X-Svc-Timestamp"]
     assert again.signed_with(secret)
-    hooks.receivers.answer = DOWN
+    hooks.receivers.answer(DOWN)
     await hooks.do(endpoint_id, "redeliver", {"event_id": first.event["id"]})
     assert len(hooks.receivers.take()) == 1
     assert await hooks.wait(hours=9) == []
@@ -289,9 +289,9 @@ async def test_a_redelivery_names_one_event(hooks: Subscriber, body: Any, field:
 async def test_an_attempt_is_listed_with_what_came_of_it(hooks: Subscriber):
     """Interface 2.10, decisions 8.3."""
     endpoint_id, _ = await hooks.create()
-    hooks.receivers.answer = TIMEOUT
+    hooks.receivers.answer(TIMEOUT)
     (post,) = await hooks.happen()
-    hooks.receivers.answer = OK
+    hooks.receivers.answer(OK)
     await hooks.wait(seconds=6)
     delivered, retrying = await hooks.deliveries()
     shared = {
@@ -313,7 +313,7 @@ async def test_an_attempt_is_listed_with_what_came_of_it(hooks: Subscriber):
         "id": delivered["id"],
         "status": "delivered",
         "response_code": 200,
-        "duration_ms": 12,
+        "duration_ms": 20,
         "attempt": 2,
         "occurred_at": "2026-01-01T00:00:06.000Z",
     }
@@ -324,7 +324,7 @@ async def test_an_attempt_is_listed_with_what_came_of_it(hooks: Subscriber):
 async def test_nine_attempts_in_about_seven_hours_and_the_last_is_failed(hooks: Subscriber):
     """Interface 6, rule 6; decisions 8.2 and 8.3: the same id and bytes each time."""
     endpoint_id, _ = await hooks.create()
-    hooks.receivers.answer = DOWN
+    hooks.receivers.answer(DOWN)
     posts: list[Post] = await hooks.happen()
     for step_s in (5, 30, 120, 600, 1800, 3600, 7200, 11_700):
         due_in_s = hooks.due_in_s()
@@ -462,9 +462,9 @@ async def test_a_cursor_is_good_as_it_was_made_and_for_whom(hooks: Subscriber):
 async def test_counters_are_of_attempts_in_the_last_24_hours(hooks: Subscriber):
     """Interface 2.9, decisions 8.6."""
     endpoint_id, _ = await hooks.create()
-    hooks.receivers.answer = DOWN
+    hooks.receivers.answer(DOWN)
     await hooks.happen(2)
-    hooks.receivers.answer = OK
+    hooks.receivers.answer(OK)
     hooks.live.clock.advance(hours=12)
     await hooks.happen()
     shown = await hooks.shown(endpoint_id)
@@ -487,13 +487,13 @@ async def test_five_failures_in_a_row_over_ten_minutes_make_an_endpoint_failing_
     async def status() -> str:
         return (await hooks.shown(endpoint_id))["status"]
 
-    hooks.receivers.answer = DOWN
+    hooks.receivers.answer(DOWN)
     for _ in range(5):
         await hooks.happen()
         assert await status() == "active", "however many failures at once"
     await hooks.wait(seconds=600)
     assert await status() == "failing"
-    hooks.receivers.answer = OK
+    hooks.receivers.answer(OK)
     assert len(await hooks.happen()) >= 1
     assert await status() == "active"
     await hooks.wait(hours=1)
@@ -507,7 +507,7 @@ async def test_a_410_ends_the_delivery_and_another_url_or_a_resume_is_a_new_star
 ):
     """Decisions 8.2 and 8.4; when it was last sent to is still known."""
     endpoint_id, _ = await hooks.create()
-    hooks.receivers.answer = GONE
+    hooks.receivers.answer(GONE)
     await hooks.happen()
     shown = await hooks.shown(endpoint_id)
     assert (shown["status"], shown["failed_24h"]) == ("failing", 1)

@@ -23,7 +23,8 @@ from svc.store.webhook_views import ClaimedDelivery, next_delivery
 from svc.world import World
 from tests.spec.commands import Run, run_beside
 from tests.support.live import live_service
-from tests.support.outbox import EVENT, Receivers, always
+from tests.support.outbox import EVENT
+from tests.support.receivers import Receivers, always
 
 URL = "https://receiver.example/"
 ENDPOINT = "whk_00000000000000000001"
@@ -137,7 +138,7 @@ async def test_a_running_service_sends_what_the_command_line_has_recovered(
     """Decisions 8.1, 10: without a restart, with the same id and bytes. Nobody nudges: the outbox looks by itself."""
     monkeypatch.setattr(outbox, "POLL_INTERVAL_MS", 100)
     receivers = Receivers()
-    receivers.answers[URL] = always(GONE, 0)
+    receivers.scripts[URL] = always(GONE, 0)
     beside = ("webhook", "recover", ENDPOINT, "--since", LONG_AGO, "--data", tmp_path, "--json")
     async with live_service(tmp_path, transport=receivers, now_ms=World.real().now_ms()) as live:
         live.found.store.write_now([partial(create_endpoint, number=1, new=NEW, secrets_key=b"", now_ms=0)])
@@ -148,7 +149,7 @@ async def test_a_running_service_sends_what_the_command_line_has_recovered(
             while states(live.found.store) != ["failed"] * 2:
                 await wait_all_tasks_blocked(0.01)
         before = sorted((post.event_id, post.body) for post in receivers.posts)
-        receivers.answers[URL] = always(Attempted(200, None, 20, None), 0)
+        receivers.scripts[URL] = always(Attempted(200, None, 20, None), 0)
         assert (await run_beside(*beside)).json["recovered"] == 2
         live.clock.advance(hours=1)  # past the moment at which the other process, by its own clock, made them due
         with trio.fail_after(5):

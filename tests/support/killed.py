@@ -36,7 +36,7 @@ from svc.world import World
 from tests.support.acknowledged import lost_or_billed_twice, shop
 from tests.support.journal import Journal, load, settle
 from tests.support.process import Served, run, run_json
-from tests.webhook_transport.receivers import Request, answer, read_request
+from tests.support.receivers import Request, answer, read_request
 
 COMPLETED = "identification.completed"
 RECEIVERS = 10

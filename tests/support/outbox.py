@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
-
-import trio
 
 from svc.actors.outbox import Outbox
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.records import Delivery, DeliveryKey, DeliveryState, EndpointKey, WebhookEnvironment
 from svc.domain.webhooks.signature import secrets_key
-from svc.domain.webhooks.transport_types import Attempted
 from svc.store.directory import open_directory
 from svc.store.invariants import violations
 from svc.store.snapshot import Snapshot, Transaction
@@ -33,65 +29,13 @@ from svc.store.transactions.webhook_endpoints import (
 from svc.store.transactions.webhooks import enqueue
 from svc.store.webhook_views import Registered
 from svc.world import twenty_characters
+from tests.support.receivers import Receivers
 from tests.support.worlds import EPOCH_MS, sim_world
 
 T = TypeVar("T")
 
 EVENT = "usage.daily_settled"
 """What the tests send where the type does not matter."""
-
-OK = Attempted(200, None, 20, None)
-DOWN = Attempted(503, "http_status", 20, None)
-
-
-class Post(NamedTuple):
-    """What a receiver saw."""
-
-    at_ms: int
-    url: str
-    body: bytes
-    headers: Mapping[str, str]
-
-    @property
-    def event_id(self) -> str:
-        return json.loads(self.body)["id"]
-
-
-Receiver = Callable[[Post], tuple[float, Attempted]]
-"""What comes back, after how many seconds."""
-
-
-def always(answer: Attempted, after_s: float = 0.02) -> Receiver:
-    return lambda _: (after_s, answer)
-
-
-class Receivers:
-    """A transport whose far side is in memory: each URL answers as it is told; others answer 200."""
-
-    def __init__(self) -> None:
-        self.answers: dict[str, Receiver] = {}
-        self.posts: list[Post] = []
-        """As they arrived."""
-        self.open: dict[str, int] = {}
-        self.most_open: dict[str, int] = {}
-        """The most requests that were open at once, per URL."""
-        self.most_open_in_all = 0
-
-    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Attempted:
-        seen = Post(EPOCH_MS + round(trio.current_time() * 1000), url, body, headers)
-        self.posts.append(seen)
-        self.open[url] = self.open.get(url, 0) + 1
-        self.most_open[url] = max(self.most_open.get(url, 0), self.open[url])
-        self.most_open_in_all = max(self.most_open_in_all, sum(self.open.values()))
-        try:
-            after_s, answer = self.answers.get(url, always(OK))(seen)
-            await trio.sleep(after_s)
-        finally:
-            self.open[url] -= 1
-        return answer
-
-    def to(self, url: str) -> list[Post]:
-        return [post for post in self.posts if post.url == url]
 
 
 class OutboxWorld:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.webhook_transport.receivers import Authority
+from tests.webhook_transport.loopback import Authority
 
 
 @pytest.fixture(scope="session")

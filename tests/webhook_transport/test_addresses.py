@@ -8,18 +8,8 @@ from itertools import product
 import pytest
 
 from svc.webhook_transport.resolver import SystemResolver
-from tests.webhook_transport.receivers import (
-    NAME,
-    OK,
-    Answering,
-    Authority,
-    Dialled,
-    Names,
-    answer,
-    issue_of,
-    receiver,
-    sending,
-)
+from tests.support.receivers import THANKS, Answering, answer, receiver
+from tests.webhook_transport.loopback import NAME, Authority, Dialled, Names, issue_of, sending
 
 PUBLIC_V4, PUBLIC_V6 = "81.2.69.160", "2a00:1450:4001:80b::200e"
 
@@ -70,7 +60,7 @@ async def test_no_address_that_is_not_public_is_dialled_in_any_case(authority: A
 
 async def test_a_kept_connection_is_no_way_around_a_name_that_turned_hostile(authority: Authority):
     names = Names(**{NAME: [(PUBLIC_V4,), ("127.0.0.1",), (PUBLIC_V4,)]})
-    hears = Answering(OK)
+    hears = Answering(THANKS)
     async with receiver(hears, authority.server(NAME)) as port:
         backend = Dialled(leading_to=port)
         async with sending(authority, names, backend, networks=()) as sender:
@@ -156,7 +146,7 @@ async def test_an_address_of_this_machine_is_not_public(authority: Authority):
 async def test_a_network_that_the_operator_opened_can_be_reached_and_no_other(authority: Authority):
     names = Names(**{NAME: ("10.1.2.3",), "other.test": ("10.2.2.3",)})
     opened = (ip_network("10.1.0.0/16"),)
-    async with receiver(Answering(OK), authority.server(NAME)) as port:
+    async with receiver(Answering(THANKS), authority.server(NAME)) as port:
         backend = Dialled(leading_to=port)
         async with sending(authority, names, backend, networks=opened) as sender:
             assert (await sender.post(f"https://{NAME}/", b"{}", {})).error is None

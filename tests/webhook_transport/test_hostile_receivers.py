@@ -6,25 +6,8 @@ import pytest
 import trio
 
 from svc.webhook_transport.connections import MAX_BODY_BYTES, MAX_WIRE_BYTES
-from tests.webhook_transport.receivers import (
-    NAME,
-    OK,
-    Answering,
-    Authority,
-    Dialled,
-    Names,
-    Play,
-    drips_a_body,
-    drips_headers,
-    never_reads,
-    reads_and_never_answers,
-    receiver,
-    sending,
-    sends_a_body_without_end,
-    sends_a_megabyte_of_headers,
-    sends_interim_answers_for_ever,
-    sends_many_headers,
-)
+from tests.support.receivers import HOSTILE, THANKS, Answering, Play, never_reads, receiver
+from tests.webhook_transport.loopback import NAME, Authority, Dialled, Names, sending
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +18,12 @@ LARGE = b'{"padding":"' + b"p" * 8_000_000 + b'"}'
 
 @pytest.mark.parametrize(
     ("play", "code"),
-    [(drips_headers, None), (drips_a_body, 200), (reads_and_never_answers, None), (never_reads, None)],
+    [
+        (HOSTILE["drips headers"], None),
+        (HOSTILE["drips a body"], 200),
+        (HOSTILE["never answers"], None),
+        (never_reads, None),
+    ],
 )
 async def test_a_slow_receiver_is_cut_off_at_the_deadline(authority: Authority, play: Play, code: int | None):
     # A status that did arrive is told, so that a busy machine must get as far as the answer: a handshake and no more.
@@ -85,10 +73,10 @@ async def test_a_resolver_that_never_answers_is_cut_off_at_the_deadline(authorit
             assert (await sender.post(f"https://{NAME}/", b"{}", {})).error == "timeout"
 
 
-@pytest.mark.parametrize("play", [sends_a_megabyte_of_headers, sends_many_headers, sends_interim_answers_for_ever])
-async def test_headers_without_measure_are_refused_and_not_read(authority: Authority, play: Play):
+@pytest.mark.parametrize("play", ["1 MB of headers", "100,000 headers", "interim answers for ever"])
+async def test_headers_without_measure_are_refused_and_not_read(authority: Authority, play: str):
     backend = Dialled()
-    async with receiver(play, authority.server(NAME)) as port, sending(authority, Names(), backend) as sender:
+    async with receiver(HOSTILE[play], authority.server(NAME)) as port, sending(authority, Names(), backend) as sender:
         with trio.fail_after(4):
             attempted = await sender.post(f"https://{NAME}:{port}/", b"{}", {})
     assert (attempted.response_code, attempted.error) == (None, "response_too_large")
@@ -98,7 +86,7 @@ async def test_headers_without_measure_are_refused_and_not_read(authority: Autho
 async def test_a_body_without_end_is_refused_and_not_read(authority: Authority):
     backend = Dialled()
     async with (
-        receiver(sends_a_body_without_end, authority.server(NAME)) as port,
+        receiver(HOSTILE["a body without end"], authority.server(NAME)) as port,
         sending(authority, Names(), backend) as sender,
     ):
         with trio.fail_after(4):
@@ -111,7 +99,7 @@ async def test_black_holes_do_not_hold_up_a_healthy_receiver(authority: Authorit
     """R6 as far as the transport goes: nothing is shared that a stalled attempt could keep."""
     async with (
         receiver(never_reads, None) as hole,
-        receiver(Answering(OK), authority.server(NAME)) as healthy,
+        receiver(Answering(THANKS), authority.server(NAME)) as healthy,
         sending(authority, Names(), deadline_s=30) as sender,
         trio.open_nursery() as nursery,
     ):

@@ -21,7 +21,7 @@ from svc.domain.webhooks.addresses import TargetPolicy
 from svc.domain.webhooks.records import MAX_ENDPOINTS
 from svc.webhook_transport.transport import WebhookTransport
 from tests.support.outbox import OutboxWorld, outbox_world
-from tests.webhook_transport.receivers import issue_of
+from tests.webhook_transport.loopback import issue_of
 from tests.webhook_transport.test_addresses import HOSTILE, PUBLIC_V4, PUBLIC_V6
 
 PUBLIC = (PUBLIC_V4, PUBLIC_V6)

@@ -10,19 +10,8 @@ import ssl
 import pytest
 import trio
 
-from tests.webhook_transport.receivers import (
-    NAME,
-    OK,
-    Answering,
-    Authority,
-    Dialled,
-    Names,
-    Play,
-    answer,
-    read_request,
-    receiver,
-    sending,
-)
+from tests.support.receivers import THANKS, Answering, Play, answer, read_request, receiver
+from tests.webhook_transport.loopback import NAME, Authority, Dialled, Names, sending
 
 
 async def three_deliveries(authority: Authority, play: Play, tls: ssl.SSLContext | None, heard: list[bytes]) -> int:
@@ -49,10 +38,10 @@ class Hears(Answering):
 
 
 @pytest.mark.parametrize(
-    "surplus", [OK, answer("410 Gone"), b"HTTP/1.1 100 Continue\r\n\r\n", b"x"], ids=["200", "410", "100", "noise"]
+    "surplus", [THANKS, answer("410 Gone"), b"HTTP/1.1 100 Continue\r\n\r\n", b"x"], ids=["200", "410", "100", "noise"]
 )
 async def test_what_follows_an_answer_in_one_piece_answers_no_later_delivery(authority: Authority, surplus: bytes):
-    hears = Hears(OK + surplus)
+    hears = Hears(THANKS + surplus)
     assert await three_deliveries(authority, hears, authority.server(NAME), hears.bodies) == 3
 
 
@@ -77,7 +66,7 @@ class Holding(trio.abc.SendStream):
         await self._stream.aclose()
 
 
-@pytest.mark.parametrize("surplus", [OK, answer("410 Gone"), b"x"], ids=["200", "410", "noise"])
+@pytest.mark.parametrize("surplus", [THANKS, answer("410 Gone"), b"x"], ids=["200", "410", "noise"])
 async def test_what_arrives_with_an_answer_in_a_tls_record_of_its_own_answers_none_either(
     authority: Authority, surplus: bytes
 ):
@@ -91,7 +80,7 @@ async def test_what_arrives_with_an_answer_in_a_tls_record_of_its_own_answers_no
         while (request := await read_request(secured)) is not None:
             heard.append(request.body)
             holding.holds = True
-            await secured.send_all(OK)
+            await secured.send_all(THANKS)
             holding.holds = False
             await secured.send_all(surplus)
 
@@ -99,7 +88,7 @@ async def test_what_arrives_with_an_answer_in_a_tls_record_of_its_own_answers_no
 
 
 async def test_a_receiver_that_says_nothing_more_is_not_dialled_again(authority: Authority):
-    hears = Hears(OK)
+    hears = Hears(THANKS)
     assert await three_deliveries(authority, hears, authority.server(NAME), hears.bodies) == 1
 
 
@@ -107,7 +96,7 @@ async def test_an_answer_that_switches_protocols_is_no_answer(authority: Authori
     """Nobody proposed it."""
     switches = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
     async with (
-        receiver(Answering(switches + OK), authority.server(NAME)) as port,
+        receiver(Answering(switches + THANKS), authority.server(NAME)) as port,
         sending(authority, Names()) as sender,
     ):
         with trio.fail_after(5):

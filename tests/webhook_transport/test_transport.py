@@ -16,20 +16,8 @@ from svc.domain.webhooks.transport_types import Attempted
 from svc.webhook_transport import connections
 from svc.webhook_transport.connections import MAX_BODY_BYTES
 from svc.webhook_transport.transport import WebhookTransport, retry_after_s
-from tests.webhook_transport.receivers import (
-    NAME,
-    NOW_MS,
-    OK,
-    Answering,
-    Authority,
-    Dialled,
-    Names,
-    Play,
-    answer,
-    read_request,
-    receiver,
-    sending,
-)
+from tests.support.receivers import THANKS, Answering, Play, answer, read_request, receiver
+from tests.webhook_transport.loopback import NAME, NOW_MS, Authority, Dialled, Names, sending
 
 HEADERS = {"Content-Type": "application/json", "X-Svc-Event-ID": "0197"}
 
@@ -49,7 +37,7 @@ async def one_attempt(authority: Authority, *answers: bytes) -> Attempted:
 
 
 async def test_the_body_and_the_headers_arrive_as_they_were_given(authority: Authority):
-    hears = Answering(OK)
+    hears = Answering(THANKS)
     body = '{"name":"Zoë"}'.encode() * 5000
     async with receiver(hears, authority.server(NAME)) as port, sending(authority, Names()) as sender:
         attempted = await post(sender, url(port), body)
@@ -95,11 +83,11 @@ async def test_a_redirect_is_not_followed(authority: Authority):
 async def test_proxy_variables_are_not_heeded(authority: Authority, monkeypatch: pytest.MonkeyPatch):
     for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    assert (await one_attempt(authority, OK)).error is None
+    assert (await one_attempt(authority, THANKS)).error is None
 
 
 async def test_interim_answers_are_passed_over(authority: Authority):
-    assert (await one_attempt(authority, b"HTTP/1.1 103 Early Hints\r\n\r\n" + OK)).error is None
+    assert (await one_attempt(authority, b"HTTP/1.1 103 Early Hints\r\n\r\n" + THANKS)).error is None
 
 
 async def test_an_answer_without_a_length_ends_with_the_connection(authority: Authority):
@@ -126,7 +114,7 @@ async def test_the_body_of_a_failure_is_not_waited_for(authority: Authority):
     "nonsense",
     [
         b"SSH-2.0-OpenSSH_9.2\r\n\r\n",
-        b"HTTP/1.1 twohundred OK\r\n\r\n",
+        b"HTTP/1.1 twohundred THANKS\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
     ],
 )
@@ -170,7 +158,7 @@ async def test_a_name_without_addresses_is_a_dns_error_and_nothing_is_dialled(au
 
 async def test_the_next_address_of_a_name_is_tried_when_one_refuses(authority: Authority):
     backend = Dialled()
-    async with receiver(Answering(OK), authority.server(NAME)) as port:
+    async with receiver(Answering(THANKS), authority.server(NAME)) as port:
         names = Names(**{NAME: ("127.0.0.9", "127.0.0.1")})
         async with sending(authority, names, backend) as sender:
             assert (await post(sender, url(port))).error is None
@@ -188,7 +176,7 @@ async def test_an_address_that_does_not_answer_leaves_time_for_the_next(
 
     monkeypatch.setattr(connections, "DIAL_LIMIT_S", 0.02)
     async with (
-        receiver(Answering(OK), authority.server(NAME)) as port,
+        receiver(Answering(THANKS), authority.server(NAME)) as port,
         sending(authority, Names(**{NAME: ("127.0.0.9", "127.0.0.1")}), FirstSilent()) as sender,
     ):
         assert (await post(sender, url(port))).error is None
@@ -201,7 +189,7 @@ async def test_the_certificate_must_name_the_host_and_be_in_force_and_come_from_
         authority.server(NAME, expires=yesterday),
         Authority().server(NAME),
     ):
-        hears = Answering(OK)
+        hears = Answering(THANKS)
         async with receiver(hears, served) as port, sending(authority, Names()) as sender:
             attempted = await post(sender, url(port))
         assert (attempted.response_code, attempted.error) == (None, "tls_error")
@@ -211,7 +199,7 @@ async def test_the_certificate_must_name_the_host_and_be_in_force_and_come_from_
 async def test_an_address_instead_of_a_name_needs_a_certificate_for_that_address(authority: Authority):
     names = Names(**{"127.0.0.1": ("127.0.0.1",)})
     for served, error in ((authority.server("127.0.0.1"), None), (authority.server(NAME), "tls_error")):
-        async with receiver(Answering(OK), served) as port, sending(authority, names) as sender:
+        async with receiver(Answering(THANKS), served) as port, sending(authority, names) as sender:
             assert (await post(sender, f"https://127.0.0.1:{port}/")).error == error
 
 
@@ -225,7 +213,7 @@ async def test_plain_http_behind_an_https_url_is_a_tls_error(authority: Authorit
 
 
 async def test_a_connection_is_kept_for_the_next_delivery_to_the_same_url(authority: Authority):
-    backend, hears = Dialled(), Answering(OK)
+    backend, hears = Dialled(), Answering(THANKS)
     async with receiver(hears, authority.server(NAME)) as port, sending(authority, Names(), backend) as sender:
         for _ in range(5):
             assert (await post(sender, url(port))).error is None
@@ -244,7 +232,7 @@ async def answered_at_once(authority: Authority, count: int) -> tuple[int, int]:
             awaited = count if len(arrived) <= count else 2 * count
             while len(arrived) < awaited:  # noqa: ASYNC110  only until the others were read, on this same loop
                 await trio.sleep(0.001)
-            await stream.send_all(OK)
+            await stream.send_all(THANKS)
 
     async with (
         receiver(answers_all_at_once, authority.server(NAME)) as port,
@@ -267,7 +255,7 @@ async def test_as_many_connections_are_kept_for_one_url_as_it_has_deliveries_in_
 async def test_headers_and_body_leave_in_one_piece(authority: Authority):
     backend = Dialled()
     async with (
-        receiver(Answering(OK), authority.server(NAME)) as port,
+        receiver(Answering(THANKS), authority.server(NAME)) as port,
         sending(authority, Names(), backend) as sender,
     ):
         for _ in range(3):
@@ -278,7 +266,7 @@ async def test_headers_and_body_leave_in_one_piece(authority: Authority):
 async def test_a_connection_is_not_kept_past_its_time(authority: Authority, monkeypatch: pytest.MonkeyPatch):
     backend = Dialled()
     async with (
-        receiver(Answering(OK), authority.server(NAME)) as port,
+        receiver(Answering(THANKS), authority.server(NAME)) as port,
         sending(authority, Names(), backend) as sender,
     ):
         await post(sender, url(port))
@@ -290,7 +278,7 @@ async def test_a_connection_is_not_kept_past_its_time(authority: Authority, monk
 async def test_a_kept_connection_is_not_used_for_another_address_of_the_name(authority: Authority):
     backend = Dialled()
     names = Names(**{NAME: [("127.0.0.1",), ("127.0.0.2",), ("127.0.0.1",)]})
-    async with receiver(Answering(OK), authority.server(NAME)) as port:
+    async with receiver(Answering(THANKS), authority.server(NAME)) as port:
         backend = Dialled(leading_to=port)
         async with sending(authority, names, backend) as sender:
             for _ in range(3):
@@ -300,7 +288,7 @@ async def test_a_kept_connection_is_not_used_for_another_address_of_the_name(aut
 
 async def answers_once(stream: trio.abc.Stream) -> None:
     await read_request(stream)
-    await stream.send_all(OK)
+    await stream.send_all(THANKS)
 
 
 async def answers_once_and_hangs_up_on_the_next(stream: trio.abc.Stream) -> None:
@@ -332,7 +320,7 @@ async def test_a_kept_connection_that_died_is_replaced_within_the_attempt(author
 async def test_a_kept_connection_that_dies_within_the_answer_is_a_failure(authority: Authority):
     async def breaks_the_second(stream: trio.abc.Stream) -> None:
         await read_request(stream)
-        await stream.send_all(OK)
+        await stream.send_all(THANKS)
         await read_request(stream)
         await stream.send_all(b"HTTP/1.1 200")
 

@@ -161,6 +161,8 @@ def sizes(directory: Path, gib: float) -> None:
     _timed("restore", "restore", str(destination), "--data", str(directory / "restored"))
     shutil.rmtree(directory / "restored")
     shutil.rmtree(destination)
+    _timed("backup --verify full", "backup", str(destination), "--verify", "full", "--data", str(data))
+    shutil.rmtree(destination)
     _growth(data, destination)
 
 

@@ -28,15 +28,28 @@ from svc.store.backup.snapshots import BackupSnapshot
 from svc.store.directory import DirectoryError
 from svc.store.reading import read_only
 from svc.store.steps import QUIET, Steps
+from svc.store.verification import Verification
 from svc.world import World
 
 log = structlog.get_logger()
+
+
+verify_option = click.option(
+    "--verify",
+    "verification",
+    type=click.Choice([how.value for how in Verification]),
+    default=Verification.CHECKSUMS.value,
+    show_default=True,
+    help="checksums: every page and row of the copy; full: the rules between rows as well, as `svc check`, which takes "
+    "twenty times as long.",
+)
 
 
 @click.command()
 @click.argument("folder", metavar="DEST", required=False, type=click.Path(file_okay=False, path_type=Path))
 @click.option("--keep", type=click.IntRange(1), metavar="N", help="Remove all but the newest N snapshots afterwards.")
 @click.option("--with-pepper", is_flag=True, help="Put the pepper in: whoever has it and the snapshot can forge keys.")
+@verify_option
 @click.option("--follow", is_flag=True, help="Go on copying every commit within a second, until SIGTERM.")
 @click.option("--unfollow", is_flag=True, help="Have the store keep nothing any more for one who followed.")
 @click.option(
@@ -49,10 +62,11 @@ log = structlog.get_logger()
 )
 @data_option
 @json_option
-def backup(
+def backup(  # noqa: PLR0913, PLR0917  one for each option
     folder: Path | None,
     keep: int | None,
     with_pepper: bool,
+    verification: str,
     follow: bool,
     unfollow: bool,
     limit_mib: int,
@@ -76,26 +90,22 @@ def backup(
         raise CommandError(f"{folder} is inside the data directory: what takes that away would take both")
     config = settings()
     if follow:
-        _follow(directory, folder, config, limit_mib << 20, with_pepper=with_pepper)
+        _follow(directory, folder, config, limit_mib << 20, Verification(verification), with_pepper=with_pepper)
         return
     with progress() as steps:
-        taken = _take(directory, folder, config, steps, with_pepper=with_pepper)
+        taken = _take(directory, folder, config, steps, Verification(verification), with_pepper=with_pepper)
     removed = [] if keep is None else _prune(directory, folder, keep)
     _show_snapshot(taken, removed, as_json=as_json)
 
 
-def _take(directory: Path, folder: Path, config: Config, steps: Steps, *, with_pepper: bool) -> BackupSnapshot:
+def _take(
+    directory: Path, folder: Path, config: Config, steps: Steps, verification: Verification, *, with_pepper: bool
+) -> BackupSnapshot:
     pepper = _pepper_path(config) or directory / "pepper"
     if with_pepper and not pepper.is_file():
         raise CommandError(f"the pepper {pepper} is not there")
-    return snapshots.take(
-        directory,
-        folder,
-        program=svc.__version__,
-        now_ms=World.real().now_ms,
-        pepper=pepper if with_pepper else None,
-        steps=steps,
-    )
+    taking = snapshots.Taking(svc.__version__, World.real().now_ms, pepper if with_pepper else None, verification)
+    return snapshots.take(directory, folder, taking, steps)
 
 
 def _prune(directory: Path, folder: Path, keep: int) -> list[Path]:
@@ -113,6 +123,7 @@ def _show_snapshot(taken: BackupSnapshot, removed: list[Path], *, as_json: bool)
         "rows": sum(manifest.rows.values()),
         "pepper": "included" if manifest.pepper else "left out",
         "followed": manifest.timeline is not None,
+        "verified": str(manifest.verified),
         "removed": [path.name for path in removed],
     }
     show(shown, as_json=as_json)
@@ -120,7 +131,15 @@ def _show_snapshot(taken: BackupSnapshot, removed: list[Path], *, as_json: bool)
         click.echo("\nkeep a copy of the pepper elsewhere: without it no key verifies after a restore")
 
 
-def _follow(directory: Path, folder: Path, config: Config, limit_bytes: int, *, with_pepper: bool) -> None:
+def _follow(
+    directory: Path,
+    folder: Path,
+    config: Config,
+    limit_bytes: int,
+    verification: Verification,
+    *,
+    with_pepper: bool,
+) -> None:
     set_up_logging(config.log_format)
     files.make_folder(folder)
     if not (directory / "store" / "data.mdb").is_file():
@@ -130,7 +149,7 @@ def _follow(directory: Path, folder: Path, config: Config, limit_bytes: int, *, 
             because = _begin_anew_where_needed(directory, folder, limit_bytes)
             if because is not None:
                 log.warning("new timeline: full snapshot required", because=because, folder=str(folder))
-                taken = _take(directory, folder, config, QUIET, with_pepper=with_pepper)
+                taken = _take(directory, folder, config, QUIET, verification, with_pepper=with_pepper)
                 log.info("snapshot taken", snapshot=str(taken.path), bytes=taken.manifest.bytes)
             if not _copy(directory, folder, begun=because is not None):
                 return
@@ -200,9 +219,10 @@ def _unfollow(directory: Path, *, as_json: bool) -> None:
 @click.command()
 @click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
 @click.option("--to", "to_ms", type=Moment(), metavar="T", help="To what the store was at that time; RFC 3339.")
+@verify_option
 @data_option
 @json_option
-def restore(source: Path, to_ms: int | None, directory: Path, as_json: bool) -> None:
+def restore(source: Path, to_ms: int | None, verification: str, directory: Path, as_json: bool) -> None:
     """Make a data directory from the backups in SRC, a folder that `svc backup` wrote to.
 
     \b
@@ -220,6 +240,7 @@ def restore(source: Path, to_ms: int | None, directory: Path, as_json: bool) -> 
             run_sync=world.run_sync,
             map_bytes=config.map_bytes(),
             pepper_file=_pepper_path(config),
+            verification=Verification(verification),
             steps=steps,
         )
     _show_restored(restored, directory, config, as_json=as_json)

@@ -25,11 +25,10 @@ from svc.network_data.free import CREDITS_FILE, FREE
 from svc.network_data.lookup import NetworkData, is_stale
 from svc.store.backup import snapshots
 from svc.store.directory import find_pepper, pepper_mark
-from svc.store.invariants import violations
-from svc.store.reading import ReadOnlyStore, read_only
-from svc.store.snapshot import Snapshot as StoreSnapshot
+from svc.store.reading import read_only
 from svc.store.steps import Steps
 from svc.store.tables import META
+from svc.store.verification import Verification, faults
 from svc.world import World
 
 SHOWN = 50
@@ -206,7 +205,7 @@ def _check_directory(directory: Path, steps: Steps) -> tuple[list[str], int]:
     with read_only(directory / "store", live=True) as store, store.read() as state:
         if state.get(META, "pepper_mark") not in (None, pepper_mark(pepper.read_bytes())):
             raise CommandError(f"{pepper} is not the pepper that this store's keys were made with")
-        return _shown_of(_broken(store, state, steps))
+        return _shown_of(faults(store, state, Verification.FULL, steps))
 
 
 def _check_snapshot(path: Path, steps: Steps) -> tuple[list[str], int]:
@@ -221,13 +220,7 @@ def _check_snapshot(path: Path, steps: Steps) -> tuple[list[str], int]:
         snapshots.check_file(snapshots.read(path), steps)
     file = path / "data.mdb" if path.is_dir() else path
     with read_only(file, live=file.with_name("lock.mdb").exists()) as store, store.read() as state:
-        return _shown_of(_broken(store, state, steps))
-
-
-def _broken(store: ReadOnlyStore, state: StoreSnapshot, steps: Steps) -> Iterator[str]:
-    """The pages first: LMDB ends the process of who follows a damaged one."""
-    damaged = store.damaged_pages(steps)
-    return iter(damaged) if damaged else violations(state, steps)
+        return _shown_of(faults(store, state, Verification.FULL, steps))
 
 
 def _shown_of(broken: Iterator[str]) -> tuple[list[str], int]:

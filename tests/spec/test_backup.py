@@ -32,9 +32,9 @@ def break_balance(data: Path) -> None:
 def test_a_backup_is_restored_to_another_directory(run: Run, tmp_path: Path, shop: str):
     """Decisions 10: a snapshot, a restore, and the same organization in it."""
     made = run("backup", tmp_path / "backup", "--json").json
-    assert set(made) == {"snapshot", "taken_at", "bytes", "rows", "pepper", "followed", "removed"}
+    assert set(made) == {"snapshot", "taken_at", "bytes", "rows", "pepper", "followed", "verified", "removed"}
     assert TIMESTAMP.fullmatch(made["taken_at"])
-    assert (made["pepper"], made["followed"], made["removed"]) == ("left out", False, [])
+    assert (made["pepper"], made["followed"], made["verified"], made["removed"]) == ("left out", False, "checksums", [])
     restored = run("restore", tmp_path / "backup", "--data", tmp_path / "new", "--json")
     assert "no key would verify" in restored.err
     assert restored.json["restored_to"] == made["taken_at"]
@@ -109,7 +109,7 @@ def test_check_needs_something_to_check(run: Run, tmp_path: Path, monkeypatch: p
 def test_a_broken_store_makes_no_snapshot(run: Run, tmp_path: Path, shop: str):
     """R15: what is kept can be restored."""
     break_balance(tmp_path / "data")
-    run("backup", tmp_path / "backup").assert_refused("breaks an invariant", "balance")
+    run("backup", tmp_path / "backup", "--verify", "full").assert_refused("does not pass its verification", "balance")
     assert not list((tmp_path / "backup").glob("snap*"))
 
 
@@ -119,6 +119,7 @@ def test_what_cannot_be_done_is_said_in_one_line_and_changes_nothing(run: Run, t
     run("backup", tmp_path / "backup", "--follow", "--keep", 3).assert_usage()
     run("backup", tmp_path / "backup", "--unfollow").assert_usage()
     run("backup", tmp_path / "backup", "--keep", 0).assert_usage()
+    run("backup", tmp_path / "backup", "--verify", "some").assert_usage()
     run("backup", "--unfollow").assert_refused("nobody follows")
     run("backup", tmp_path / "data" / "inside").assert_refused("inside the data directory")
     run("backup", tmp_path / "backup", "--data", tmp_path / "none").assert_refused("is not there")
@@ -147,6 +148,6 @@ def test_a_person_sees_how_far_it_is_and_a_program_does_not(
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     json.loads(run("restore", tmp_path / "backup", "--data", tmp_path / "new", "--json").out)
-    for stage in ("copying the snapshot", "reading every row", "checking the rules"):
+    for stage in ("copying the snapshot", "walking the pages", "checking every row"):
         assert stage in terminal.getvalue()
     assert terminal.getvalue().count("100%") == 3

@@ -40,6 +40,7 @@ from svc.store.tables import (
     WEBHOOK_EVENTS,
     Table,
 )
+from svc.store.verification import Verification
 from svc.world import World
 from tests.spec.commands import Ran, Run, run_beside
 from tests.store.release import populate
@@ -73,9 +74,8 @@ def toured(tmp_path_factory: pytest.TempPathFactory) -> Toured:
     directory = folder / "data"
     known = trio.run(populate, directory)
     world = World.real()
-    snapshot = snapshots.take(
-        directory, folder / "backup", program="test", now_ms=world.now_ms, pepper=None, steps=QUIET
-    )
+    taking = snapshots.Taking("test", world.now_ms, None, Verification.FULL)
+    snapshot = snapshots.take(directory, folder / "backup", taking, QUIET)
     found = open_directory(directory, world.run_sync, world.entropy, map_bytes=64 << 20)
     found.store.change_log(lambda txn: operations.begin(txn, Following(bytes(16), 1, "/backup", 1 << 20)))
     refusals = Refusals(told_at_ms=1, count=2, request_id=REFUSED.bytes, occurred_at_ms=3, status=422,

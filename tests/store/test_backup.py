@@ -6,6 +6,7 @@ import stat
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import pytest
@@ -19,9 +20,13 @@ from svc.store.backup.follower import Follower, NotResumed, Resumed, resume
 from svc.store.backup.segments import DamagedBackupError, Segment, SegmentRecord, Torn, Writer, listed, records
 from svc.store.codec import CorruptionError
 from svc.store.directory import DirectoryError
+from svc.store.engine import Writer as EngineWriter
 from svc.store.migrations import MIGRATIONS, NewerStoreError
-from svc.store.tables import BALANCES, META
+from svc.store.store import Store
+from svc.store.table import Table
+from svc.store.tables import BALANCES, LEDGER, META, ORGANIZATIONS
 from svc.store.transactions.accounts import create_organization
+from svc.store.verification import Verification
 from tests.support.backup import BackedUp, put, recorded, rows_of
 
 TIMELINE = b"t" * 16
@@ -245,10 +250,44 @@ def test_a_snapshot_of_a_broken_store_is_not_kept(world: BackedUp):
     with world.opened() as store:
         store.write_now([put(BALANCES, 1, value=5)])
     with pytest.raises(
-        DirectoryError, match="breaks an invariant, so no snapshot was kept: organization 1 has a balance"
+        DirectoryError, match="does not pass its verification, so no snapshot was kept: organization 1 has a balance"
     ):
         world.snapshot()
     assert [path.name for path in world.folder.iterdir()] == [".lock"]
+
+
+def test_checksums_alone_let_the_rules_between_rows_be(world: BackedUp, tmp_path: Path):
+    """A faithful copy of a store that breaks a rule is better than none; the manifest says how it was verified."""
+    with world.opened() as store:
+        store.write_now([put(BALANCES, 1, value=5)])
+    taken = world.snapshot(verification=Verification.CHECKSUMS)
+    assert snapshots.read(taken.path).manifest.verified == "checksums"
+    with pytest.raises(CorruptionError, match="does not pass its verification: organization 1 has a balance of 5"):
+        world.restore(tmp_path / "full")
+    world.restore(tmp_path / "restored", verification=Verification.CHECKSUMS)
+    assert not (tmp_path / "full").exists()
+    assert world.rows(tmp_path / "restored")["balances"] == world.rows()["balances"]
+
+
+def garble(store: Store, table: Table[Any]) -> None:
+    """Change the last byte of the first row of a table, as a disk would: its checksum stays as it was."""
+
+    def flip(writer: EngineWriter) -> None:
+        key, value = next(iter(writer.range(table.name, b"", None, checked=False)))
+        writer.put(table.name, key, value[:-1] + bytes([value[-1] ^ 1]))
+
+    store.engine.write(flip)
+
+
+@pytest.mark.parametrize("how", Verification)
+@pytest.mark.parametrize("table", [BALANCES, LEDGER, ORGANIZATIONS, META])
+def test_a_row_that_is_not_what_was_written_makes_no_snapshot(world: BackedUp, table: Table[Any], how: Verification):
+    with world.opened() as store:
+        world.commit(store, 3)
+        garble(store, table)
+    with pytest.raises((DirectoryError, CorruptionError), match=f"a row of {table.name} fails its check"):
+        world.snapshot(verification=how)
+    assert not list(world.folder.glob("snapshot-*"))
 
 
 def test_what_an_interrupted_backup_left_is_swept_away(world: BackedUp):

@@ -20,6 +20,7 @@ from svc.store.steps import QUIET
 from svc.store.store import Store
 from svc.store.tables import FOLLOWING, OPERATIONS, TABLES
 from svc.store.transactions.accounts import add_credit, create_organization
+from svc.store.verification import Verification
 from tests.support.worlds import SettableClock, settable_world
 
 MAP_BYTES = 64 << 20
@@ -79,17 +80,11 @@ class BackedUp:
             begin(store, self.folder, self.world.entropy(16), self.clock.now_ms, limit_bytes)
         return self.snapshot()
 
-    def snapshot(self, *, pepper: Path | None = None) -> BackupSnapshot:
+    def snapshot(self, *, pepper: Path | None = None, verification: Verification = Verification.FULL) -> BackupSnapshot:
         """One is taken a second after whatever was before."""
         self.clock.advance(seconds=1)
-        return snapshots.take(
-            self.data,
-            self.folder,
-            program="test",
-            now_ms=lambda: self.clock.now_ms,
-            pepper=pepper,
-            steps=QUIET,
-        )
+        taking = snapshots.Taking("test", lambda: self.clock.now_ms, pepper, verification)
+        return snapshots.take(self.data, self.folder, taking, QUIET)
 
     @contextmanager
     def following(self, store: Store) -> Generator[Follower]:
@@ -100,7 +95,14 @@ class BackedUp:
         yield follower
         follower.close()
 
-    def restore(self, directory: Path, *, source: Path | None = None, to_ms: int | None = None) -> Restored:
+    def restore(
+        self,
+        directory: Path,
+        *,
+        source: Path | None = None,
+        to_ms: int | None = None,
+        verification: Verification = Verification.FULL,
+    ) -> Restored:
         return restore(
             source or self.folder,
             directory,
@@ -108,6 +110,7 @@ class BackedUp:
             run_sync=self.world.run_sync,
             map_bytes=MAP_BYTES,
             pepper_file=None,
+            verification=verification,
             steps=QUIET,
         )
 

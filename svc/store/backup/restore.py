@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
 
 from svc.domain.operations import Batch
@@ -21,13 +20,13 @@ from svc.store.backup.snapshots import BackupSnapshot
 from svc.store.codec import CorruptionError
 from svc.store.directory import DirectoryError, pepper_mark
 from svc.store.engine import Writer
-from svc.store.invariants import violations
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.migrations import MIGRATIONS, NewerStoreError
 from svc.store.reading import read_only
 from svc.store.steps import Steps
 from svc.store.store import Store
 from svc.store.tables import TABLES
+from svc.store.verification import Verification, faults
 from svc.world import RunSync
 
 BYTES_A_COMMIT = 8 << 20
@@ -74,6 +73,7 @@ def restore(
     run_sync: RunSync,
     map_bytes: int,
     pepper_file: Path | None,
+    verification: Verification,
     steps: Steps,
 ) -> Restored:
     """Make `directory`, which must not be there or be empty, what the store was at `to_ms`, or at the last.
@@ -98,7 +98,7 @@ def restore(
         raise DirectoryError(f"{partial} is left of a restore that did not end; remove it and begin again") from None
     try:
         restored = _restore(chosen, partial, to_ms, map_bytes, steps, carried_on=carried_on)
-        _verify(partial, run_sync, map_bytes, steps)
+        _verify(partial, run_sync, map_bytes, verification, steps)
         restored = replace(restored, pepper=_pepper(chosen, partial, pepper_file))
         for path in (partial / "store" / "data.mdb", partial / "store", partial):
             durable_files.sync(path)
@@ -226,17 +226,17 @@ def _apply_some(writer: Writer, batches: Iterable[Batch]) -> None:
                     writer.put(table, key, value)
 
 
-def _verify(partial: Path, run_sync: RunSync, map_bytes: int, steps: Steps) -> None:
-    """Bring it up to this program's version, end what was followed, and check every invariant."""
+def _verify(partial: Path, run_sync: RunSync, map_bytes: int, how: Verification, steps: Steps) -> None:
+    """Bring it up to this program's version, end what was followed, and verify it."""
     store = Store.open(partial / "store", run_sync, map_bytes=map_bytes)
     try:
         store.change_log(operations.end)
     finally:
         store.close()
     with read_only(partial / "store", live=False) as opened, opened.read() as snapshot:
-        broken = list(islice(violations(snapshot, steps), 3))
-    if broken:
-        raise CorruptionError(f"what was restored breaks an invariant: {broken[0]}")
+        broken = next(faults(opened, snapshot, how, steps), None)
+    if broken is not None:
+        raise CorruptionError(f"what was restored does not pass its verification: {broken}")
 
 
 def _pepper(chosen: BackupSnapshot, partial: Path, pepper_file: Path | None) -> str:

@@ -11,9 +11,8 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -21,11 +20,11 @@ from svc.store import durable_files, operations
 from svc.store.backup import files, segments
 from svc.store.codec import CorruptionError
 from svc.store.directory import DirectoryError
-from svc.store.invariants import violations
 from svc.store.migrations import NewerStoreError
 from svc.store.reading import read_only
 from svc.store.steps import Steps
 from svc.store.tables import META, TABLES
+from svc.store.verification import Verification, faults
 
 FORMAT = 1
 _NAME = re.compile(r"snapshot-\d{8}T\d{6}\.\d{3}Z")
@@ -55,6 +54,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the pepper was put in, too."""
     rows: dict[str, int]
     """Per table."""
+    verified: Verification = Verification.FULL
+    """How, before it got its name."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +71,21 @@ class BackupSnapshot:
         return self.path / "data.mdb"
 
 
-def take(
-    data: Path, folder: Path, *, program: str, now_ms: Callable[[], int], pepper: Path | None, steps: Steps
-) -> BackupSnapshot:
-    """Copy the store of a data directory while a service may be writing to it. `pepper` is put in if it is given.
+class Taking(NamedTuple):
+    """What a snapshot is made with."""
 
-    Raises `DirectoryError`, also where the copy breaks an invariant.
+    program: str
+    """The version of this program."""
+    now_ms: Callable[[], int]
+    pepper: Path | None
+    """Put in if it is given."""
+    verification: Verification
+
+
+def take(data: Path, folder: Path, taking: Taking, steps: Steps) -> BackupSnapshot:
+    """Copy the store of a data directory while a service may be writing to it, and verify the copy.
+
+    Raises `DirectoryError`, also where the copy does not pass.
     """
     files.make_folder(folder)
     with files.exclusive(folder / ".lock", f"another backup is being made in {folder}"):
@@ -87,34 +97,26 @@ def take(
                 f"{partial} is a symbolic link, which no backup makes: remove it, and see who can write to {folder}"
             )
         try:
-            return _take(data, folder, partial, program, now_ms, pepper, steps)
+            return _take(data, folder, partial, taking, steps)
         except OSError as error:
             raise DirectoryError(f"cannot write {error.filename or folder}: {error.strerror}") from error
         finally:
             shutil.rmtree(partial, ignore_errors=True)
 
 
-def _take(
-    data: Path,
-    folder: Path,
-    partial: Path,
-    program: str,
-    now_ms: Callable[[], int],
-    pepper: Path | None,
-    steps: Steps,
-) -> BackupSnapshot:
+def _take(data: Path, folder: Path, partial: Path, taking: Taking, steps: Steps) -> BackupSnapshot:
     partial.mkdir(mode=0o700)
     file = partial / "data.mdb"
     with read_only(data / "store", live=True) as store:
-        taken_at_ms = store.copy(partial, now_ms)
+        taken_at_ms = store.copy(partial, taking.now_ms)
     file.chmod(0o600)
     durable_files.sync(file)
     steps.stage("reading back", file.stat().st_size)
     digest = files.copy(file, None, steps.step)
-    manifest = _verified(file, program, taken_at_ms, digest, pepper, steps)
+    manifest = _verified(file, taken_at_ms, digest, taking, steps)
     refuse_other_store(folder, manifest)
-    if pepper is not None:
-        durable_files.write(partial / "pepper", pepper.read_bytes())
+    if taking.pepper is not None:
+        durable_files.write(partial / "pepper", taking.pepper.read_bytes())
     durable_files.write(partial / "manifest.json", msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
     durable_files.sync(partial)
     place = folder / _name(taken_at_ms)
@@ -125,17 +127,17 @@ def _take(
     return BackupSnapshot(place, manifest)
 
 
-def _verified(file: Path, program: str, taken_at_ms: int, digest: str, pepper: Path | None, steps: Steps) -> Manifest:
+def _verified(file: Path, taken_at_ms: int, digest: str, taking: Taking, steps: Steps) -> Manifest:
     with read_only(file, live=False) as store, store.read() as snapshot:
-        rows = {table.name: snapshot.count(table) for table in TABLES}
-        broken = list(islice(violations(snapshot, steps), 3))
-        if broken:
+        broken = next(faults(store, snapshot, taking.verification, steps), None)
+        if broken is not None:
             raise DirectoryError(
-                f"the copy breaks an invariant, so no snapshot was kept: {broken[0]}; `svc check` lists what is broken"
+                f"the copy does not pass its verification, so no snapshot was kept: {broken}; `svc check` lists what "
+                "is broken"
             )
         position = operations.position(snapshot)
         return Manifest(
-            program=program,
+            program=taking.program,
             store_version=snapshot.get(META, "version") or 0,
             store=snapshot.get(META, "pepper_mark") or 0,
             taken_at_ms=taken_at_ms,
@@ -143,8 +145,9 @@ def _verified(file: Path, program: str, taken_at_ms: int, digest: str, pepper: P
             sequence=None if position is None else position.sequence,
             bytes=file.stat().st_size,
             blake3=digest,
-            pepper=pepper is not None,
-            rows=rows,
+            pepper=taking.pepper is not None,
+            rows={table.name: snapshot.count(table) for table in TABLES},
+            verified=taking.verification,
         )
 
 

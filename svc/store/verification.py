@@ -1,0 +1,61 @@
+"""How a copy of a store is verified: every page and row against its checksum, or every rule between rows as well.
+
+A copy differs from its original by damage, which the checksums find at the speed of a disk. The rules find what a fault
+of a program has written, in the original as in the copy, and read each row several times: they are for `svc check`, and
+for copies where that is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from svc.store.codec import CorruptionError
+from svc.store.engine import EngineError
+from svc.store.invariants import violations
+from svc.store.reading import ReadOnlyStore
+from svc.store.snapshot import ROWS_A_STEP, Snapshot
+from svc.store.steps import Steps
+from svc.store.tables import TABLES
+
+
+class Verification(StrEnum):
+    """How thoroughly a copy is verified."""
+
+    CHECKSUMS = "checksums"
+    """Every page is where it belongs, every row is what was written under its key, and none is missing."""
+    FULL = "full"
+    """As `svc check`: the rules between rows, too."""
+
+
+def faults(store: ReadOnlyStore, snapshot: Snapshot, how: Verification, steps: Steps) -> Iterator[str]:
+    """Sentences that say what is wrong with a store, of which `snapshot` is the state to verify; none where nothing is.
+    The pages come first: LMDB ends the process of who follows a damaged one. `steps` gets the progress.
+    """
+    damaged = store.damaged_pages(steps)
+    if damaged:
+        return iter(damaged)
+    return violations(snapshot, steps) if how is Verification.FULL else corrupt_rows(snapshot, steps)
+
+
+def corrupt_rows(snapshot: Snapshot, steps: Steps) -> Iterator[str]:
+    """A sentence for every table with a row that is not what was written under its key, or with another number of rows
+    than it says. Reads every row once and decodes none.
+    """
+    steps.stage("checking every row", sum(snapshot.count(table) for table in TABLES))
+    for table in TABLES:
+        check, count = table.verify_checksum, 0
+        try:
+            for key, raw in snapshot.reader.range(table.name, b"", None):
+                check(key, raw)
+                count += 1
+                if not count % ROWS_A_STEP:
+                    steps.step(ROWS_A_STEP)
+        except CorruptionError as error:
+            yield f"{table.name}, row {count + 1}: {error}"
+            continue
+        except EngineError as error:
+            yield f"{table.name}, row {count + 1}: {error}"
+            return  # an engine that failed reads nothing more in this snapshot
+        if count != snapshot.count(table):
+            yield f"{table.name} has {count} rows and says {snapshot.count(table)}"

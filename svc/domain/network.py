@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from svc.domain.addresses import Address, is_public, read_address
 from svc.domain.model import Network
-from svc.domain.network_names import kind_of_network
+from svc.domain.network_names import connects_people, kind_of_network
 
 RELAYS = frozenset({"Apple Private Relay"})
 """Providers whose exits are privacy relays: they hide the person and keep the region."""
@@ -18,11 +18,17 @@ STANDS_THERE = frozenset({"tor", "vpn", "relay", "hosting", "cdn", "bot"})
 """Kinds of ranges that tell what stands at an address, and so tell more than the name of the network around it."""
 
 
+NO_VPN_NEIGHBOR = frozenset({"tor", "relay", "bot"})
+"""Kinds of ranges beside which an address is no VPN's for its neighbors alone."""
+
+
 class Range(NamedTuple):
     """One range of addresses, as one source names it."""
 
     kind: str
-    """`tor`, `vpn`, `relay`, `proxy`, `hosting`, `cdn`, `bot`, `residential_proxy`, `attack` or `spam`."""
+    """`tor`, `vpn`, `relay`, `proxy`, `hosting`, `cdn`, `bot`, `residential_proxy`, `attack` or `spam`; `vpn_neighbor`
+    for an address between listed VPN servers.
+    """
     provider: str
     source: str = ""
     """The file, for people who ask why."""
@@ -43,6 +49,8 @@ class AutonomousSystem(NamedTuple):
     number: int
     name: str | None
     source: str
+    listed: tuple[Range, ...] = ()
+    """What lists of AS numbers say of it."""
 
 
 class Known(NamedTuple):
@@ -80,14 +88,28 @@ def read_network(ip: str, ranges: Ranges | None) -> Network:
 
 
 def all_ranges(known: Known) -> tuple[Range, ...]:
-    """The ranges found, and one derived from the network's name where none tells what stands at the address."""
-    system = known.system
-    if system is None or system.name is None or any(found.kind in STANDS_THERE for found in known.ranges):
-        return known.ranges
-    kind = kind_of_network(system.name)
-    if kind is None:
-        return known.ranges
-    return (*known.ranges, Range(kind, system.name, f"name of AS{system.number} in {system.source}"))
+    """The ranges found, with what follows from them and from the network: addresses between listed VPN servers are a
+    VPN's unless a range says what else stands there, and the network's kind counts where no range does.
+    """
+    kinds = {found.kind for found in known.ranges}
+    ranges = tuple(
+        found._replace(kind="vpn") if found.kind == "vpn_neighbor" else found
+        for found in known.ranges
+        if found.kind != "vpn_neighbor" or kinds.isdisjoint(NO_VPN_NEIGHBOR)
+    )
+    if known.system is None or kinds & STANDS_THERE:
+        return ranges
+    return (*ranges, *_of_network(known.system))
+
+
+def _of_network(system: AutonomousSystem) -> tuple[Range, ...]:
+    """What the network's name tells, else the lists of AS numbers. A list is not believed where the name is of somebody
+    who connects people: such lists are made against abuse, and name access networks, too.
+    """
+    kind = None if system.name is None else kind_of_network(system.name)
+    if kind is not None:
+        return (Range(kind, system.name or "", f"name of AS{system.number} in {system.source}"),)
+    return () if system.name is not None and connects_people(system.name) else system.listed
 
 
 def _meaning(known: Known) -> Network:

@@ -28,12 +28,22 @@ def kind_of_network(name: str) -> Literal["hosting", "vpn"] | None:
     """What the name of a network (AS) says of its addresses; `None` for every name that does not say it beyond
     doubt.
     """
-    words = " ".join(_WORD.findall(name[:LONGEST_NAME].lower()))
+    words = _words(name)
     if _VPN.search(words) is not None:
         return "vpn"
     if _HOSTING_COMPANY.search(words) is not None:
         return "hosting"
     return "hosting" if _HOSTING_WORD.search(words) is not None and _ACCESS_WORD.search(words) is None else None
+
+
+@lru_cache(maxsize=CACHED_NAMES)
+def connects_people(name: str) -> bool:
+    """Whether the name of a network (AS) is that of an access network: of a telephone company, a school, a hotel."""
+    return _ACCESS_WORD.search(_words(name)) is not None
+
+
+def _words(name: str) -> str:
+    return " ".join(_WORD.findall(name[:LONGEST_NAME].lower()))
 
 
 class _Tables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -5,13 +5,15 @@ when it has changed, at once and whole; one that cannot be used leaves what was 
 
     *.mmdb                     MaxMind's format: country, city or network (ASN)
     tor*.txt vpn*.txt ...      lists of addresses and networks
+    asn-hosting*.txt ...       lists of networks by AS number
     crawler-NAME.txt           the addresses that an operator publishes for its crawler
-    *.md, LICENSE*, README*, CREDITS*, and names that begin with a dot are left alone
+    *.md, LICENSE*, README*, CREDITS*, SHA256SUMS and names that begin with a dot are left alone
 """
 
 from __future__ import annotations
 
 import os
+from array import array
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -19,7 +21,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from svc.domain.network import Range
-from svc.network_data.lists import AddressSet, read_list
+from svc.network_data.lists import AddressSet, read_as_numbers, read_list, read_servers
 from svc.network_data.mmdb import MAX_BYTES, Database
 from svc.network_data.refused import NetworkFileError
 
@@ -34,6 +36,8 @@ LIST_KINDS = {
     "spam": "spam",
 }
 """How a list's name begins -> kind of its ranges."""
+AS_LIST_KINDS = {"asn-hosting": "hosting", "asn-vpn": "vpn"}
+"""How the name of a list of AS numbers begins -> kind of these networks."""
 CRAWLER_PREFIX = "crawler-"
 
 MAX_FILES = 256
@@ -58,6 +62,8 @@ class ListFile(NamedTuple):
     addresses: AddressSet
     built_at: date
     """When the file was last written."""
+    servers: array[int] | None = None
+    """The IPv4 addresses that it names one by one, as numbers; only of lists of VPN servers."""
 
     @property
     def entries(self) -> int:
@@ -65,7 +71,25 @@ class ListFile(NamedTuple):
         return len(self.addresses)
 
 
-Source = ListFile | Database
+class AsList(NamedTuple):
+    """A list of networks by AS number that is in use, and what it says of their addresses."""
+
+    name: str
+    kind: str
+    """`asn-hosting` or `asn-vpn`."""
+    says: str
+    """`hosting` or `vpn`."""
+    numbers: frozenset[int]
+    built_at: date
+    """When the file was last written."""
+
+    @property
+    def entries(self) -> int:
+        """Networks."""
+        return len(self.numbers)
+
+
+Source = ListFile | AsList | Database
 
 
 class Problem(NamedTuple):
@@ -115,7 +139,8 @@ def read_folder(directory: Path, before: Reading = NOTHING) -> Reading:
 
 def _read(path: Path, signature: Signature, known: Entry | None) -> Entry:
     try:
-        return Entry(signature, _source(path.name, _content(path), signature))
+        written = datetime.fromtimestamp(signature.modified_ns / 1e9, UTC).date()
+        return Entry(signature, read_source(path.name, _content(path), written))
     except NetworkFileError as error:
         problem = Problem(error.line, str(error))
     except OSError as error:
@@ -137,20 +162,24 @@ def _content(path: Path) -> bytes:
     return content
 
 
-def _source(name: str, content: bytes, signature: Signature) -> Source:
-    """What the file is, by its name. Raises `NetworkFileError`."""
+def read_source(name: str, content: bytes, written: date) -> Source:
+    """What a file of this name is, read whole. `written`: when, for lists. Raises `NetworkFileError`."""
     lower = name.lower()
     if lower.endswith(".mmdb"):
         return Database(content, name)
-    written = datetime.fromtimestamp(signature.modified_ns / 1e9, UTC).date()
+    if lower.endswith((".txt", ".csv")):
+        for prefix, says in AS_LIST_KINDS.items():
+            if lower.startswith(prefix):
+                return AsList(name, prefix, says, read_as_numbers(content), written)
     if lower.endswith(".txt"):
         if lower.startswith(CRAWLER_PREFIX):
             operator = name[len(CRAWLER_PREFIX) : -len(".txt")].replace("_", " ")
             return ListFile(name, "crawler", Range("bot", operator, name), read_list(content), written)
         for prefix, kind in LIST_KINDS.items():
             if lower.startswith(prefix):
-                return ListFile(name, kind, Range(kind, "", name), read_list(content), written)
-    starts = ", ".join(f"{prefix}*.txt" for prefix in LIST_KINDS)
+                addresses, servers = read_servers(content) if kind == "vpn" else (read_list(content), None)
+                return ListFile(name, kind, Range(kind, "", name), addresses, written, servers)
+    starts = ", ".join(f"{prefix}*.txt" for prefix in (*LIST_KINDS, *AS_LIST_KINDS))
     raise NetworkFileError(
         f"has a name that says no kind; name it *.mmdb, {starts} or crawler-NAME.txt, or move it elsewhere"
     )
@@ -162,5 +191,5 @@ def _signature(about: os.stat_result) -> Signature:
 
 def _is_ours(item: os.DirEntry[str]) -> bool:
     upper = item.name.upper()
-    explains = upper.endswith(".MD") or upper.startswith(("LICENSE", "README", "CREDITS"))
+    explains = upper.endswith(".MD") or upper.startswith(("LICENSE", "README", "CREDITS", "SHA256SUMS"))
     return not (item.name.startswith(".") or explains) and item.is_file()

@@ -6,17 +6,21 @@ and none for addresses seen lately; replacing the data is replacing the object.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import date, timedelta
 from functools import lru_cache
 from typing import Literal
 
 from svc.domain.addresses import Address
-from svc.domain.network import Known
-from svc.network_data.builtin import BuiltInRanges
-from svc.network_data.folder import ListFile, Reading
+from svc.domain.network import Known, Range
+from svc.network_data.builtin import SOURCE, BuiltInRanges
+from svc.network_data.folder import AsList, ListFile, Reading
+from svc.network_data.lists import crowded_networks
 from svc.network_data.mmdb import Database
 
 CACHED_ADDRESSES = 16_384
+VPN_NEIGHBORS = 2
+"""The default of `network_vpn_neighbors`; docs/adr/0028 has the figures."""
 
 State = Literal["ok", "missing", "stale"]
 
@@ -26,40 +30,65 @@ class NetworkData:
     source.
     """
 
-    def __init__(self, built_in: BuiltInRanges | None, reading: Reading) -> None:
-        """Of two databases that know the country, or the network, of an address the one built later is believed."""
+    def __init__(self, built_in: BuiltInRanges | None, reading: Reading, *, vpn_neighbors: int = VPN_NEIGHBORS) -> None:
+        """Of two databases that know the country, or the network, of an address the one built later is believed.
+
+        `vpn_neighbors`: so many servers that VPN lists name in one /24 make the whole of it a VPN's; 0 = never.
+        """
         sources = [entry.source for entry in reading.values() if entry.source is not None]
         self._built_in = built_in
         self._lists = tuple(source for source in sources if isinstance(source, ListFile))
+        self._as_lists = tuple(source for source in sources if isinstance(source, AsList))
+        servers = [listed.servers for listed in self._lists if listed.servers is not None]
+        self._vpn_networks = crowded_networks(servers, vpn_neighbors) if vpn_neighbors else frozenset[int]()
+        self._neighbor = Range("vpn_neighbor", "", f"{vpn_neighbors} or more listed VPN servers in its /24")
         databases = [source for source in sources if isinstance(source, Database)]
         self._databases = tuple(sorted(databases, key=lambda database: database.built_at, reverse=True))
-        self._built: tuple[date, ...] = tuple(source.built_at for source in (built_in, *sources) if source is not None)
+        dates = [(source.name, source.kind, source.built_at) for source in sources]
+        if built_in is not None:
+            dates.append((SOURCE, "built-in", built_in.built_at))
+        self._dates = tuple(dates)
         self.find = lru_cache(maxsize=CACHED_ADDRESSES)(self._find)
 
     def __bool__(self) -> bool:
         """Whether there is anything to look in."""
-        return bool(self._built)
+        return bool(self._dates)
 
     def state(self, today: date, stale_days: int) -> State:
         """`missing` without any source, `stale` when any source is more than `stale_days` days old, else `ok`
         (decisions 9.1).
         """
-        if not self._built:
+        if not self._dates:
             return "missing"
-        return "stale" if is_stale(min(self._built), today, stale_days) else "ok"
+        return "stale" if is_stale(min(built_at for _, _, built_at in self._dates), today, stale_days) else "ok"
+
+    def dates(self) -> Iterator[tuple[str, str, date]]:
+        """(file, kind, date) of each source in use; the built-in ranges are a file of the kind `built-in`."""
+        yield from self._dates
 
     def _find(self, address: Address, /) -> Known | None:
         ranges = [source.found for source in self._lists if address in source.addresses]
         if self._built_in is not None and (found := self._built_in.find(address)) is not None:
             ranges.append(found)
+        if address.version == 4 and int(address) >> 8 in self._vpn_networks:
+            ranges.append(self._neighbor)
         country, system = None, None
         for database in self._databases:
             its_country, its_system = database.find(address)
             country = country or its_country
             system = system or its_system
+        if system is not None and self._as_lists:
+            system = system._replace(listed=self._listed(system.number))
         if not ranges and country is None and system is None:
             return None
         return Known(tuple(ranges), country, system)
+
+    def _listed(self, number: int) -> tuple[Range, ...]:
+        return tuple(
+            Range(listed.says, "", f"AS{number} in {listed.name}")
+            for listed in self._as_lists
+            if number in listed.numbers
+        )
 
 
 def is_stale(built_at: date, today: date, stale_days: int) -> bool:

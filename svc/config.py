@@ -49,6 +49,7 @@ LISTS = (
     "attestation_digests",
     "webhook_allow_networks",
     "webhook_allow_ports",
+    "network_sources",
 )
 """Settings that hold several values, with commas between them in the environment."""
 
@@ -113,6 +114,20 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     network_stale_days: Annotated[
         Count, about("Age at which the built-in ranges, or a file of that folder, are reported as stale.")
     ] = 180
+    network_vpn_neighbors: Annotated[
+        Natural,
+        about(
+            "So many servers that VPN lists name in one /24 make the whole /24 a VPN's; 0 = only the addresses listed."
+        ),
+    ] = 2
+    network_sources: Annotated[
+        tuple[str, ...],
+        about(
+            "Names of the databases and lists that `svc data update` fetches, beside those that it keeps already "
+            "(`svc data sources` shows the names); the recommended ones when not set.",
+            ["country", "asn", "tor-exits", "vpn-firstparty"],
+        ),
+    ] = ()
     attestation_roots_file: Annotated[
         str | None,
         about(

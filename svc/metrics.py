@@ -3,13 +3,15 @@
 Nothing is pushed here. Mailboxes, store, outbox and the others keep plain numbers and give them out as records; a
 scrape asks them all. So a request pays for a few additions and for nothing of Prometheus, and two services in one
 process have nothing in common. Labels are bounded by the program itself: operation ids, codes, signals, tables; never
-a visitor, a key, an address or a path, and of organizations only the few that hold most of the store.
+a visitor, a key, an address or a path, of organizations only the few that hold most of the store, and of network files
+the names of those in use, at most 256.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, date, datetime
 from heapq import nlargest
 from itertools import accumulate
 from typing import Literal, NamedTuple, TypeVar, get_args
@@ -114,6 +116,12 @@ LOOKUPS = Metric(
     "svc_network_lookups", "counter", "Identifications by state of the network facts and reason.", ("state", "reason")
 )
 NETWORK_DATA = Metric("svc_network_data", "gauge", "1 for the state that the network data are in.", ("state",))
+NETWORK_AGE_SECONDS = Metric(
+    "svc_network_data_age_seconds",
+    "gauge",
+    "Age of the built-in ranges, and of each file of network data in use, in whole days.",
+    ("file", "kind"),
+)
 
 COMMITS = Metric("svc_store_commits", "counter", "Commits of the store.")
 JOBS = Metric("svc_store_jobs", "counter", "Changes in those commits.")
@@ -198,6 +206,8 @@ class Sources(NamedTuple):
     outbox: Outbox
     network_data: Callable[[], str]
     """`ok`, `missing` or `stale`, now."""
+    network_files: Callable[[], Iterable[tuple[str, str, date]]]
+    """(file, kind, date of its data) of what is in use."""
     quotas: Quotas
     retention: Progress
     restarts: Counter[str]
@@ -247,6 +257,9 @@ class Metrics:
         yield from _identifications(sources.pipeline.counters.statistics())
         state = sources.network_data()
         yield NETWORK_DATA, [((name,), float(name == state)) for name in NETWORK_STATES]
+        today = datetime.fromtimestamp(now_ms / 1000, UTC).date()
+        ages = [((file, kind), (today - of).total_seconds()) for file, kind, of in sources.network_files()]
+        yield NETWORK_AGE_SECONDS, ages
         space = sources.store.space()
         yield from _store(sources.store.statistics(), space)
         yield HELD_BYTES, _by(held)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import signal
 import ssl
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
+from collections.abc import Awaitable, Callable, Iterator
+from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -132,6 +132,7 @@ class Service:
             pipeline=self.pipeline,
             outbox=self.outbox,
             network_data=self.network_data,
+            network_files=self._network_files,
             quotas=config.quotas(),
             retention=self._progress,
             restarts=self._restarts,
@@ -213,10 +214,14 @@ class Service:
         today = datetime.fromtimestamp(self._world.now_ms() / 1000, UTC).date()
         return self._network.data.state(today, self._config.network_stale_days)
 
+    def _network_files(self) -> Iterator[tuple[str, str, date]]:
+        return self._network.data.dates()
+
 
 def network_watch(config: Config, directory: Path | None) -> NetworkWatch:
     """A watch over the network data that the settings name, read once on the calling thread."""
-    watch = NetworkWatch(config.network_files(directory), BuiltInRanges() if config.network_builtin else None)
+    built_in = BuiltInRanges() if config.network_builtin else None
+    watch = NetworkWatch(config.network_files(directory), built_in, config.network_vpn_neighbors)
     watch.read_now()
     return watch
 

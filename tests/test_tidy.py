@@ -37,7 +37,7 @@ ONLY_IN = {
     "quart": ("svc/http/app.py", "svc/http/edge.py"),
     "quart_trio": ("svc/http/app.py", "svc/http/edge.py"),
     "hypercorn": ("svc/http/",),
-    "httpcore": ("svc/webhook_transport/",),
+    "httpcore": ("svc/webhook_transport/", "svc/network_data/fetch.py"),
     "certifi": ("svc/webhook_transport/",),
     "time": ("svc/world.py",),
     "secrets": ("svc/world.py",),

@@ -16,7 +16,7 @@ import trio
 from svc.domain.network import Ranges
 from svc.network_data.builtin import BuiltInRanges
 from svc.network_data.folder import NOTHING, Entry, Reading, read_folder
-from svc.network_data.lookup import NetworkData
+from svc.network_data.lookup import VPN_NEIGHBORS, NetworkData
 from svc.world import RunSync
 
 log = structlog.get_logger()
@@ -25,13 +25,17 @@ log = structlog.get_logger()
 class NetworkWatch:
     """Keeps the address look-up up to date with the files of a folder; `data` is the look-up in force."""
 
-    def __init__(self, directory: Path | None, built_in: BuiltInRanges | None) -> None:
-        """Without a directory only the built-in ranges are in use. Reads nothing yet."""
+    def __init__(
+        self, directory: Path | None, built_in: BuiltInRanges | None, vpn_neighbors: int = VPN_NEIGHBORS
+    ) -> None:
+        """Without a directory only the built-in ranges are in use; `vpn_neighbors` as for `NetworkData`. Reads nothing
+        yet.
+        """
         self._directory = directory
-        self._built_in = built_in
+        self._compiled = partial(NetworkData, built_in, vpn_neighbors=vpn_neighbors)
         self._reading = NOTHING
         self._listing_failed = False
-        self.data = NetworkData(built_in, NOTHING)
+        self.data = self._compiled(NOTHING)
 
     @property
     def ranges(self) -> Ranges | None:
@@ -64,7 +68,7 @@ class NetworkWatch:
             after = read_folder(self._directory, before)
         except OSError as error:
             return error
-        return after, None if after is before else NetworkData(self._built_in, after)
+        return after, None if after is before else self._compiled(after)
 
     def _take_up(self, looked: tuple[Reading, NetworkData | None] | OSError) -> None:
         if isinstance(looked, OSError):

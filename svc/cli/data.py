@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import ssl
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from itertools import islice
@@ -21,14 +22,18 @@ from svc.domain.network import Known, all_ranges, read_network
 from svc.network_data import free as free_databases
 from svc.network_data.builtin import BuiltInRanges
 from svc.network_data.folder import NOTHING, Entry, Reading, read_folder
-from svc.network_data.free import CREDITS_FILE, FREE
+from svc.network_data.free import FREE
+from svc.network_data.kept import CREDITS_FILE, sole_writer
 from svc.network_data.lookup import NetworkData, is_stale
+from svc.network_data.sources import SOURCES
+from svc.network_data.update import Outcome, origin_of, update, wanted
 from svc.store.backup import snapshots
 from svc.store.directory import find_pepper, pepper_mark
 from svc.store.reading import read_only
 from svc.store.steps import Steps
 from svc.store.tables import META
 from svc.store.verification import Verification, faults
+from svc.webhook_transport.connections import tls_context
 from svc.world import World
 
 SHOWN = 50
@@ -51,7 +56,7 @@ def status(directory: Path | None, as_json: bool) -> None:
     """The network databases in use, how old they are, and what is wrong with those that are not."""
     config, today = settings(), _today()
     built_in, reading = _in_use(config, directory)
-    network_data = NetworkData(built_in, reading)
+    network_data = NetworkData(built_in, reading, vpn_neighbors=config.network_vpn_neighbors)
     summary: dict[str, Any] = {
         "network_data": network_data.state(today, config.network_stale_days),
         "directory": str(config.network_files(directory) or "") or None,
@@ -99,7 +104,8 @@ def check_address(ip: str, directory: Path | None, as_json: bool) -> None:
     address = read_address(ip)
     if address is None:
         raise CommandError(f"{ip!r} is not an IPv4 or IPv6 address")
-    ranges = NetworkData(*_in_use(settings(), directory)) or None
+    config = settings()
+    ranges = NetworkData(*_in_use(config, directory), vpn_neighbors=config.network_vpn_neighbors) or None
     network = read_network(str(address), ranges)
     known = {name: value for name, value in msgspec.to_builtins(network).items() if value not in (None, False)}
     if network.anonymity_network is not None:
@@ -121,14 +127,14 @@ def _sources(known: Known) -> list[dict[str, str]]:
     if known.country is not None:
         rows.append({"fact": "country", "says": known.country.code, "source": known.country.source})
     if known.system is not None:
-        number, name, source = known.system
-        rows.append({"fact": "asn", "says": f"{number} {name or ''}".rstrip(), "source": source})
+        system = known.system
+        rows.append({"fact": "asn", "says": f"{system.number} {system.name or ''}".rstrip(), "source": system.source})
     return rows
 
 
 @data.group()
 def install() -> None:
-    """Fetch network databases; the only command that makes an outbound call."""
+    """Fetch network databases with other programs; see `svc data update` for the newest."""
 
 
 @install.command()
@@ -155,6 +161,75 @@ def free(directory: Path | None, as_json: bool) -> None:
     show_table(rows, ("file", "kind", "built_at", "from"), "installed", as_json=as_json)
     if not as_json:
         click.echo(f"\nin {folder}; licences and credits in {CREDITS_FILE} there")
+
+
+@data.command("sources")
+@json_option
+def list_sources(*, as_json: bool) -> None:
+    """The databases and lists that `svc data update` can fetch, their licences, and which are recommended."""
+    rows = [
+        {"name": source.name, "file": source.file, "recommended": source.recommended, "licence": source.licence}
+        | {"credit": source.credit, "urls": list(source.urls)}
+        for source in SOURCES
+    ]
+    show_table(rows, ("name", "recommended", "credit"), "sources", as_json=as_json)
+
+
+@data.command("update")
+@network_data_option
+@click.option(
+    "--from",
+    "place",
+    metavar="URL|FOLDER",
+    help="A mirror in place of the publishers: a folder that another `svc data update` keeps, or its https:// URL.",
+)
+@click.option(
+    "--ca-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="PEM file of certificate authorities to trust besides the public ones, for a mirror.",
+)
+@json_option
+def update_files(directory: Path | None, place: str | None, ca_file: Path | None, *, as_json: bool) -> None:
+    """Fetch the newest network databases and lists, and replace those that are there.
+
+    Updates what it installed before and what the setting `network_sources` names; the recommended ones when that is
+    not set. A file is replaced only by one that reads well and is at least half as large. A running service uses the
+    new files within 30 seconds. Requests go to the publishers (`svc data sources`) or the mirror, and carry nothing
+    of this machine but its address.
+    """
+    config = settings()
+    folder = config.network_files(directory)
+    if folder is None:
+        raise click.UsageError("name the data directory with --data or SVC_DATA")
+    origin = origin_of(place, lambda: _tls(ca_file))
+    with sole_writer(folder):
+        sources = wanted(folder, config.network_sources, origin)
+        now = datetime.fromtimestamp(World.real().now_ms() / 1000, UTC)
+        outcomes = list(update(folder, sources, origin, now))
+    rows = [_outcome_row(outcome) for outcome in outcomes]
+    columns = ("file", "result", "entries_before", "entries", "built_before", "built_at")
+    show_table(rows, columns, "files", as_json=as_json)
+    failed = [outcome for outcome in outcomes if outcome.problem is not None]
+    for outcome in failed:
+        click.echo(f"svc: {outcome.source.file}: {outcome.problem}", err=True)
+    if failed:
+        raise CommandError(f"{len(failed)} of {len(outcomes)} files could not be updated in full")
+
+
+def _tls(ca_file: Path | None) -> ssl.SSLContext:
+    try:
+        return tls_context(ca_file)
+    except OSError as error:
+        raise CommandError(f"{ca_file} holds no certificate authorities: {error.strerror or error}") from error
+
+
+def _outcome_row(outcome: Outcome) -> dict[str, Any]:
+    row: dict[str, Any] = {"file": outcome.source.file, "name": outcome.source.name, "result": outcome.result}
+    if outcome.before is not None:
+        row |= {"entries_before": outcome.before.entries, "built_before": outcome.before.built_at.isoformat()}
+    if outcome.after is not None:
+        row |= {"entries": outcome.after.entries, "built_at": outcome.after.built_at.isoformat()}
+    return row | ({} if outcome.problem is None else {"problem": outcome.problem})
 
 
 def _in_use(config: Config, directory: Path | None) -> tuple[BuiltInRanges | None, Reading]:

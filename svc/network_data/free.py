@@ -1,7 +1,7 @@
 """The databases that are free to use: which they are, how they are fetched with npm, checked, converted, installed.
 
 What may live here: the table of pinned packages, and the steps from a package to a file of the folder. This is the only
-module of the service that causes an outbound call, by running the operator's own npm when the operator asks.
+module of the service that runs another program: the operator's own npm, when the operator asks.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import base64
 import csv
 import hashlib
 import io
-import os
 import subprocess
 import tarfile
 import tempfile
@@ -20,14 +19,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from svc.domain.errors import OperatorError
+from svc.network_data.kept import put, sole_writer
 from svc.network_data.mmdb import MAX_BYTES, Database
 from svc.network_data.refused import NetworkFileError
 from svc.network_data.writer import Tree
 
 FETCH_LIMIT_S = 300.0
 """For npm to fetch one package of up to 20 MB."""
-
-CREDITS_FILE = "CREDITS-free.md"
 
 _VERSION, _BUILT_ON = "2.3.2026061719", date(2026, 6, 17)
 """Of both packages: the version has the day in it."""
@@ -62,16 +60,16 @@ def install(directory: Path, npm: str, packages: Iterable[Package]) -> list[Inst
     """Fetch all packages with the `npm` command, then put their databases and the credits into the folder, each file in
     one step.
 
-    A running service takes them up by itself. Raises `NotInstalledError` before anything was changed.
+    A running service takes them up by itself. Raises `NotInstalledError` before anything was changed, and
+    `FolderError`.
     """
     made = [_made(package, npm) for package in packages]
-    try:
-        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for package, content, _ in made:
-            _replace(directory / package.file, content)
-        _replace(directory / CREDITS_FILE, _credits([package for package, _, _ in made]).encode())
-    except OSError as error:
-        raise NotInstalledError(f"cannot write to {directory}: {error.strerror or error}") from error
+    with sole_writer(directory):
+        try:
+            for package, content, _ in made:
+                put(directory, package.file, content, package.credit)
+        except OSError as error:
+            raise NotInstalledError(f"cannot write to {directory}: {error.strerror or error}") from error
     return [Installed(package, database) for package, _, database in made]
 
 
@@ -147,21 +145,6 @@ def asn_database(files: Mapping[str, bytes]) -> bytes:
                 taken = end
     built_at_s = (_BUILT_ON - date(1970, 1, 1)).days * 86_400
     return tree.content("ip-location-db-asn", built_at_s)
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Under another name first, so that nobody sees half a file."""
-    unfinished = path.with_name(f".{path.name}.part")
-    with unfinished.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.replace(path)
-
-
-def _credits(packages: Iterable[Package]) -> str:
-    parts = [f"## {package.file}\n\n{package.credit}\n" for package in packages]
-    return "\n".join(["# Where these databases are from\n", *parts])
 
 
 FREE = (

@@ -27,7 +27,7 @@ MAX_AS_NUMBERS = 200_000
 """More than there are in use."""
 
 _IPV6_BYTES = 16
-_AS_NUMBER = re.compile(r"(?:AS)?([0-9]{1,10})(?:[\s,].*)?", re.ASCII | re.IGNORECASE)
+_AS_NUMBER = re.compile(r'"?(?:AS)?([0-9]{1,10})"?(?:[\s,].*)?', re.ASCII | re.IGNORECASE)
 
 
 class AddressSet:

@@ -1,0 +1,254 @@
+"""Where `svc data update` has its files from: addresses, licences, bounds, and how each becomes a file of the folder.
+
+What may live here: the table and the forms in which its sources publish. A source is in the table only if its licence
+allows what the service does with it; docs/adr/0028 says what each adds. Nothing of them comes with the program.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from svc.network_data.refused import NetworkFileError
+
+Converter = Callable[["Source", Sequence[bytes]], bytes]
+
+
+class Source(NamedTuple):
+    """One file that `svc data update` can keep."""
+
+    name: str
+    """As the setting `network_sources` names it."""
+    file: str
+    """Its name in the folder."""
+    urls: tuple[str, ...]
+    """What it is made of, in this order."""
+    convert: Converter
+    """From the contents of `urls` to the file. Raises `ValueError` or `NetworkFileError`."""
+    licence: str
+    credit: str
+    at_least: int
+    """Entries; a database's are its nodes. Fewer are taken for a source that broke."""
+    most_addresses: int = 1 << 24
+    """IPv4 addresses that a list may cover; more are taken for a slip."""
+    most_bytes: int = 16 << 20
+    """Of each URL."""
+    checksum_url: str | None = None
+    """Where the publisher has the SHA-256 of the only URL."""
+    slow: bool = False
+    """Whether it may stay the same for months. A list of the others that stays the same keeps its date, so that a
+    source that nobody maintains any more grows old, and is noticed.
+    """
+    recommended: bool = True
+
+
+def whole(_: Source, parts: Sequence[bytes]) -> bytes:
+    """A database, as it is."""
+    (content,) = parts
+    return content
+
+
+def addresses(source: Source, parts: Sequence[bytes]) -> bytes:
+    """Plain lists, joined: each line once, without comments."""
+    return _list(source, (line.split("#", 1)[0].strip() for line in _lines(parts)))
+
+
+def tor_nodes(source: Source, parts: Sequence[bytes]) -> bytes:
+    """CSV with a header: `fingerprint, ipaddr, port`."""
+    rows = [[cell.strip() for cell in line.split(",")] for line in _lines(parts)]
+    if not rows or rows[0][:2] != ["fingerprint", "ipaddr"]:
+        raise ValueError("does not begin with the header `fingerprint, ipaddr, port`")
+    return _list(source, (row[1] for row in rows[1:] if len(row) > 1))
+
+
+def proxy_networks(source: Source, parts: Sequence[bytes]) -> bytes:
+    """Lines of `network;owner;confidence` with a header; those of the highest confidence, 1.0, are taken."""
+    rows = [line.split(";") for line in _lines(parts) if not line.startswith("#")]
+    return _list(source, (row[0].strip() for row in rows if len(row) == 3 and row[2].strip() == "1.0"))
+
+
+def hosting_networks(source: Source, parts: Sequence[bytes]) -> bytes:
+    """CSV of `ASN,Entity` with a header, without those that connect people: the list is made against abuse."""
+    lines = _lines(parts)
+    if not lines or not lines[0].upper().startswith("ASN,"):
+        raise ValueError("does not begin with the header `ASN,Entity`")
+    entries: dict[int, str] = {}
+    for row in csv.reader(lines[1:]):
+        number = row[0].strip()
+        if not (number.isascii() and number.isdecimal()):
+            raise ValueError(f"has a line that begins with {number[:60]!r}, which is no AS number")
+        name = "".join(character for character in ",".join(row[1:]) if character.isprintable()).strip(' "')
+        if int(number) not in CONNECT_PEOPLE and not name.endswith((", NG", "Reserved AS-, ZZ")):
+            entries.setdefault(int(number), name)
+    return _text(source, (f"AS{number} # {name}" for number, name in sorted(entries.items())))
+
+
+CONNECT_PEOPLE = frozenset(
+    {
+        3561, 4323, 6939, 7850, 8477, 13955, 16535, 18570, 22903, 28855, 29119, 33891, 36290, 36666, 37521, 38279,
+        40824, 42705, 47588, 51248, 53013, 53918, 55967, 58667, 60505, 327784, 327942, 394330,
+    }
+)  # fmt: skip
+"""Networks of `hosting_networks` through which people go online: transit (CenturyLink, Hurricane Electric), cable,
+radio and satellite (EchoStar, Talia), hotels, banks and schools. Beside them all that the list has of Nigeria: these
+are that country's access networks.
+"""
+
+
+def _lines(parts: Sequence[bytes]) -> list[str]:
+    """Lines that are not empty. Raises `UnicodeDecodeError`, a `ValueError`."""
+    lines = (line.strip() for part in parts for line in part.decode("utf-8-sig").splitlines())
+    return [line for line in lines if line]
+
+
+def _list(source: Source, entries: Iterable[str]) -> bytes:
+    found = {entry for entry in entries if entry}
+    if not found:
+        raise NetworkFileError("holds no address")
+    return _text(source, sorted(found))
+
+
+def _text(source: Source, lines: Iterable[str]) -> bytes:
+    """The same bytes for the same entries: what has changed shows by comparison."""
+    head = [f"# {source.name}: kept by `svc data update`, which replaces this file", f"# {source.credit}"]
+    return "\n".join([*head, *lines, ""]).encode()
+
+
+_GITHUB = "https://raw.githubusercontent.com"
+_IP_LOCATION_DB = "https://github.com/sapics/ip-location-db/releases/download"
+_CRAWLERS = f"{_GITHUB}/sefinek/known-bots-ip-whitelist/main/lists"
+
+
+def _database(name: str, published: str, at_least: int) -> Source:
+    """Of ip-location-db's releases, which replaced its npm packages."""
+    return Source(
+        name,
+        f"{name}.mmdb",
+        (f"{_IP_LOCATION_DB}/latest/{published}.mmdb",),
+        whole,
+        "PDDL 1.0",
+        f"{published} of ip-location-db (https://github.com/sapics/ip-location-db), PDDL 1.0",
+        at_least,
+        most_bytes=256 << 20,
+        checksum_url=f"{_IP_LOCATION_DB}/checksum/{published}.mmdb.sha256",
+    )
+
+
+def _servers(name: str, repository: str, stem: str, *, entries: bool = True) -> Source:
+    """Of one VPN service: exits, and `entries` where they are published."""
+    stems = [f"{stem}_ips", f"{stem}_entry_ips"] if entries else [f"{stem}_ips"]
+    return Source(
+        f"vpn-{name}",
+        f"vpn-{name}.txt",
+        tuple(f"{_GITHUB}/tn3w/{repository}/master/{one}.txt" for one in stems),
+        addresses,
+        "Apache-2.0",
+        f"tn3w/{repository} (https://github.com/tn3w/{repository}), Apache-2.0; joined and sorted",
+        200,
+        most_addresses=1 << 18,
+    )
+
+
+def _crawler(operator: str, *lists: str) -> Source:
+    """What an operator publishes; the name is the one that the service knows the operator by."""
+    return Source(
+        f"crawler-{operator}",
+        f"crawler-{operator}.txt",
+        tuple(f"{_CRAWLERS}/{one}/ips.txt" for one in lists),
+        addresses,
+        "MIT",
+        f"{', '.join(lists)} of sefinek/known-bots-ip-whitelist "
+        "(https://github.com/sefinek/known-bots-ip-whitelist), MIT; joined and sorted",
+        2,
+        slow=True,
+    )
+
+
+def _x4bnet(name: str, folder: str, at_least: int, most_addresses: int) -> Source:
+    repository = f"{_GITHUB}/X4BNet/lists_vpn/main/output/{folder}"
+    credit = f"output/{folder} of X4BNet/lists_vpn (https://github.com/X4BNet/lists_vpn), MIT; joined and sorted"
+    urls = (f"{repository}/ipv4.txt", f"{repository}/ipv6.txt")
+    return Source(
+        name, f"{name}.txt", urls, addresses, "MIT", credit, at_least, most_addresses=most_addresses, recommended=False
+    )
+
+
+_FIRST_PARTY = (
+    "airvpn", "ivpn", "mullvad", "nordvpn", "ovpn", "pia", "protonvpn", "riseupvpn", "surfshark", "windscribe",
+)  # fmt: skip
+
+SOURCES: tuple[Source, ...] = (
+    _database("country", "user-country", 10_000),
+    _database("asn", "origin-asn", 10_000),
+    Source(
+        "tor-exits",
+        "tor-exits.txt",
+        (f"{_GITHUB}/alireza-rezaee/tor-nodes/main/latest.exits.csv",),
+        tor_nodes,
+        "MIT",
+        "alireza-rezaee/tor-nodes (https://github.com/alireza-rezaee/tor-nodes), MIT; its addresses only",
+        300,
+        most_addresses=1 << 16,
+    ),
+    Source(
+        "vpn-firstparty",
+        "vpn-firstparty.txt",
+        tuple(f"{_GITHUB}/Joe12387/open-source-vpn-ip-lists/master/{one}.txt" for one in _FIRST_PARTY),
+        addresses,
+        "CC0-1.0",
+        "Joe12387/open-source-vpn-ip-lists (https://github.com/Joe12387/open-source-vpn-ip-lists), CC0-1.0; joined",
+        3_000,
+        most_addresses=1 << 20,
+    ),
+    _servers("protonvpn", "ProtonVPN-IPs", "protonvpn"),
+    _servers("windscribe", "Windscribe-IPs", "windscribe"),
+    _servers("tunnelbear", "TunnelBear-IPs", "tunnelbear", entries=False),
+    Source(
+        "relay-icloud",
+        "relay-icloud.txt",
+        (f"{_GITHUB}/hroost/icloud-private-relay-iplist/main/ip-ranges.txt",),
+        addresses,
+        "MIT",
+        "Apple's egress ranges by hroost/icloud-private-relay-iplist "
+        "(https://github.com/hroost/icloud-private-relay-iplist), MIT; sorted",
+        300,
+        most_addresses=1 << 22,
+        slow=True,
+    ),
+    Source(
+        "asn-hosting",
+        "asn-hosting.txt",
+        (f"{_GITHUB}/brianhama/bad-asn-list/master/bad-asn-list.csv",),
+        hosting_networks,
+        "MIT",
+        "brianhama/bad-asn-list (https://github.com/brianhama/bad-asn-list), MIT; without networks that connect people",
+        300,
+        slow=True,
+    ),
+    _crawler("Googlebot", "googlebot"),
+    _crawler("Bingbot", "bingbot"),
+    _crawler("DuckDuckBot", "duckduckbot"),
+    _crawler("Applebot", "applebot"),
+    _crawler("GPTBot", "gptbot", "oai-searchbot", "chatgpt-user"),
+    _crawler("ClaudeBot", "claudebot"),
+    _crawler("PerplexityBot", "perplexitybot", "perplexity-user"),
+    _x4bnet("vpn-x4bnet", "vpn", 2_000, 1 << 24),
+    _x4bnet("hosting-x4bnet", "datacenter", 10_000, 1 << 29),
+    Source(
+        "residential-proxy-avastel",
+        "residential-proxy-avastel.txt",
+        (f"{_GITHUB}/antoinevastel/avastel-bot-ips-lists/master/avastel-proxy-bot-ips-blocklist-8days.txt",),
+        proxy_networks,
+        "MIT",
+        "antoinevastel/avastel-bot-ips-lists (https://github.com/antoinevastel/avastel-bot-ips-lists), MIT; networks "
+        "of the highest confidence",
+        20,
+        most_addresses=1 << 20,
+        recommended=False,
+    ),
+)
+"""In the order in which they are fetched."""
+
+BY_NAME = {source.name: source for source in SOURCES}
+BY_FILE = {source.file: source for source in SOURCES}

@@ -76,12 +76,10 @@ class Service:
         transport: Transport | None = None,
         resolver: Resolver | None = None,
     ) -> None:
-        """`directory` is the data directory, for the network files in it; `transport` sends webhooks in the place of
-        the network, and `resolver` looks up their hosts in the place of the system. Raises `ConfigError`.
+        """`directory` is the data directory, for the network files in it. `transport` sends webhooks, and `resolver`
+        looks up their hosts, in place of the network's. Raises `ConfigError`.
         """
-        self._config = config
-        self._world = world
-        self._store = opened.store
+        self._config, self._world, self._store = config, world, opened.store
         self.traffic = Traffic(config.log_requests)
         self._edge: Edge | None = None
         self._progress = retention.Progress(world.now_ms())

@@ -65,7 +65,7 @@ def fetch(url: str, tls: ssl.SSLContext, most_bytes: int, limit_s: float = LIMIT
     except trio.TooSlowError as error:
         raise FetchError(url, f"not fetched within {limit_s:g} s") from error
     except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, httpcore.ProxyError) as error:
-        raise FetchError(url, f"cannot be fetched: {error or type(error).__name__}") from error
+        raise FetchError(url, f"cannot be fetched: {_cause(error)}") from error
 
 
 async def _within(url: str, tls: ssl.SSLContext, most_bytes: int, limit_s: float) -> Fetched:
@@ -95,10 +95,13 @@ async def _get(url: str, tls: ssl.SSLContext, most_bytes: int) -> Fetched | str:
         if fields.get(b"content-encoding", "identity") != "identity":
             raise FetchError(url, "the server compressed what was asked for uncompressed")
         content = bytearray()
-        async for block in response.aiter_stream():
-            content += block
-            if len(content) > most_bytes:
-                raise FetchError(url, f"is larger than {most_bytes:,} bytes")
+        with trio.CancelScope() as reading:  # leaving the loop would leave the generators of httpcore unfinished
+            async for block in response.aiter_stream():
+                content += block
+                if len(content) > most_bytes:
+                    reading.cancel()
+        if len(content) > most_bytes:
+            raise FetchError(url, f"is larger than {most_bytes:,} bytes")
         return Fetched(bytes(content), _moment(fields.get(b"last-modified")))
 
 
@@ -107,6 +110,16 @@ def _pool(url: str, tls: ssl.SSLContext) -> httpcore.AsyncConnectionPool:
     if proxy is None or proxy_bypass(urlsplit(url).hostname or ""):
         return httpcore.AsyncConnectionPool(ssl_context=tls)
     return httpcore.AsyncHTTPProxy(proxy_url=proxy, ssl_context=tls)
+
+
+def _cause(error: BaseException) -> str:
+    """What the deepest error says that says something: httpcore's own are often empty."""
+    said = type(error).__name__
+    found: BaseException | None = error
+    while found is not None:
+        said = str(found) or said
+        found = found.__cause__ or found.__context__
+    return said
 
 
 def _moment(header: str | None) -> datetime | None:

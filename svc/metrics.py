@@ -258,7 +258,7 @@ class Metrics:
         state = sources.network_data()
         yield NETWORK_DATA, [((name,), float(name == state)) for name in NETWORK_STATES]
         today = datetime.fromtimestamp(now_ms / 1000, UTC).date()
-        ages = [((file, kind), (today - of).total_seconds()) for file, kind, of in sources.network_files()]
+        ages = [((file, kind), max((today - of).total_seconds(), 0)) for file, kind, of in sources.network_files()]
         yield NETWORK_AGE_SECONDS, ages
         space = sources.store.space()
         yield from _store(sources.store.statistics(), space)

@@ -22,6 +22,7 @@ from svc.service import DRAIN_MARGIN_S
 
 ROOT = Path(__file__).parents[1]
 UNIT = ROOT / "ops" / "svc.service"
+UPDATE_UNIT = ROOT / "ops" / "svc-data-update.service"
 CONTAINERFILE = ROOT / "ops" / "Containerfile"
 GUIDE = ROOT / "docs" / "install.md"
 SETTINGS = Config()
@@ -77,6 +78,33 @@ def test_systemd_reads_the_unit_and_finds_it_little_exposed(tmp_path: Path):
     exposure = re.search(r"exposure level for svc\.service: ([0-9.]+)", told.stdout)
     assert exposure is not None, told.stdout + told.stderr
     assert float(exposure[1]) <= 1.5
+
+
+def test_the_unit_that_updates_network_data_is_as_confined_as_the_service_and_runs_a_command_that_there_is():
+    read = _Unit(strict=False, interpolation=None, comment_prefixes="#", delimiters="=")
+    read.read(UPDATE_UNIT)
+    update, service = dict(read["Service"]), unit()
+    start = list(service).index("StateDirectory")
+    assert {key: update[key] for key in list(service)[start:]} == dict(list(service.items())[start:])
+    assert [update[key] for key in ("User", "Group", "Environment", "EnvironmentFile")] == [
+        service[key] for key in ("User", "Group", "Environment", "EnvironmentFile")
+    ]
+    _, *arguments = shlex.split(update["ExecStart"])
+    shown = CliRunner().invoke(program, [*arguments, "--help"])
+    assert shown.exit_code == 0, shown.output
+    assert UPDATE_UNIT.with_suffix(".timer").exists()
+
+
+@pytest.mark.slow
+def test_systemd_reads_the_unit_and_the_timer_that_update_network_data(tmp_path: Path):
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("systemd-analyze is not installed")
+    for file in (UPDATE_UNIT, UPDATE_UNIT.with_suffix(".timer")):
+        (tmp_path / file.name).write_text(file.read_text().replace("/opt/svc/bin/svc", shutil.which("true") or ""))
+    copies = [str(path) for path in tmp_path.iterdir()]
+    done = subprocess.run([analyze, "verify", "--man=no", *copies], capture_output=True, text=True, check=False)
+    assert (done.returncode, [line for line in done.stderr.splitlines() if "svc-data" in line]) == (0, [])
 
 
 def instructions() -> list[tuple[str, str]]:

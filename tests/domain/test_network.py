@@ -36,6 +36,11 @@ FLAGS = ("tor", "vpn", "relay", "proxy", "hosting", "residential_proxy", "attack
         ([Range("residential_proxy", "")], None, {"residential_proxy"}),
         ([Range("attack", "")], None, {"attack_source"}),
         ([Range("spam", "")], None, {"spam_source"}),
+        ([Range("vpn_neighbor", "")], "vpn", {"vpn"}),
+        ([Range("vpn_neighbor", ""), Range("hosting", "")], "vpn", {"vpn", "hosting"}),
+        ([Range("vpn_neighbor", ""), Range("tor", "")], "tor", {"tor"}),
+        ([Range("vpn_neighbor", ""), Range("relay", "")], "vpn", {"relay"}),
+        ([Range("vpn_neighbor", ""), Range("bot", "Googlebot")], None, set()),
         ([Range("attack", ""), Range("hosting", ""), Range("tor", "")], "tor", {"attack_source", "hosting", "tor"}),
         ([Range("something new", "X")], None, set()),
         ([], None, set()),
@@ -119,3 +124,20 @@ def test_names_of_vpn_services_are_known(name: str):
 )  # fmt: skip
 def test_names_of_those_who_serve_homes_and_offices_are_left_alone(name: str):
     assert kind_of_network(name) is None
+
+
+def test_a_list_of_networks_is_believed_unless_a_range_or_the_name_says_otherwise():
+    listed = (Range("hosting", "", "AS64496 in asn-hosting.txt"),)
+    for name, ranges, hosting in (
+        ("Some Company", (), True),
+        (None, (), True),
+        ("Some Telecom", (), False),
+        ("Some University", (), False),
+        ("Some Company", (Range("tor", "Tor"),), False),
+        ("Some Company", (Range("attack", ""),), True),
+    ):
+        known = Known(ranges, None, AutonomousSystem(64496, name, "asn.mmdb", listed))
+        assert read_network("81.2.69.160", Finding(known)).hosting is hosting, (name, ranges)
+    known = Known((), None, AutonomousSystem(64496, "Acme VPN Services", "asn.mmdb", listed))
+    facts = read_network("81.2.69.160", Finding(known))
+    assert (facts.vpn, facts.hosting) == (True, False)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.domain.network import Known, Range
+from svc.domain.network import Known, Range, read_network
 from svc.network_data.builtin import BuiltInRanges
 from svc.network_data.folder import LIST_KINDS, NOTHING, Reading, read_folder
 from svc.network_data.lookup import NetworkData
@@ -157,3 +157,36 @@ def test_data_is_as_old_as_its_oldest_part(tmp_path: Path):
     os.utime(tmp_path / "tor.txt", (1_700_000_000, 1_700_000_000))
     assert NetworkData(None, read_folder(tmp_path)).state(date(2026, 1, 31), 30) == "stale"
     assert NetworkData(None, NOTHING).state(date(2026, 1, 31), 30) == "missing"
+
+
+def test_an_address_between_listed_vpn_servers_is_a_vpns(tmp_path: Path):
+    (tmp_path / "vpn-a.txt").write_text("81.2.69.1\n81.2.70.1\n81.2.71.0/25\n")
+    (tmp_path / "vpn-b.txt").write_text("81.2.69.200\n81.2.70.1\n")
+    reading = read_folder(tmp_path)
+    data = NetworkData(None, reading)
+    for ip, vpn in (("81.2.69.160", True), ("81.2.70.160", False), ("81.2.71.160", False), ("81.2.69.1", True)):
+        assert read_network(ip, data).vpn is vpn, ip
+    found = data.find(IP)
+    assert found is not None
+    assert [(one.kind, one.source) for one in found.ranges] == [
+        ("vpn_neighbor", "2 or more listed VPN servers in its /24")
+    ]
+    assert not read_network(str(IP), NetworkData(None, reading, vpn_neighbors=0)).vpn
+    assert not read_network(str(IP), NetworkData(None, reading, vpn_neighbors=3)).vpn
+
+
+def test_networks_by_number_are_what_their_list_says(tmp_path: Path):
+    tree = Tree()
+    for place, name in enumerate(("Some Company", "Some Telecom", None)):
+        record = {"autonomous_system_number": 64496 + place}
+        tree.add(int(IP) + place, int(IP) + place, record | ({"autonomous_system_organization": name} if name else {}))
+    (tmp_path / "asn.mmdb").write_bytes(tree.content("asn", 1_767_225_600))
+    assert not read_network(str(IP), NetworkData(None, read_folder(tmp_path))).hosting
+    (tmp_path / "asn-hosting.csv").write_text("ASN,Entity\n64496,A\n64497,B\n64498,C\n")
+    reading = read_folder(tmp_path)
+    data = NetworkData(None, reading)
+    assert [read_network(str(IP + place), data).hosting for place in range(3)] == [True, False, True]
+    (tmp_path / "asn-vpn.txt").write_text("AS64496\n")
+    assert read_network(str(IP), NetworkData(None, read_folder(tmp_path))).vpn
+    dates = {file: kind for file, kind, _ in data.dates()}
+    assert dates == {"asn.mmdb": "asn", "asn-hosting.csv": "asn-hosting"}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.network_data.lists import AddressSet, read_list
+from svc.network_data.lists import AddressSet, crowded_networks, read_as_numbers, read_list, read_servers
 from svc.network_data.refused import NetworkFileError
 
 
@@ -70,3 +70,40 @@ def test_a_set_holds_what_a_plain_reading_of_the_list_says(networks, place):
     listed = read_list("\n".join(map(str, networks)).encode())
     for address in (IPv4Address(0x51024000 + place), IPv6Address((0x2A00 << 112) + place)):
         assert (address in listed) == any(address in network for network in networks)
+
+
+def test_servers_are_the_addresses_that_a_list_names_one_by_one():
+    listed, servers = read_servers(b"81.2.69.9\n81.2.69.8/32\n81.2.69.9 # again\n81.2.70.0/24\n2a00::1\n")
+    assert [str(IPv4Address(number)) for number in servers] == ["81.2.69.8", "81.2.69.9"]
+    assert holds(listed, "81.2.70.7", "2a00::1") == [True, True]
+    assert listed.addresses4 == 258
+
+
+def test_a_network_is_crowded_by_different_addresses_of_all_lists_together():
+    first, second, third = (int(IPv4Address(text)) for text in ("81.2.69.1", "81.2.69.200", "81.2.70.1"))
+    assert crowded_networks([[first], [first, third]], 2) == frozenset()
+    assert crowded_networks([[first], [second, third]], 2) == {first >> 8}
+    assert crowded_networks([[first], [second, third]], 1) == {first >> 8, third >> 8}
+
+
+def test_as_numbers_are_read_bare_with_their_prefix_and_from_csv():
+    assert read_as_numbers(b"# ours\nAS64496\n64497 # a\nas64498, Somebody\n; x\n") == {64496, 64497, 64498}
+    assert read_as_numbers(b'ASN,Entity\r\n64496,"A, B"\r\n"64497","C"\r\n') == {64496, 64497}
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "says"),
+    [
+        (b"64496\n81.2.69.160\n", 2, "no AS number"),
+        (b"64496\nASN,Entity\n", 2, "no AS number"),
+        (b"0\n", 1, "no AS number"),
+        (b"4294967296\n", 1, "no AS number"),
+        (b"<html>\n", 1, "such as AS64496"),
+        (b"ASN,Entity\n", None, "holds no AS number"),
+        (b"64496\n\xff\n", 2, "not text"),
+    ],
+)
+def test_what_is_no_list_of_as_numbers_is_refused_with_its_line(content: bytes, line: int | None, says: str):
+    with pytest.raises(NetworkFileError, match=says) as refused:
+        read_as_numbers(content)
+    assert refused.value.line == line

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
 
+from svc.network_data.kept import put
 from svc.network_data.writer import Tree
-from tests.spec.commands import Run, runner
+from tests.network_data.servers import Page, Publisher
+from tests.spec.commands import Run, run_beside, runner
 from tests.support.live import PUBLIC_ADDRESS, Live, live_service
 
 ADDRESS = int.from_bytes(map(int, PUBLIC_ADDRESS.split(".")))
@@ -138,3 +142,82 @@ def test_a_folder_elsewhere_is_named_by_a_setting(run: Run, tmp_path: Path, monk
     (tmp_path / "file").touch()
     monkeypatch.setenv("SVC_NETWORK_DIRECTORY", str(tmp_path / "file"))
     run("data", "status").assert_refused("cannot list", str(tmp_path / "file"))
+
+
+# `svc data update`
+
+
+def servers(count: int) -> bytes:
+    return "".join(f"81.2.{place // 128}.{2 * (place % 128)}\n" for place in range(count)).encode()
+
+
+@pytest.fixture
+def mirror(tmp_path: Path) -> Path:
+    made = tmp_path / "mirror"
+    made.mkdir()
+    put(made, "tor-exits.txt", servers(12_000), "credit")
+    return made
+
+
+async def test_a_running_service_takes_up_what_an_update_fetched(folder: Path, mirror: Path, tmp_path: Path):
+    settings: dict[str, Any] = {"network_directory": str(folder), "network_interval_s": 0.02}
+    async with live_service(tmp_path, **settings) as live:
+        _, secret = live.issue("secret")
+        assert "tor" not in {trigger["signal"] for trigger in (await ask(live, secret))["triggers"]}
+        updated = await run_beside("data", "update", "--data", tmp_path, "--from", mirror, "--json")
+        (file,) = updated.json["files"]
+        assert (file["file"], file["result"], file["entries"]) == ("tor-exits.txt", "installed", 12_000)
+        with trio.fail_after(5):
+            while "tor" not in {trigger["signal"] for trigger in (await ask(live, secret))["triggers"]}:
+                pass
+        exposed = (await live.service.metrics.expose()).decode()
+        assert re.search(r'svc_network_data_age_seconds\{file="tor-exits.txt",kind="tor"\} 0\.0', exposed)
+
+
+def test_an_update_says_what_changed_and_fails_with_a_line_for_each_source_that_did(
+    run: Run, folder: Path, mirror: Path
+):
+    put(mirror, "relay-icloud.txt", servers(400), "credit")
+    assert run("data", "update", "--from", mirror).status == 0
+    put(mirror, "relay-icloud.txt", servers(410), "credit")
+    put(mirror, "tor-exits.txt", servers(4_000), "credit")
+    ran = run("data", "update", "--from", mirror, "--json")
+    assert ran.status == 1
+    tor, relay = json.loads(ran.out)["files"]
+    assert (tor["result"], "entries" in tor) == ("failed", False)
+    assert "remove the file and update again" in tor["problem"]
+    assert (relay["result"], relay["entries_before"], relay["entries"]) == ("updated", 400, 410)
+    first, last = ran.err.splitlines()
+    assert first.startswith("svc: tor-exits.txt: what was fetched has 4,000 entries")
+    assert last == "svc: 1 of 2 files could not be updated in full"
+    assert run("data", "check", "81.2.0.0", "--json").json["tor"] is True
+
+
+def test_an_update_over_https_believes_only_the_authorities_it_is_told(
+    run: Run, folder: Path, mirror: Path, tmp_path: Path
+):
+    with Publisher(tmp_path).serving() as publisher:
+        publisher.pages |= {f"/{path.name}": Page(path.read_bytes()) for path in mirror.iterdir()}
+        run("data", "update", "--from", publisher.url).assert_refused("is no mirror", "certificate")
+        assert run("data", "update", "--from", publisher.url, "--ca-file", publisher.ca_file).status == 0
+    assert (folder / "tor-exits.txt").exists()
+
+
+def test_an_update_that_cannot_begin_says_why(run: Run, mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    run("data", "update", "--from", "http://mirror.example").assert_refused("no https:// URL")
+    run("data", "update", "--from", tmp_path / "nowhere").assert_refused("is no mirror", "SHA256SUMS")
+    run("data", "update", "--from", "https://localhost:1", "--ca-file", mirror / "tor-exits.txt").assert_refused(
+        "holds no"
+    )
+    monkeypatch.setenv("SVC_NETWORK_SOURCES", "tor-exits,tor")
+    run("data", "update", "--from", mirror).assert_refused("no source 'tor'", "svc data sources")
+    monkeypatch.delenv("SVC_DATA")
+    run("data", "update", "--from", mirror).assert_usage()
+
+
+def test_the_sources_are_listed_with_licence_and_address(run: Run):
+    sources = {source["name"]: source for source in run("data", "sources", "--json").json["sources"]}
+    assert sources["tor-exits"]["licence"] == "MIT"
+    assert all(url.startswith("https://") for source in sources.values() for url in source["urls"])
+    assert not sources["vpn-x4bnet"]["recommended"]
+    assert "tor-exits" in run("data", "sources").out

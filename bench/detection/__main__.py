@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bench.detection.automation import captures_table, cost_table, people_table, read_captures
 from bench.detection.hostile import hostile_table
-from bench.detection.network import network_table
+from bench.detection.network import lists_table, network_table
 from bench.detection.useragents import useragent_table
 
 FOLDERS = ("bots", "browsers", "linkage", "network", "useragents")
@@ -38,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         lambda: people_table(options.data),
         lambda: useragent_table(options.data),
         lambda: network_table(options.data, options.network),
+        lambda: lists_table(options.data, options.network),
         lambda: cost_table(captures),
         hostile_table,
     ):

@@ -2,15 +2,20 @@
 
     python -m bench.detection.network --data DATA [--network DIR]
 
-`--network` names a folder of databases, such as `svc data install free` makes.
+`--network` names a folder of databases, such as `svc data update` makes. A second table adds the lists of
+DATA/network/lists one after the other. None of them is a source of the labels: a list finds all of its own labels,
+which says nothing (DATA/network/lists/sources.md).
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import gzip
 import time
 from collections import defaultdict
+from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,8 +23,10 @@ from bench.linkage.tables import Table
 from svc.domain.model import Network
 from svc.domain.network import read_network
 from svc.network_data.builtin import BuiltInRanges
-from svc.network_data.folder import NOTHING, read_folder
-from svc.network_data.lookup import NetworkData
+from svc.network_data.folder import NOTHING, Entry, Signature, read_folder, read_source
+from svc.network_data.lookup import VPN_NEIGHBORS, NetworkData
+from svc.network_data.mmdb import Database
+from svc.network_data.sources import SOURCES
 
 AIMS = {"tor": ".85", "vpn": ".85", "hosting": ".85", "relay": "1.0", "residential": "at most .001"}
 LABELS = ("tor", "vpn", "hosting", "relay", "proxy", "crawler", "residential")
@@ -60,6 +67,61 @@ def network_table(data: Path, network: Path | None = None) -> Table:
     return Table("Networks by their addresses", tuple(header), rows, note=note)
 
 
+def lists_table(data: Path, network: Path | None = None) -> Table:
+    """What each list of `data`/network/lists adds to the built-in ranges and to the databases of the folder `network`;
+    lists of its own are left out.
+    """
+    with (data / "network" / "addresses.csv").open() as file:
+        addresses = [(row["ip"], row["label"]) for row in csv.DictReader(file)]
+    built_in = BuiltInRanges()
+    databases = NOTHING if network is None else read_folder(network)
+    reading = {name: entry for name, entry in databases.items() if isinstance(entry.source, Database)}
+    lists = _lists(data / "network" / "lists")
+    vpn = {name: entry for name, entry in lists.items() if name.startswith("vpn-")}
+    rows: list[tuple[str, ...]] = []
+
+    def add(title: str, more: Mapping[str, Entry], *, neighbors: int = VPN_NEIGHBORS) -> None:
+        found = NetworkData(built_in, {**reading, **more}, vpn_neighbors=neighbors)
+        facts = [(label, read_network(ip, found)) for ip, label in addresses]
+        by_label = measure(addresses, found)
+        named = sum(one.anonymity_network == "vpn" and not one.relay for label, one in facts if label != "vpn")
+        shares = [
+            _share(by_label[label].at_all) for label in ("tor", "vpn", "hosting", "relay", "proxy", "residential")
+        ]
+        rows.append((title, *shares, _share(by_label["vpn"].as_labelled), str(named)))
+
+    add("built-in ranges" + (" and databases" if reading else ""), {})
+    before: dict[str, Entry] = {}
+    for name in ("tor-exits.txt", "asn-hosting.txt", "relay-icloud.txt"):
+        before[name] = lists[name]
+        add(f"and {name}", before)
+    for name, entry in vpn.items():
+        add(f"and {name} alone", {**before, name: entry})
+    add("and all VPN lists, listed addresses only", {**before, **vpn}, neighbors=0)
+    add("and all VPN lists", {**before, **vpn})
+    header = ("in use", "tor", "vpn", "hosting", "relay", "proxy", "residential", "vpn named vpn", "others named vpn")
+    note = (
+        "Shares flagged as tor, vpn, proxy or hosting, and of the VPNs those that are named so. Lists a month older "
+        "than the labels, and no source of them; a list of AS numbers needs a database of networks."
+    )
+    return Table("What lists add", header, rows, note=note)
+
+
+def _lists(folder: Path) -> dict[str, Entry]:
+    """The lists that sources publish as `svc data update` would install them, by file."""
+    entries: dict[str, Entry] = {}
+    for source in SOURCES:
+        packed, table = folder / f"{source.file}.gz", folder / f"{source.name}.csv"
+        if packed.exists():
+            content = gzip.decompress(packed.read_bytes())
+        elif table.exists():
+            content = source.convert(source, [table.read_bytes()])
+        else:
+            continue
+        entries[source.file] = Entry(Signature(0, 0, 0), read_source(source.file, content, date.min))
+    return entries
+
+
 def measure(addresses: list[tuple[str, str]], ranges: NetworkData) -> dict[str, Flagged]:
     """Label -> shares. `addresses` are (IP, label)."""
     by_label: dict[str, list[Network]] = defaultdict(list)
@@ -94,6 +156,8 @@ def main() -> None:
     options.add_argument("--network", type=Path, help="a folder of databases and lists")
     chosen = options.parse_args()
     print(network_table(chosen.data, chosen.network).text())
+    print()
+    print(lists_table(chosen.data, chosen.network).text())
 
 
 if __name__ == "__main__":

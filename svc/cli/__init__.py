@@ -32,7 +32,7 @@ COMMANDS: dict[str, CommandLocation] = {
     "backup": CommandLocation("backup", "Take a verified snapshot of a data directory."),
     "check": CommandLocation("data", "Check every invariant of a store or a snapshot."),
     "collection": CommandLocation("documents", "Print the request collection for API tools."),
-    "data": CommandLocation("data", "Show and install network databases."),
+    "data": CommandLocation("data", "Show, install and update network databases and lists."),
     "dev": CommandLocation("dev", "Start a development service from nothing."),
     "inspect": CommandLocation("inspect", "Look into a store or a snapshot, read-only."),
     "key": CommandLocation("keys", "Issue, list and revoke API keys."),

@@ -46,7 +46,7 @@ network_data_option = directory_option(
 
 @click.group()
 def data() -> None:
-    """Network data: what is in use, and what it says of an address."""
+    """Network data: what is in use, what it says of an address, and how it is kept fresh."""
 
 
 @data.command()
@@ -134,7 +134,7 @@ def _sources(known: Known) -> list[dict[str, str]]:
 
 @data.group()
 def install() -> None:
-    """Fetch network databases with other programs; see `svc data update` for the newest."""
+    """Fetch pinned network databases with a package manager; `svc data update` fetches the newest."""
 
 
 @install.command()
@@ -180,7 +180,7 @@ def list_sources(*, as_json: bool) -> None:
 @click.option(
     "--from",
     "place",
-    metavar="URL|FOLDER",
+    metavar="PLACE",
     help="A mirror in place of the publishers: a folder that another `svc data update` keeps, or its https:// URL.",
 )
 @click.option(

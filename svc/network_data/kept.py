@@ -88,10 +88,11 @@ def put(folder: Path, file: str, content: bytes, credit: str, written: datetime 
     The checksum is noted first: a process that ends in between leaves a file that a later update may replace. Raises
     `OSError`.
     """
-    checksums = {**kept_files(folder), file: hashlib.sha256(content).hexdigest()}
-    lines = [f"{checksum}  {name}\n" for name, checksum in sorted(checksums.items()) if checksum]
+    there = {name: checksum for name, checksum in kept_files(folder).items() if checksum and (folder / name).exists()}
+    checksums = {**there, file: hashlib.sha256(content).hexdigest()}
+    lines = [f"{checksum}  {name}\n" for name, checksum in sorted(checksums.items())]
     replace(folder / CHECKSUMS_FILE, "".join(lines).encode())
-    replace(folder / CREDITS_FILE, _credits({**_read_credits(folder), file: credit}).encode())
+    replace(folder / CREDITS_FILE, _credits({**credits_of(folder), file: credit}).encode())
     replace(folder / file, content, written)
 
 
@@ -107,7 +108,8 @@ def replace(path: Path, content: bytes, written: datetime | None = None) -> None
     unfinished.replace(path)
 
 
-def _read_credits(folder: Path) -> dict[str, str]:
+def credits_of(folder: Path) -> dict[str, str]:
+    """File name -> its licence and origin, as far as the file of credits is there and says so."""
     try:
         text = (folder / CREDITS_FILE).read_text(errors="replace")
     except OSError:

@@ -19,7 +19,7 @@ from svc.domain.errors import OperatorError
 from svc.network_data import folder as reading
 from svc.network_data.fetch import Fetched, FetchError, check_url, fetch
 from svc.network_data.folder import ListFile
-from svc.network_data.kept import CHECKSUMS_FILE, MAX_CHECKSUMS_BYTES, kept_files, put, read_checksums
+from svc.network_data.kept import CHECKSUMS_FILE, MAX_CHECKSUMS_BYTES, credits_of, kept_files, put, read_checksums
 from svc.network_data.mmdb import Database
 from svc.network_data.refused import NetworkFileError
 from svc.network_data.sources import BY_NAME, SOURCES, Source
@@ -143,8 +143,9 @@ def origin_of(place: str | None, tls: Callable[[], ssl.SSLContext]) -> Origin:
 
 
 def wanted(folder: Path, asked: Sequence[str], origin: Origin) -> list[Source]:
-    """The sources to update: those asked for (the recommended ones where none is), and those in the folder already. Of
-    the recommended ones a mirror need not have all. Raises `UpdateError` for a name that is none.
+    """The sources to update: those asked for (the recommended ones where none is), and those whose files a command put
+    into the folder and are still there. Of the recommended ones a mirror need not have all. Raises `UpdateError` for a
+    name that is none.
     """
     unknown = [name for name in asked if name not in BY_NAME]
     if unknown:
@@ -152,7 +153,7 @@ def wanted(folder: Path, asked: Sequence[str], origin: Origin) -> list[Source]:
     kept = kept_files(folder)
 
     def is_wanted(source: Source) -> bool:
-        if source.file in kept or source.name in asked:
+        if source.name in asked or (source.file in kept and (folder / source.file).exists()):
             return True
         return not asked and source.recommended and origin.has(source)
 
@@ -176,8 +177,8 @@ def update(folder: Path, sources: Iterable[Source], origin: Origin, now: datetim
 
 
 def _updated(folder: Path, source: Source, origin: Origin, now: datetime) -> Outcome:
-    path, kept = folder / source.file, kept_files(folder)
-    if path.exists() and source.file not in kept:
+    path = folder / source.file
+    if path.exists() and source.file not in kept_files(folder):
         raise UpdateError(f"{path} was not put there by `svc`, and is not replaced; give it another name, or remove it")
     delivered = origin.deliver(source)
     problem = f"no longer published: {'; '.join(delivered.missing)}" if delivered.missing else None
@@ -191,10 +192,11 @@ def _updated(folder: Path, source: Source, origin: Origin, now: datetime) -> Out
             os.utime(path, (written.timestamp(), written.timestamp()))
             return Outcome(source, "unchanged", problem, before, after)
         return Outcome(source, "unchanged", problem, before, before)
-    if before is not None and kept[source.file]:
+    if before is not None:
         if after.built_at < before.built_at:
             return Outcome(source, "older", problem, before, before)
-        _check_growth(path, before.entries, after.entries)
+        if credits_of(folder).get(source.file, source.credit) == source.credit:  # else it was of another source
+            _check_growth(path, before.entries, after.entries)
     put(folder, source.file, delivered.content, source.credit, written)
     return Outcome(source, "installed" if held is None else "updated", problem, before, after)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.detection.network import LABELS, network_table
+from bench.detection.network import LABELS, lists_table, network_table
 
 
 def column(table, place: int) -> dict[str, float]:
@@ -27,3 +27,22 @@ def test_the_built_in_ranges_find_what_they_are_for_and_leave_homes_alone(shared
     assert with_a_list["hosting"] > alone["hosting"]
     assert "µs" in table.text()
     assert len(network_table(shared_data).header) == len(table.header) - 2
+
+
+@pytest.mark.slow
+def test_lists_that_are_no_source_of_the_labels_name_vpns_and_leave_homes_alone(shared_data: Path):
+    """Docs/adr/0028: without any database, and with the lists as `svc data update` would install them."""
+    table = lists_table(shared_data)
+    shares = {row[0]: dict(zip(table.header[1:], map(float, row[1:]), strict=True)) for row in table.rows}
+    alone, listed, all_lists = (
+        shares[title] for title in ("built-in ranges", "and all VPN lists, listed addresses only", "and all VPN lists")
+    )
+    assert alone["vpn named vpn"] < 0.35
+    assert listed["vpn named vpn"] < 0.5
+    assert all_lists["vpn named vpn"] >= 0.85
+    assert all_lists["vpn"] >= 0.9
+    assert all_lists["tor"] >= 0.93
+    assert all_lists["relay"] == 1
+    assert all_lists["hosting"] >= alone["hosting"]
+    assert all(row["residential"] == 0 for row in shares.values())
+    assert all_lists["others named vpn"] <= 3

@@ -1,7 +1,11 @@
-"""An HTTPS server on this machine that serves what a test puts into it, as a publisher of lists or a mirror does."""
+"""An HTTPS server on this machine that serves what a test puts into it, as a publisher of lists or a mirror does, and a
+proxy to it.
+"""
 
 from __future__ import annotations
 
+import socket
+import socketserver
 import ssl
 import threading
 from collections.abc import Generator
@@ -75,3 +79,43 @@ class Publisher:
             def log_message(self, *_: object) -> None: ...
 
         return Handler
+
+
+class ConnectProxy(socketserver.StreamRequestHandler):
+    """An HTTP proxy that knows CONNECT alone; `asked` of its server are the targets."""
+
+    def handle(self) -> None:
+        method, target, _ = self.rfile.readline().decode().split()
+        while self.rfile.readline().strip():
+            pass
+        assert method == "CONNECT"
+        self.server.asked.append(target)  # type: ignore[attr-defined]
+        host, _, port = target.rpartition(":")
+        with socket.create_connection((host, int(port))) as upstream:
+            self.wfile.write(b"HTTP/1.1 200 Connected\r\n\r\n")
+            back = threading.Thread(target=_pass_on, args=(upstream, self.connection))
+            back.start()
+            _pass_on(self.connection, upstream)
+            back.join()
+
+
+def _pass_on(source: socket.socket, target: socket.socket) -> None:
+    with suppress(OSError):
+        while block := source.recv(65536):
+            target.sendall(block)
+        target.shutdown(socket.SHUT_WR)
+
+
+@contextmanager
+def connect_proxy() -> Generator[tuple[str, list[str]]]:
+    """The proxy's URL, and what it was asked for."""
+    server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), ConnectProxy)
+    server.asked = asked = list[str]()  # type: ignore[attr-defined]
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}", asked
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

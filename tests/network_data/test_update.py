@@ -19,7 +19,8 @@ from svc.network_data.kept import FolderError, kept_files, put, sole_writer
 from svc.network_data.sources import BY_FILE, BY_NAME, SOURCES, Source, addresses, whole
 from svc.network_data.update import Mirror, Outcome, Publishers, UpdateError, origin_of, update, wanted
 from svc.network_data.writer import Tree
-from tests.network_data.servers import Page, Publisher
+from svc.webhook_transport.connections import tls_context
+from tests.network_data.servers import Page, Publisher, connect_proxy
 
 NOW = datetime(2026, 8, 1, 12, tzinfo=UTC)
 LATER = datetime(2026, 8, 9, 12, tzinfo=UTC)
@@ -216,7 +217,7 @@ def test_a_file_of_the_operators_is_never_replaced(publisher: Publisher, folder:
 
 
 def test_databases_that_were_installed_before_there_were_checksums_are_replaced(publisher: Publisher, folder: Path):
-    (folder / "CREDITS-free.md").write_text("# Where these databases are from\n")
+    (folder / "CREDITS-free.md").write_text("# Where these databases are from\n\n## country.mmdb\n\nAn npm package.\n")
     (folder / "country.mmdb").write_bytes(database(1_770_000_000, 400))
     publisher.pages["/country"] = Page(database(1_780_000_000, 20))
     outcome = one(folder, publisher, source(publisher, "country", convert=whole, at_least=10))
@@ -235,12 +236,21 @@ def test_a_server_that_says_nothing_more_is_given_up(publisher: Publisher):
         fetch(f"{publisher.url}/slow", publisher.tls, 100_000, 0.2)
 
 
-def test_a_server_whose_certificate_nobody_vouches_for_is_not_believed(publisher: Publisher, tmp_path: Path):
+def test_the_proxy_of_the_environment_is_used(publisher: Publisher, monkeypatch: pytest.MonkeyPatch):
+    publisher.pages["/list"] = Page(listed(20))
+    with connect_proxy() as (url, asked):
+        monkeypatch.setenv("HTTPS_PROXY", url)
+        monkeypatch.setenv("NO_PROXY", "")
+        assert fetch(f"{publisher.url}/list", publisher.tls, 10_000).content == listed(20)
+        monkeypatch.setenv("NO_PROXY", "localhost")
+        assert fetch(f"{publisher.url}/list", publisher.tls, 10_000).content == listed(20)
+    assert asked == [publisher.url.removeprefix("https://")]
+
+
+def test_a_server_whose_certificate_nobody_vouches_for_is_not_believed(publisher: Publisher):
     publisher.pages["/list"] = Page(listed(100))
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
     with pytest.raises(FetchError, match="certificate"):
-        fetch(f"{publisher.url}/list", Publisher(elsewhere).tls, 100_000)
+        fetch(f"{publisher.url}/list", tls_context(), 100_000)
     assert publisher.requests == []
 
 
@@ -340,7 +350,7 @@ def test_a_file_of_a_mirror_that_its_checksum_is_not_of_is_not_used(mirror: Path
 
 
 def test_a_mirror_that_is_behind_changes_nothing(mirror: Path, folder: Path):
-    put(folder, "tor-exits.txt", listed(510), "credit", LATER)
+    put(folder, "tor-exits.txt", listed(510), BY_NAME["tor-exits"].credit, LATER)
     origin = origin_of(str(mirror), lambda: pytest.fail("no TLS is needed"))
     outcomes = {
         outcome.source.name: outcome.result for outcome in update(folder, [BY_NAME["tor-exits"]], origin, LATER)
@@ -364,8 +374,12 @@ def test_what_is_fetched_is_what_is_asked_for_and_what_is_there(mirror: Path, fo
     publishers = Publishers(lambda url, most: pytest.fail("nothing is asked"))
     assert {one.name for one in wanted(folder, (), publishers)} == {one.name for one in SOURCES if one.recommended}
     put(folder, "vpn-x4bnet.txt", listed(20), "credit")
+    put(folder, "hosting-x4bnet.txt", listed(20), "credit")
+    (folder / "hosting-x4bnet.txt").unlink()
     names = {one.name for one in wanted(folder, ("tor-exits",), publishers)}
     assert names == {"tor-exits", "vpn-x4bnet"}
+    put(folder, "vpn-x4bnet.txt", listed(21), "credit")
+    assert set(kept_files(folder)) == {"vpn-x4bnet.txt"}
     origin = Mirror(str(mirror), lambda file, most: fetching.Fetched((mirror / file).read_bytes(), None))
     assert {one.name for one in wanted(folder, ("asn",), origin)} == {"asn", "vpn-x4bnet"}
     (missing, _) = update(folder, wanted(folder, ("asn",), origin), origin, NOW)

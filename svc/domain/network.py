@@ -91,24 +91,31 @@ def all_ranges(known: Known) -> tuple[Range, ...]:
     """The ranges found, with what follows from them and from the network: addresses between listed VPN servers are a
     VPN's unless a range says what else stands there, and the network's kind counts where no range does.
     """
-    kinds = {found.kind for found in known.ranges}
-    ranges = tuple(
-        found._replace(kind="vpn") if found.kind == "vpn_neighbor" else found
-        for found in known.ranges
-        if found.kind != "vpn_neighbor" or kinds.isdisjoint(NO_VPN_NEIGHBOR)
-    )
-    if known.system is None or kinds & STANDS_THERE:
+    stands_there = neighbor = False
+    for found in known.ranges:
+        stands_there = stands_there or found.kind in STANDS_THERE
+        neighbor = neighbor or found.kind == "vpn_neighbor"
+    ranges = _resolved(known.ranges) if neighbor else known.ranges
+    system = known.system
+    if system is None or stands_there:
         return ranges
-    return (*ranges, *_of_network(known.system))
-
-
-def _of_network(system: AutonomousSystem) -> tuple[Range, ...]:
-    """What the network's name tells, else the lists of AS numbers. A list is not believed where the name is of somebody
-    who connects people: such lists are made against abuse, and name access networks, too.
-    """
     kind = None if system.name is None else kind_of_network(system.name)
     if kind is not None:
-        return (Range(kind, system.name or "", f"name of AS{system.number} in {system.source}"),)
+        return (*ranges, Range(kind, system.name or "", f"name of AS{system.number} in {system.source}"))
+    return (*ranges, *_believed(system)) if system.listed else ranges
+
+
+def _resolved(ranges: tuple[Range, ...]) -> tuple[Range, ...]:
+    """With `vpn_neighbor` as `vpn`, or left out."""
+    something_else = any(found.kind in NO_VPN_NEIGHBOR for found in ranges)
+    kept = (found for found in ranges if not (something_else and found.kind == "vpn_neighbor"))
+    return tuple(found._replace(kind="vpn") if found.kind == "vpn_neighbor" else found for found in kept)
+
+
+def _believed(system: AutonomousSystem) -> tuple[Range, ...]:
+    """What lists of AS numbers say of a network, unless its name is of somebody who connects people: such lists are
+    made against abuse, and name access networks, too.
+    """
     return () if system.name is not None and connects_people(system.name) else system.listed
 
 

@@ -70,7 +70,7 @@ class NetworkData:
         ranges = [source.found for source in self._lists if address in source.addresses]
         if self._built_in is not None and (found := self._built_in.find(address)) is not None:
             ranges.append(found)
-        if address.version == 4 and int(address) >> 8 in self._vpn_networks:
+        if self._vpn_networks and address.version == 4 and int(address) >> 8 in self._vpn_networks:
             ranges.append(self._neighbor)
         country, system = None, None
         for database in self._databases:

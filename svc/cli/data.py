@@ -172,6 +172,8 @@ def list_sources(*, as_json: bool) -> None:
         | {"credit": source.credit, "urls": list(source.urls)}
         for source in SOURCES
     ]
+    if not as_json:
+        rows = [row | {"recommended": "yes" if row["recommended"] else "no"} for row in rows]
     show_table(rows, ("name", "recommended", "credit"), "sources", as_json=as_json)
 
 
@@ -213,7 +215,8 @@ def update_files(directory: Path | None, place: str | None, ca_file: Path | None
     for outcome in failed:
         click.echo(f"svc: {outcome.source.file}: {outcome.problem}", err=True)
     if failed:
-        raise CommandError(f"{len(failed)} of {len(outcomes)} files could not be updated in full")
+        hint = "; a machine without outbound access needs a mirror (--from)" if place is None else ""
+        raise CommandError(f"{len(failed)} of {len(outcomes)} files could not be updated in full{hint}")
 
 
 def _tls(ca_file: Path | None) -> ssl.SSLContext:

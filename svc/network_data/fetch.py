@@ -27,6 +27,13 @@ MAX_REDIRECTS = 5
 
 _REDIRECTS = (301, 302, 303, 307, 308)
 _GONE = (404, 410)
+_FAILURES = (
+    httpcore.NetworkError,
+    httpcore.TimeoutException,
+    httpcore.ProtocolError,
+    httpcore.ProxyError,
+    httpcore.UnsupportedProtocol,  # of the proxy's URL
+)
 
 
 class FetchError(OperatorError):
@@ -48,7 +55,13 @@ class Fetched(NamedTuple):
 
 def check_url(url: str) -> str:
     """The URL, if it may be fetched from. Raises `FetchError`."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # is checked when it is asked for
+    except ValueError as error:
+        raise FetchError(url, f"is no URL: {error}") from error
+    if not url.isascii():
+        raise FetchError(url, "is no URL: it has characters that are not ASCII")
     if parts.scheme != "https" or not parts.hostname:
         raise FetchError(url, "is no https:// URL; what is fetched decides who is flagged, so it must come over TLS")
     if parts.username is not None or parts.password is not None:
@@ -64,7 +77,7 @@ def fetch(url: str, tls: ssl.SSLContext, most_bytes: int, limit_s: float = LIMIT
         return trio.run(_within, url, tls, most_bytes, limit_s)
     except trio.TooSlowError as error:
         raise FetchError(url, f"not fetched within {limit_s:g} s") from error
-    except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, httpcore.ProxyError) as error:
+    except _FAILURES as error:
         raise FetchError(url, f"cannot be fetched: {_cause(error)}") from error
 
 
@@ -117,7 +130,7 @@ def _cause(error: BaseException) -> str:
     said = type(error).__name__
     found: BaseException | None = error
     while found is not None:
-        said = str(found) or said
+        said = (found.message if isinstance(found, BaseExceptionGroup) else str(found)) or said
         found = found.__cause__ or found.__context__
     return said
 

@@ -260,6 +260,23 @@ def test_only_https_is_spoken(url: str):
         check_url(url)
 
 
+@pytest.mark.parametrize("url", ["https://[bad", "https://lists.example:99999/tor", "https://lists.example:port/"])
+def test_what_is_no_url_is_said(url: str):
+    with pytest.raises(FetchError, match="is no URL"):
+        check_url(url)
+
+
+def test_a_proxy_or_a_redirect_that_cannot_be_used_is_said(publisher: Publisher, monkeypatch: pytest.MonkeyPatch):
+    publisher.pages["/list"] = Page(b"", 302, (("Location", "/\xfc"),))
+    with pytest.raises(FetchError, match="not ASCII"):
+        fetch(f"{publisher.url}/list", publisher.tls, 10_000)
+    monkeypatch.setenv("NO_PROXY", "")
+    for proxy in ("gopher://127.0.0.1:1", "http://127.0.0.1:1"):
+        monkeypatch.setenv("HTTPS_PROXY", proxy)
+        with pytest.raises(FetchError, match="cannot be fetched"):
+            fetch(f"{publisher.url}/list", publisher.tls, 10_000)
+
+
 def test_a_password_in_a_url_is_rejected_and_not_printed():
     with pytest.raises(FetchError) as rejected:
         check_url("https://me:secret@lists.example/tor")

@@ -32,7 +32,6 @@ _FAILURES = (
     httpcore.TimeoutException,
     httpcore.ProtocolError,
     httpcore.ProxyError,
-    httpcore.UnsupportedProtocol,  # of the proxy's URL
 )
 
 
@@ -122,6 +121,9 @@ def _pool(url: str, tls: ssl.SSLContext) -> httpcore.AsyncConnectionPool:
     proxy = getproxies().get("https")
     if proxy is None or proxy_bypass(urlsplit(url).hostname or ""):
         return httpcore.AsyncConnectionPool(ssl_context=tls)
+    proxy = proxy if "://" in proxy else f"http://{proxy}"
+    if not proxy.startswith(("http://", "https://")):
+        raise FetchError(url, "HTTPS_PROXY names no http:// or https:// proxy")
     return httpcore.AsyncHTTPProxy(proxy_url=proxy, ssl_context=tls)
 
 

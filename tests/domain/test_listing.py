@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.listing import Asked, Listing, read_listing, read_timestamp, read_window
+from svc.domain.listing import Asked, CursorScope, Filters, Listing, read_listing, read_timestamp, read_window
 from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Detail, Refusal
 from tests.support.worlds import EPOCH_MS
 
 NOW = EPOCH_MS
+SCOPE = CursorScope(b"k" * 32, 7, "production")
 DAY = 24 * 3600 * 1000
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -105,6 +106,7 @@ def test_a_window_lies_within_30_days_and_its_start_before_its_end(
 
 def test_the_page_follows_from_its_number_and_size():
     window = (NOW - DAY, NOW + 1)
-    assert read_listing(Asked(), NOW) == Listing(*window, None, None, 0, 10)
+    assert read_listing(Asked(), NOW, SCOPE) == Listing(*window, Filters(), 0, 10)
     asked = Asked(page=51, limit=200, visitor="0123456789abcdefGHIJ", level="high")
-    assert read_listing(asked, NOW) == Listing(*window, "0123456789abcdefGHIJ", "high", 10_000, 200)
+    filters = Filters(visitor_id="0123456789abcdefGHIJ", level="high")
+    assert read_listing(asked, NOW, SCOPE) == Listing(*window, filters, 10_000, 200)

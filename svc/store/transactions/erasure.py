@@ -37,6 +37,7 @@ from svc.domain.refusals import Refusal
 from svc.domain.report import read_report
 from svc.store.codec import CorruptionError
 from svc.store.events import INDEXES, index_keys
+from svc.store.hours import uncount
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.table import LEADS, ErasedBy, ErasedByKey, PolicyError
 from svc.store.tables import (
@@ -50,6 +51,7 @@ from svc.store.tables import (
     ERASURES,
     EVENTS,
     EVENTS_BY_VISITOR,
+    HOURS,
     MANUAL,
     REPORT_FINGERPRINTS,
     TABLES,
@@ -63,6 +65,7 @@ from svc.store.transactions.webhooks import erase_identification
 
 BY_FUNCTION: dict[str, tuple[Table[Any], ...]] = {
     "index_keys": INDEXES,
+    "uncount": (HOURS,),
     "forget_report": (ADDRESS_HISTORY, REPORT_FINGERPRINTS),
     "leave_blocks": (BLOCKS,),
     "erase_identification": (WEBHOOK_EVENTS, DELIVERIES, DUE, MANUAL),
@@ -143,11 +146,13 @@ def event_rows(snapshot: Snapshot, number: int, request_id: bytes) -> Iterator[t
 
 
 def purge_event(transaction: Transaction, number: int, request_id: bytes) -> None:
-    """Delete every row of one event and take its bytes off what the organization holds; nothing where it is gone
-    already.
+    """Delete every row of one event, and subtract it from what the organization holds and from the counters of its
+    hour; nothing where it is gone already.
     """
-    if transaction.has(EVENTS, number, request_id):
+    event = transaction.get(EVENTS, number, request_id)
+    if event is not None:
         release(transaction, number, events=1, report_bytes=report_bytes(transaction, number, request_id))
+        uncount(transaction, number, event)
     for table, key in tuple(event_rows(transaction, number, request_id)):
         transaction.delete(table, *key)
 

@@ -84,6 +84,7 @@ _LEVEL = place(("not_scored", *LEVELS))
 _FACET = place(FACETS)
 _VALUE = digest(8)
 _KIND = place(DELIVERY_KINDS)
+_NOT_OF_A_PERSON = NotPersonal("a line says when and how much, and nothing of whom")
 
 META: Table[int] = Table("meta", Key(name=TEXT), Signed("value"), FOR_EVER, NOT_PERSONAL)
 """`version`, `next_organization`, `pepper_mark`, `region/NAME` (`region.py`), `served_...` (`served_limits.py`)."""
@@ -126,13 +127,7 @@ ORGANIZATION_KEYS: Table[bytes] = Table(
 BALANCES: Table[int] = Table("balances", _ORGANIZATION, Signed("micros"), FOR_EVER, NOT_PERSONAL, stays=True)
 """Always the sum of its ledger."""
 LEDGER: Table[LedgerEntry] = Table(
-    "ledger",
-    _OWN_ID,
-    Record(LedgerEntry),
-    FOR_EVER,
-    NotPersonal("a line says when and how much, and nothing of whom"),
-    stays=True,
-    rules=("money",),
+    "ledger", _OWN_ID, Record(LedgerEntry), FOR_EVER, _NOT_OF_A_PERSON, stays=True, rules=("money",)
 )
 """By the request id for identifications; append-only."""
 SETTLEMENTS: Table[Settlement] = Table(
@@ -153,7 +148,7 @@ PAST_DUE: Table[int] = Table(
     "past_due",
     _ORGANIZATION,
     Signed("since_ms"),
-    Until("the organization paid or is blocked"),
+    Until("the organization paid, or is blocked"),
     NOT_PERSONAL,
     stays=True,
 )

@@ -34,7 +34,7 @@ FACETS: tuple[Facet, ...] = get_args(Facet)
 """Their places in keys are stored: append, never move."""
 
 _LEVELS: dict[str, Level] = {level: level for level in LEVELS}
-_COUNTRY = re.compile(r"[A-Z]{2}", re.ASCII)
+_COUNTRY = re.compile(r"[A-Za-z]{2}", re.ASCII)
 _CURSOR = struct.Struct(">16sqIQ16s")
 """Digest of what it is bound to, start of the window, offset, position."""
 _VISITOR_ID = re.compile(r"[0-9A-Za-z]{20}", re.ASCII)
@@ -218,11 +218,10 @@ def _read_filters(asked: Asked) -> Filters | Refusal:
     if level is None and asked.level is not None:
         return _invalid("level", "invalid_value")
     ip_address = None if asked.ip_address is None else parse_ip(asked.ip_address)
-    country = None if asked.country is None else asked.country.upper()
     for name, is_valid in (
         ("tag", asked.tag is None or len(asked.tag) <= MAX_TAG_LENGTH),
         ("ip_address", asked.ip_address is None or ip_address is not None),
-        ("country", country is None or _COUNTRY.fullmatch(country)),
+        ("country", asked.country is None or _COUNTRY.fullmatch(asked.country)),
         ("signal", asked.signal is None or asked.signal in CATALOGUE),
         ("kind", asked.kind is None or asked.kind in KINDS),
     ):
@@ -233,7 +232,7 @@ def _read_filters(asked: Asked) -> Filters | Refusal:
         visitor_id=asked.visitor,
         tag=asked.tag,
         ip_address=ip_address,
-        country=country,
+        country=None if asked.country is None else asked.country.upper(),
         signal=asked.signal,
         kind=asked.kind,
     )

@@ -86,9 +86,8 @@ async def answer_listing(services: Services, call: Call, asked: Asked, environme
     await noted(services, call)
     found = await _find(services, number, environment, listing)
     rows = await encoded(found.rows, partial(_rows, services, listing.filters))
-    page = UNSET if asked.cursor is not None else asked.page or 1
     cursor = UNSET if found.resume is None else next_cursor(asked, listing, found.resume, scope)
-    return Outcome(EventsAnswer(rows, page, asked.limit, cursor))
+    return Outcome(EventsAnswer(rows=rows, page=asked.page or 1, page_size=asked.limit, next_cursor=cursor))
 
 
 async def _find(services: Services, number: int, environment: Environment, listing: Listing) -> events.Places:
@@ -268,8 +267,11 @@ ROUTES: tuple[Route, ...] = (
         description=(
             "Newest first, of the organization and environment of the key, at most 30 days back. Without `from` the "
             "window begins 24 hours before its end, but not more than 30 days ago. Each row has the verdict of "
-            "identify, with the signals by name under `signals` and their groups under `triggers`. A page with fewer "
-            "rows than the answer's `page_size`, which is the `limit` of the request, is the last one."
+            "identify, with the signals by name under `signals` and their groups under `triggers`. Filters may be "
+            "combined. `next_cursor` leads to the next page, in the same window and with the same filters, and is left "
+            "out on the last one; `page` counts pages instead, at most 10,000 events deep. A page of several filters "
+            "that are rarely met together may be short, or empty, and still have a `next_cursor`: a request looks at "
+            "no more than 20,000 events."
         ),
         endpoint=list_events,
         kinds=("secret",),

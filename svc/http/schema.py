@@ -138,11 +138,11 @@ class ListEventsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ) = UNSET
 
 
-class EventsAnswer(msgspec.Struct, frozen=True):
+class EventsAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """A page of events, newest first; one without `next_cursor` is the last (interface 4.2, decisions 7.1)."""
 
     rows: Annotated[tuple[EventBody, ...], about("Newest first.")]
-    page: Annotated[PageNumber, about("Left out where a `cursor` asked for the page.")] | UnsetType
+    page: Annotated[PageNumber, about("As asked for; 1 where a `cursor` asked for it.", 1)]
     page_size: Annotated[int, about("The most events that a page has: the `limit` of the request.", 10)]
     next_cursor: Annotated[Cursor, about("For the next page; left out on the last one.")] | UnsetType = UNSET
 

@@ -32,6 +32,8 @@ from svc.store.tables import (
 
 MOST_KEYS = 20_000
 """Keys that a page of several filters looks at."""
+MISSES = 8
+"""A jump costs about as much as so many steps."""
 _PLACES: dict[Level | None, int] = {None: 0, **{level: place for place, level in enumerate(LEVELS, start=1)}}
 """Level -> its place in the keys. On disk: append, never move."""
 _by_arrival = attrgetter("arrival", "request_id")
@@ -194,21 +196,28 @@ class _Search:
     def _intersection(
         self, first: _Stream, others: Sequence[_Stream], beyond: tuple[Any, ...]
     ) -> Iterator[EventPosition]:
-        """Each stream jumps to where the others are."""
-        while (found := next(first.below(beyond), None)) is not None:
-            self._keys_left -= 1
-            missing = self._first_without(found.position, others)
-            if missing is None:
-                yield found
-                beyond = found.position
-            else:
+        """Walks the first stream. Where `MISSES` of its events in a row are not in the others, it jumps to where one
+        of those goes on, so that neither a dense stream nor a sparse one makes the other slow.
+        """
+        while True:
+            misses = 0
+            for found in first.below(beyond):
                 self._keys_left -= 1
-                older = next(missing.below(found.position), None)
-                if older is None:
+                missing = self._first_without(found.position, others)
+                if missing is None:
+                    yield found
+                misses = 0 if missing is None else misses + 1
+                if self._keys_left <= 0:
+                    self.ended_at = found.position
                     return
-                beyond = _just_above(older.position)
-            if self._keys_left <= 0:
-                self.ended_at = Position(*beyond)
+                if missing is not None and misses == MISSES:
+                    self._keys_left -= 1
+                    older = next(missing.below(found.position), None)
+                    if older is None:
+                        return
+                    beyond = _just_above(older.position)
+                    break
+            else:
                 return
 
     def _first_without(self, position: Position, streams: Sequence[_Stream]) -> _Stream | None:

@@ -11,9 +11,12 @@ from collections.abc import Iterable
 from itertools import groupby, islice
 from operator import itemgetter
 
+import msgspec
+
 from svc.domain.counting import NOTHING, HourCounts, hour_of
 from svc.domain.model import ENVIRONMENTS
 from svc.domain.records import Event
+from svc.store import operations
 from svc.store.events import INDEXES, index_keys
 from svc.store.snapshot import Transaction
 from svc.store.steps import QUIET, Steps
@@ -21,6 +24,21 @@ from svc.store.tables import EVENTS, HOURS
 
 EVENTS_AT_ONCE = 5000
 """Their rows are written in the order of their keys: neighbours lie on one page."""
+
+
+class Rebuilt(msgspec.Struct, frozen=True):
+    """How many rows there are after a rebuild."""
+
+    events: int
+    index_rows: int
+    hours: int
+
+
+def rebuild(transaction: Transaction, now_ms: int, steps: Steps = QUIET) -> Rebuilt:
+    """As `rebuild_indexes`, for a transaction that is not recorded (`Store.change_log`): the operation log ends."""
+    operations.drop(transaction, now_ms, "the indexes of the store were rebuilt")
+    events = rebuild_indexes(transaction, steps)
+    return Rebuilt(events, sum(transaction.count(table) for table in INDEXES), transaction.count(HOURS))
 
 
 def rebuild_indexes(transaction: Transaction, steps: Steps = QUIET) -> int:

@@ -285,5 +285,6 @@ def _record_document(
         evidence={observation.signal: observation.evidence for observation in observations},
         link_probability=round(recognition.probability, 4),
         changes=None if before is None else changes(assessment.features, before),
+        headers=assessment.headers,
     )
     return transaction.put(DOCUMENTS, (submission.organization, submission.request_id.bytes), document)

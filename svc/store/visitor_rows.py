@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
 
+from svc.domain.counting import NOTHING, hour_of
 from svc.domain.history import AddressHistory
 from svc.domain.matching.blocks import Block
+from svc.domain.model import ENVIRONMENTS
 from svc.domain.records import Event
 from svc.domain.webhooks.envelope import identification_event_id
 from svc.store.events import index_keys
@@ -27,6 +29,7 @@ from svc.store.tables import (
     BLOCKS,
     ERASURES,
     EVENTS,
+    HOURS,
     REPORT_FINGERPRINTS,
     VISITOR_IDS,
     VISITORS,
@@ -97,7 +100,7 @@ class VisitorRows:
             )
             for read in OF_EVENT.values():
                 keys = read(snapshot, self._number, request_id, event)
-                found += [self._own(row) for row in _present(snapshot, keys) if self._is_about(row)]
+                found += [self._own(row, event) for row in _present(snapshot, keys) if self._is_about(row)]
         return found
 
     def _is_about(self, row: Row) -> bool:
@@ -106,8 +109,10 @@ class VisitorRows:
             return True
         return not row.value.visitors or self._visitor in row.value.visitors
 
-    def _own(self, row: Row) -> Row:
-        """Without what the row says of other visitors."""
+    def _own(self, row: Row, event: Event | None = None) -> Row:
+        """Without what the row says of other visitors; of counters, what this event added to them."""
+        if row.table is HOURS and event is not None:
+            return row._replace(value=NOTHING.plus(event))
         if row.table is BLOCKS:
             return row._replace(value=Block(0, (self._visitor,)))
         if row.table is ADDRESS_HISTORY:
@@ -139,6 +144,10 @@ def _index_rows(snapshot: Snapshot, number: int, request_id: bytes, event: Event
     yield from index_keys(number, request_id, event)
 
 
+def _counts(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> Keys:  # noqa: ARG001  as the others
+    yield HOURS, (number, ENVIRONMENTS.index(event.environment), hour_of(event))
+
+
 def _memory_of_report(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> Keys:
     fingerprint = fingerprint_key(snapshot, number, request_id, event)
     if fingerprint is not None:
@@ -156,6 +165,7 @@ OF_VISITOR: dict[str, Callable[[Snapshot, int, int], Keys]] = {"leave_blocks": _
 """Function of `erasure.BY_FUNCTION` that erases by the visitor -> what finds the same rows."""
 OF_EVENT: dict[str, Callable[[Snapshot, int, bytes, Event], Keys]] = {
     "index_keys": _index_rows,
+    "uncount": _counts,
     "forget_report": _memory_of_report,
     "erase_identification": _webhooks,
 }

@@ -106,7 +106,7 @@ def program(begin: Callable[[], None] | None) -> None:
 
 def main() -> None:
     """Entry point. Logs go to standard error; an `OperatorError` becomes one line and its exit status, wrong usage
-    status 2, Ctrl-C 130 (decisions 10). Where the reader of the output has gone, the end is quiet, with status 0.
+    status 2, Ctrl-C 130 (decisions 10). Where the reader of the output has gone, the end is quiet, with status 1.
     """
     try:
         program(prog_name="svc", standalone_mode=False, obj=_log_to_standard_error)
@@ -131,9 +131,11 @@ def main() -> None:
 
 
 def _end_quietly() -> NoReturn:
-    """Whoever read the output has seen enough, as `| head` has: what is still buffered goes nowhere."""
+    """Whoever read the output has seen enough, as `| head` has: what is still buffered goes nowhere. The status is that
+    of click, which ends like this where a command writes outside of an event loop.
+    """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(0)
+    sys.exit(1)
 
 
 def _fail(line: str, status: int) -> NoReturn:

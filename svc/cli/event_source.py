@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import click
 
@@ -27,6 +27,7 @@ from svc.store import views
 from svc.store.directory import refuse_without_data
 from svc.store.events import EventMatch, event_page, places, read
 from svc.store.reading import ReadOnlyStore, read_only
+from svc.store.store import ReadTransaction
 from svc.world import World
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -46,6 +47,14 @@ class Wanted(NamedTuple):
     filters: Filters
 
 
+class Readable(Protocol):
+    """A store to read: that of a service, or one that is open for reading only."""
+
+    def read(self) -> ReadTransaction:
+        """A snapshot of the last commit, for a `with` block."""
+        ...
+
+
 @contextmanager
 def reading(directory: Path) -> Generator[ReadOnlyStore]:
     """The store of a data directory, read while a service may run on it. Raises `DirectoryError` where there is
@@ -56,7 +65,7 @@ def reading(directory: Path) -> Generator[ReadOnlyStore]:
         yield store
 
 
-def number_of(store: ReadOnlyStore, organization_id: str) -> int:
+def number_of(store: Readable, organization_id: str) -> int:
     """The number of an organization by its id. Raises `CommandError` where there is none, or where it was removed."""
     with store.read() as snapshot:
         known = views.find_account(snapshot, organization_id)
@@ -150,7 +159,7 @@ _FILTERS = (
 """An option for each field of `Filters`."""
 
 
-def newest_first(store: ReadOnlyStore, number: int, wanted: Wanted, limit: int) -> list[EventMatch]:
+def newest_first(store: Readable, number: int, wanted: Wanted, limit: int) -> list[EventMatch]:
     """At most so many of the events, newest first."""
     listing = Listing(wanted.since_ms, wanted.until_ms, wanted.filters, limit=limit)
     found: list[EventMatch] = []
@@ -172,7 +181,7 @@ class Stretch(NamedTuple):
 
 
 def oldest_first(
-    store: ReadOnlyStore, number: int, wanted: Wanted, read_events: Callable[..., list[Any]] = read
+    store: Readable, number: int, wanted: Wanted, read_events: Callable[..., list[Any]] = read
 ) -> Iterator[Stretch]:
     """All the events in the order of arrival, some hundred at a time, in constant memory.
 
@@ -195,5 +204,7 @@ def oldest_first(
             events = read_events(snapshot, rows[::-1], wanted.filters)
         yield Stretch(end, events)
         start = end
-        if len(rows) < EVENTS_A_READ // 4:
-            stretch *= 2 if rows else 4
+        if not rows:
+            stretch *= 4
+        elif len(rows) < EVENTS_A_READ // 4:
+            stretch *= 2

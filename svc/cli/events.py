@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from svc.cli import event_text
-from svc.cli.event_source import Wanted, filter_options, newest_first, number_of, oldest_first, reading
+from svc.cli.event_source import Readable, Wanted, filter_options, newest_first, number_of, oldest_first, reading
 from svc.cli.output import CommandError, data_option, json_option
 from svc.domain.event_row import event_row
 from svc.domain.identification import inflate
@@ -23,7 +23,6 @@ from svc.http.schema import DocumentBody, document_body, event_detail
 from svc.store import views
 from svc.store.codec import CorruptionError
 from svc.store.events import EventMatch, EventPosition, read
-from svc.store.reading import ReadOnlyStore
 from svc.store.snapshot import Snapshot
 from svc.world import World, pause
 
@@ -124,7 +123,7 @@ def tail(organization_id: str, wanted: Wanted, ids: bool, directory: Path, as_js
 
 
 def follow(
-    store: ReadOnlyStore, number: int, wanted: Wanted, now_ms: Callable[[], int], wait: Callable[[float], None]
+    store: Readable, number: int, wanted: Wanted, now_ms: Callable[[], int], wait: Callable[[float], None]
 ) -> Iterator[EventMatch]:
     """The events that were asked for as they are stored, until `wanted.until_ms`. Looks every `POLL_S`, each time
     `LATE_MS` back; what was seen is not read again.

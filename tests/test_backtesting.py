@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
 
+from svc.cli.export import COLUMNS
 from svc.world import World
 from tests.spec.answers import BROWSER, DRIVEN, HEADLESS, visit
 from tests.support.live import live_service, report
 from tests.support.process import run
+
+PAGE = (Path(__file__).parents[1] / "docs/backtesting.md").read_text()
 
 pytestmark = pytest.mark.slow(4)
 
@@ -156,3 +163,37 @@ def test_reports_of_ones_own_are_compared_line_by_line(tmp_path: Path):
     assert (found["compared"], found["changed"]) == (3, 1)
     assert found["visitors"] | {"before": 2, "after": 3, "known_to_new": 1, "separated": 1} == found["visitors"]
     assert found["examples"][0]["link"] == "separated"
+
+
+def test_the_page_on_back_testing_runs_as_it_stands(exported: Exported, tmp_path: Path):
+    (weights,) = re.findall(r"^```json\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    (tmp_path / "weights.json").write_text(weights)
+    (visitor,) = (
+        json.loads(line)["visitor_id"]
+        for line in (exported.folder / "bare.jsonl").read_text().splitlines()
+        if '"automation"' in line
+    )
+    blocks = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    script = "".join(blocks).replace("VISITOR", visitor).replace("ORG", exported.organization)
+    script = script.replace("account 4711", "bot")
+    outside = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
+    programs = {"PATH": f"{Path(sys.executable).parent}:{outside['PATH']}", "SVC_DATA": str(exported.data)}
+    done = subprocess.run(
+        ["bash", "-eu", "-c", script],
+        cwd=tmp_path,
+        env={**outside, **programs},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "medium -> high: 1" not in done.stdout
+    assert "medium -> low: 1" in done.stdout, "`headless` weighs less than the threshold of the page"
+    assert json.loads((tmp_path / "visitor.json").read_text())["visitor_id"] == visitor
+    assert (tmp_path / "events.csv").read_text().startswith(",".join(COLUMNS[:3]))
+
+
+def test_the_page_names_the_columns_of_csv_in_their_order():
+    listed = PAGE[PAGE.index("The columns of CSV") :].partition("\n\n")[0]
+    assert tuple(re.findall(r"`(\w+)`", listed)) == COLUMNS

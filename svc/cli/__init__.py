@@ -124,15 +124,11 @@ def main() -> None:
         _fail(error.line, error.exit_status)
     except BrokenPipeError:
         _end_quietly()
-    except BaseExceptionGroup as errors:
-        if errors.split(BrokenPipeError)[1] is not None:
-            raise
-        _end_quietly()
 
 
 def _end_quietly() -> NoReturn:
     """Whoever read the output has seen enough, as `| head` has: what is still buffered goes nowhere. The status is that
-    of click, which ends like this where a command writes outside of an event loop.
+    of click, which ends like this where it is the command that writes.
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(1)

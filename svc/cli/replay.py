@@ -14,7 +14,7 @@ from functools import partial
 from math import inf
 from pathlib import Path
 from threading import Event as Flag
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 from uuid import UUID
 
 import blake3
@@ -191,7 +191,20 @@ def _replay_into(into: Into, run: _Run, source: Iterator[bytes], weights: dict[P
         if weights:
             found.store.write_now([partial(_put_weights, number=organization.number, weights=weights)])
         service = Service(config, world, found, directory)
-        trio.run(partial(_replay, service, config.region, clock, organization, source, run))
+        try:
+            trio.run(partial(_replay, service, config.region, clock, organization, source, run))
+        except BaseExceptionGroup as errors:
+            raise _sole(errors) from None
+
+
+def _sole(error: BaseException) -> BaseException:
+    """The error within groups of one, as nurseries make them: a file that cannot be read on, a closed pipe."""
+    while isinstance(error, BaseExceptionGroup):
+        inner = cast("BaseExceptionGroup[BaseException]", error).exceptions
+        if len(inner) > 1:
+            break
+        error = inner[0]
+    return error
 
 
 def _put_weights(transaction: Transaction, number: int, weights: dict[Platform, StoredWeights]) -> None:

@@ -171,7 +171,7 @@ def test_the_page_on_back_testing_runs_as_it_stands(exported: Exported, tmp_path
     (visitor,) = (
         json.loads(line)["visitor_id"]
         for line in (exported.folder / "bare.jsonl").read_text().splitlines()
-        if '"automation"' in line
+        if '"signal":"automation"' in line
     )
     blocks = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     script = "".join(blocks).replace("VISITOR", visitor).replace("ORG", exported.organization)

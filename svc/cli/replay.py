@@ -197,14 +197,12 @@ def _replay_into(into: Into, run: _Run, source: Iterator[bytes], weights: dict[P
             raise _sole(errors) from None
 
 
-def _sole(error: BaseException) -> BaseException:
+def _sole(errors: BaseExceptionGroup[BaseException]) -> BaseException:
     """The error within groups of one, as nurseries make them: a file that cannot be read on, a closed pipe."""
-    while isinstance(error, BaseExceptionGroup):
-        inner = cast("BaseExceptionGroup[BaseException]", error).exceptions
-        if len(inner) > 1:
-            break
-        error = inner[0]
-    return error
+    if len(errors.exceptions) > 1:
+        return errors
+    error = errors.exceptions[0]
+    return _sole(cast("BaseExceptionGroup[BaseException]", error)) if isinstance(error, BaseExceptionGroup) else error
 
 
 def _put_weights(transaction: Transaction, number: int, weights: dict[Platform, StoredWeights]) -> None:

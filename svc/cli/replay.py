@@ -199,7 +199,7 @@ def _replay_into(into: Into, run: _Run, source: Iterator[bytes], weights: dict[P
 
 def _sole(errors: BaseExceptionGroup[BaseException]) -> BaseException:
     """The error within groups of one, as nurseries make them: a file that cannot be read on, a closed pipe."""
-    if len(errors.exceptions) > 1:
+    if len(errors.exceptions) != 1:
         return errors
     error = errors.exceptions[0]
     return _sole(cast("BaseExceptionGroup[BaseException]", error)) if isinstance(error, BaseExceptionGroup) else error

@@ -1,9 +1,10 @@
 """What reading events back costs in a large store, and what an event takes on disk.
 
 A bounded generator fills a store with events of the last 29 days: real records through the store's own writer, reports
-of 2 kB, a tenth as many visitors as events, a few of them busy. Then one client asks a server of its own, over HTTP.
+of 2 kB, a tenth as many visitors as events, a few of them busy. Then one client asks a server of its own, over HTTP:
+pages, filters, two filters together. Statistics are summed in this process, from the counters.
 
-    python -m bench.events [--events 1000000] [--requests 400]
+    python -m bench.events [--events 10000 100000 1000000] [--requests 400]
 """
 
 from __future__ import annotations
@@ -23,19 +24,23 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
-from bench.identify import Server, _free_port, _wait_for
+from bench.identify import ENVIRONMENT, Server, _free_port, _wait_for
 from bench.reports import device_report
 from svc.cli.keys import issue_key
 from svc.cli.organizations import create_organization
+from svc.domain.counting import NOTHING
+from svc.domain.countries import COUNTRY_NAMES
 from svc.domain.identification import deflate
 from svc.domain.model import Level
 from svc.domain.records import Document, Event, WeightsSnapshot
 from svc.domain.scoring import default_weights
 from svc.domain.timestamps import timestamp
-from svc.domain.verdict import EventTrigger, Verdict
+from svc.domain.verdict import EventSignal, EventTrigger, Verdict
 from svc.store.directory import open_directory
 from svc.store.events import put_event
+from svc.store.hours import hours
 from svc.store.reading import read_only
+from svc.store.rebuilding import rebuild_indexes
 from svc.store.snapshot import Transaction
 from svc.store.tables import DOCUMENTS, EVENTS, ORGANIZATIONS, TABLES, WEIGHTS_SNAPSHOTS
 from svc.store.transactions.retention import EVENTS_A_STEP, expired_by_key
@@ -57,6 +62,12 @@ TRIGGERS = {
     "high": (EventTrigger("bot", 40, "high"), EventTrigger("tor", 30, "high")),
 }
 
+SIGNALS = {
+    "medium": (EventSignal("headless", "bot", 40, "high"),),
+    "high": (EventSignal("headless", "bot", 40, "high"), EventSignal("tor", "network", 30, "high")),
+}
+COUNTRIES = tuple(sorted(COUNTRY_NAMES))[:120]
+
 
 class AttemptRecord(NamedTuple):
     """What the generator made, as far as the questions need it."""
@@ -71,22 +82,61 @@ class AttemptRecord(NamedTuple):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--events", type=int, nargs="+", default=[1_000_000], help="sizes of stores, one after another")
     parser.add_argument("--requests", type=int, default=400, help="of each kind")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="svc-bench-") as directory:
-        made = fill(Path(directory), options.events)
-        print(f"{options.events:,} events made in {made.seconds:.0f} s, {len(made.visitors):,} visitors\n")
-        sizes(Path(directory) / "store", options.events)
-        port = _free_port()
-        command = "import svc.cli; svc.cli.main()"
-        server = Server("-c", command, "serve", "--data", directory, "--bind", f"127.0.0.1:{port}")
-        try:
-            _wait_for(port)
-            ask(port, made, options.requests)
-        finally:
-            server.stop()
-        sweep(Path(directory))
+    ENVIRONMENT["SVC_READ_RATE"] = "0"
+    for count in options.events:
+        with tempfile.TemporaryDirectory(prefix="svc-bench-") as directory:
+            measure(Path(directory), count, options.requests)
+
+
+def measure(directory: Path, count: int, requests: int) -> None:
+    """Fill a store with so many events, and ask it everything."""
+    made = fill(directory, count)
+    print(f"{count:,} events made in {made.seconds:.0f} s, {len(made.visitors):,} visitors\n")
+    sizes(directory / "store", count)
+    port = _free_port()
+    command = "import svc.cli; svc.cli.main()"
+    server = Server("-c", command, "serve", "--data", str(directory), "--bind", f"127.0.0.1:{port}")
+    try:
+        _wait_for(port)
+        ask(server, port, made, requests)
+    finally:
+        server.stop()
+    statistics(directory / "store", requests)
+    sweep(directory)
+    rebuild(directory)
+
+
+def statistics(directory: Path, times: int) -> None:
+    """What the statistics of 30 days take: every hour is read, and all are summed."""
+    taken_ms: list[float] = []
+    hours_read = 0
+    with read_only(directory, live=True) as store:
+        for _ in range(times):
+            began = time.process_time()
+            with store.read() as snapshot:
+                found = hours(snapshot, 1, "production", World.real().now_ms() - 30 * DAY_MS, World.real().now_ms())
+            total = sum((counts for _, counts in found), NOTHING)
+            taken_ms.append((time.process_time() - began) * 1000)
+            hours_read = len(found)
+    taken_ms.sort()
+    print(
+        f"statistics of 30 days: {hours_read} hours, {total.identifications:,} events, "
+        f"CPU p50 {taken_ms[times // 2]:.2f} ms, p99 {taken_ms[times * 99 // 100]:.2f} ms"
+    )
+
+
+def rebuild(directory: Path) -> None:
+    """What `svc store rebuild-indexes` takes."""
+    world = World.real()
+    found = open_directory(directory, world.run_sync, world.entropy)
+    began, cpu = time.perf_counter(), time.process_time()
+    rebuilt = found.store.change_log(rebuild_indexes)
+    seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
+    found.store.close()
+    print(f"rebuild: {rebuilt:,} events in {seconds:.1f} s ({cpu:.1f} s of CPU)\n")
 
 
 def sweep(directory: Path) -> None:
@@ -126,7 +176,7 @@ def fill(directory: Path, count: int) -> AttemptRecord:
     weights = WeightsSnapshot(default_weights("web"))
     found.store.write_now([partial(Transaction.put, table=WEIGHTS_SNAPSHOTS, key=(WEIGHTS,), value=weights)])
     request_ids: list[str] = []
-    rows = events(world, chance, visitors, count)
+    rows = events(World.real(), chance, visitors, count)  # whose ids begin in the past
     while batch := list(islice(rows, A_COMMIT)):
         job = partial(record, number=organization.number, batch=batch, archives=archives)
         (outcome,) = found.store.write_now([job])
@@ -160,15 +210,16 @@ def event(chance: random.Random, at_ms: int, visitor_id: str) -> Event:
             visitor_is_new=False,
             visitor_confidence=100,
             linkage="token",
+            signals=SIGNALS.get(level, ()) if level else (),
         ),
         occurred_at_ms=at_ms,
         platform="web",
         sdk_platform="web",
         sdk_version="0.1.0",
         origin="https://shop.example",
-        tag=f"order {chance.randrange(10**6)}",
-        ip_address=f"81.2.{chance.randrange(256)}.{chance.randrange(256)}",
-        country_code="GB",
+        tag=f"account {int(20_000 * chance.random() ** 2)}" if chance.random() < 0.5 else None,
+        ip_address=f"81.{chance.randrange(8)}.{int(256 * chance.random() ** 2)}.{chance.randrange(256)}",
+        country_code=COUNTRIES[int(len(COUNTRIES) * chance.random() ** 3)],
         country_name="United Kingdom",
         asn="20712",
         asn_name="Andrews & Arnold Ltd",
@@ -211,7 +262,7 @@ def sizes(directory: Path, count: int) -> None:
         print(f"{'all':20}{total / count:16.0f}\n{'file':20}{store.used_bytes / count:16.0f}\n")
 
 
-def ask(port: int, made: AttemptRecord, requests: int) -> None:
+def ask(server: Server, port: int, made: AttemptRecord, requests: int) -> None:
     """Ask each kind of question so often, one after the other, and print how long the answers took."""
     chance = random.Random(6)
     since = {"from": timestamp(World.real().now_ms() - (DAYS * DAY_MS))}
@@ -230,14 +281,29 @@ def ask(port: int, made: AttemptRecord, requests: int) -> None:
         "the busiest visitor": lambda: _list(since | busy),
         "a level (high)": lambda: _list(since | {"level": "high"}),
         "a visitor at a level": lambda: _list(since | busy | {"level": "high"}),
+        "a tag": lambda: _list(since | {"tag": f"account {chance.randrange(20_000)}"}),
+        "the busiest tag": lambda: _list(since | {"tag": "account 0"}),
+        "an address": lambda: _list(since | {"ip_address": f"81.{chance.randrange(8)}.0.{chance.randrange(256)}"}),
+        "a country": lambda: _list(since | {"country": chance.choice(COUNTRIES)}),
+        "a signal": lambda: _list(since | {"signal": "tor"}),
+        "a kind": lambda: _list(since | {"kind": "human"}),
+        "a kind, 200 rows": lambda: _list(since | {"kind": "human", "limit": 200}),
+        "country and kind": lambda: _list(since | {"country": COUNTRIES[0], "kind": "human"}),
+        "signal and country": lambda: _list(since | {"signal": "tor", "country": COUNTRIES[100]}),
+        "level and country": lambda: _list(since | {"level": "high", "country": COUNTRIES[100]}),
+        "visitor and country": lambda: _list(since | busy | {"country": COUNTRIES[50]}),
+        "never together": lambda: _list(since | {"signal": "tor", "kind": "human"}),
         "one event": lambda: f"/events/{chance.choice(made.request_ids)}",
     }
     connection = http.client.HTTPConnection("127.0.0.1", port)
-    print(f"{'':22}{'p50 ms':>8}{'p99 ms':>8}{'bytes':>10}{'not 200':>9}")
+    print(f"{'':22}{'p50 ms':>8}{'p99 ms':>8}{'CPU ms':>8}{'bytes':>10}{'not 200':>9}")
     for name, question in questions.items():
         times: list[float] = []
         size = refused = 0
+        spent = 0.0
         for number in range(-20, requests):  # the first ones warm caches up
+            if number == 0:
+                spent = sum(server.cpu())
             path = "/api/v1" + question()
             began = time.perf_counter()
             connection.request("GET", path, headers={"x-api-key": made.secret})
@@ -249,7 +315,8 @@ def ask(port: int, made: AttemptRecord, requests: int) -> None:
                 refused += response.status != 200
         times.sort()
         p50, p99 = times[len(times) // 2], times[math.ceil(len(times) * 0.99) - 1]
-        print(f"{name:22}{p50:8.2f}{p99:8.2f}{size / requests:10,.0f}{refused:9}")
+        cpu_ms = 1000 * (sum(server.cpu()) - spent) / requests
+        print(f"{name:22}{p50:8.2f}{p99:8.2f}{cpu_ms:8.2f}{size / requests:10,.0f}{refused:9}")
 
 
 def _list(query: dict[str, Any]) -> str:

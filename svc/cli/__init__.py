@@ -7,6 +7,7 @@ A command is imported when it is asked for: `svc --help` and `svc --version` loa
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, MutableMapping
 from importlib import import_module
@@ -34,6 +35,8 @@ COMMANDS: dict[str, CommandLocation] = {
     "collection": CommandLocation("documents", "Print the request collection for API tools."),
     "data": CommandLocation("data", "Show, install and update network databases and lists."),
     "dev": CommandLocation("dev", "Start a development service from nothing."),
+    "events": CommandLocation("events", "List, explain and follow identifications."),
+    "export": CommandLocation("export", "Write events or a visitor to a file."),
     "inspect": CommandLocation("inspect", "Look into a store or a snapshot, read-only."),
     "key": CommandLocation("keys", "Issue, list and revoke API keys."),
     "openapi": CommandLocation("documents", "Print the OpenAPI document."),
@@ -44,7 +47,7 @@ COMMANDS: dict[str, CommandLocation] = {
     "serve": CommandLocation("serve", "Run the service."),
     "signals": CommandLocation("signals", "List every signal with its weights."),
     "store": CommandLocation("store", "Compact the file of a store."),
-    "visitor": CommandLocation("visitors", "Erase a visitor."),
+    "visitor": CommandLocation("visitors", "Show, list, export and erase visitors."),
     "webhook": CommandLocation("webhooks", "Receive, verify and recover webhook deliveries."),
 }
 
@@ -103,10 +106,11 @@ def program(begin: Callable[[], None] | None) -> None:
 
 def main() -> None:
     """Entry point. Logs go to standard error; an `OperatorError` becomes one line and its exit status, wrong usage
-    status 2, Ctrl-C 130 (decisions 10).
+    status 2, Ctrl-C 130 (decisions 10). Where the reader of the output has gone, the end is quiet, with status 1.
     """
     try:
         program(prog_name="svc", standalone_mode=False, obj=_log_to_standard_error)
+        sys.stdout.flush()
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.UsageError as error:
@@ -118,6 +122,16 @@ def main() -> None:
         _fail(error.message, error.exit_code)
     except OperatorError as error:
         _fail(error.line, error.exit_status)
+    except BrokenPipeError:
+        _end_quietly()
+
+
+def _end_quietly() -> NoReturn:
+    """Whoever read the output has seen enough, as `| head` has: what is still buffered goes nowhere. The status is that
+    of click, which ends like this where it is the command that writes.
+    """
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(1)
 
 
 def _fail(line: str, status: int) -> NoReturn:

@@ -8,7 +8,8 @@ from typing import Any
 import click
 import msgspec
 
-from svc.cli.output import Moment, account, data_option, json_option, opened, show, show_table
+from svc.cli.output import account, data_option, json_option, opened, show, show_table
+from svc.cli.times import Moment
 from svc.domain.audit import Actor
 from svc.domain.ids import made_at_ms
 from svc.domain.timestamps import timestamp
@@ -41,7 +42,7 @@ def audit(
     """Who changed what, when and from where, newest first, also while the service runs.
 
     Every change by a management key or by a command of this program is here for 400 days. Nothing that was
-    refused is, and no secret. Times are RFC 3339: 2026-01-05T10:00:00Z
+    refused is, and no secret. Times are RFC 3339 (2026-01-05T10:00:00Z), or how long ago: 30m, 24h, 7d, 2w.
     """
     if since_ms >= until_ms:
         raise click.UsageError("--until is not after --since")

@@ -14,8 +14,9 @@ import trio
 
 import svc
 from svc.cli.logs import set_up_logging
-from svc.cli.output import CommandError, Moment, data_option, json_option, opened, settings, show
+from svc.cli.output import CommandError, data_option, json_option, opened, settings, show
 from svc.cli.progress import progress
+from svc.cli.times import Moment
 from svc.config import Config
 from svc.domain.operations import TIMELINE_BYTES
 from svc.domain.timestamps import timestamp

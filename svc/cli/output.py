@@ -16,7 +16,6 @@ import msgspec
 from svc.cli.data_directory import opened_directory
 from svc.config import Config, load
 from svc.domain.errors import OperatorError
-from svc.domain.listing import read_timestamp
 from svc.domain.timestamps import timestamp
 from svc.store import views
 from svc.store.directory import Opened
@@ -31,19 +30,6 @@ _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]
 
 class CommandError(OperatorError):
     """An expected "no": one clear line, exit status 1."""
-
-
-class Moment(click.ParamType[int]):
-    """RFC 3339 with any offset -> Unix milliseconds."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Unix milliseconds; an integer is returned as it is. Fails with a usage error."""
-        at_ms = value if isinstance(value, int) else read_timestamp(value)
-        if at_ms is None:
-            self.fail(f"{value!r} is not a time such as 2026-01-05T10:00:00Z", param, ctx)
-        return at_ms
 
 
 def directory_option(about: str, *, envvar: str | None = "SVC_DATA", **attributes: Any) -> Callable[[F], F]:

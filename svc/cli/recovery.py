@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 
 from svc.cli.changes import Change, commit, go_on
-from svc.cli.output import CommandError, Moment, data_option, json_option, opened, show
+from svc.cli.output import CommandError, data_option, json_option, opened, show
+from svc.cli.times import Moment
 from svc.domain.ids import first_id, made_at_ms
 from svc.domain.timestamps import timestamp
 from svc.store.directory import Opened

@@ -6,45 +6,47 @@ the reports arrived when the file says. The same file on a fresh store gives the
 
 from __future__ import annotations
 
-import gzip
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from functools import partial
 from math import inf
 from pathlib import Path
-from threading import Event
-from typing import Any, BinaryIO, TypeVar
+from threading import Event as Flag
+from typing import Any, NamedTuple, TypeVar, cast
+from uuid import UUID
 
 import blake3
 import click
 import msgspec
 import trio
-from msgspec import UNSET, UnsetType
 
 from svc.cli.data_directory import opened_directory
 from svc.cli.organizations import create_organization
-from svc.cli.output import CommandError, account, directory_option, settings
+from svc.cli.output import CommandError, account, directory_option, json_option, settings
+from svc.cli.replay_input import Replayable, Unarchived, lines, read_line
+from svc.cli.replay_report import Backtest, Previews, Summary, comparison_lines, preview_lines
+from svc.cli.replay_weights import profiles, read_weights
 from svc.config import Config
-from svc.domain.addresses import parse_ip
+from svc.domain.comparison import DEFAULT_EXAMPLES
 from svc.domain.credentials import ApiKey
 from svc.domain.event_row import event_row
-from svc.domain.model import RequestFacts
-from svc.domain.records import Organization
-from svc.domain.refusals import Refusal, invalid
+from svc.domain.model import Platform
+from svc.domain.records import Document, Event, Organization
+from svc.domain.refusals import Refusal
+from svc.domain.weights import StoredWeights
 from svc.http.authentication import Caller
-from svc.http.body import decode
 from svc.http.client_api import read_submission, submit
 from svc.http.endpoint import Call, Outcome, Services
-from svc.http.schema import IdentifyAnswer, IdentifyBody, Name64, Sdk, Tag, error_body
+from svc.http.schema import IdentifyAnswer, error_body
 from svc.service import Service
 from svc.store import views
 from svc.store.backup import files
 from svc.store.directory import Opened, open_directory
 from svc.store.serve_lock import sole_process
+from svc.store.snapshot import Transaction
+from svc.store.tables import WEIGHTS
 from svc.world import World
 
 T = TypeVar("T")
@@ -55,68 +57,37 @@ STEP_MS = 1000
 """A report without a time arrives this long after the one before it."""
 ALONE = "a replay and a service would overwrite what the other has learned about devices"
 """Why a replay into a data directory runs alone."""
-TOP_SIGNALS = 10
-"""Signals that the summary names."""
 NUMBERS_SHOWN = 10
 """Refused lines that the message names."""
-
-
-class ReplayedReport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One line of the replayed file: a report, and what came with it."""
-
-    signals: msgspec.Raw
-    at: str | int | UnsetType = UNSET
-    """RFC 3339, or Unix milliseconds."""
-    ip: str | UnsetType = UNSET
-    user_agent: str | UnsetType = UNSET
-    origin: str | UnsetType = UNSET
-    platform: Name64 | UnsetType = UNSET
-    tag: Tag | UnsetType = UNSET
-
-
-class Summary:
-    """Counts of a replay's responses: visitors, levels, signals, and lines that were refused."""
-
-    def __init__(self) -> None:
-        self.reports = 0
-        self.refused: list[int] = []
-        """Numbers of the lines, from 1."""
-        self._visitors: Counter[str] = Counter()
-        self._levels: Counter[str] = Counter()
-        self._signals: Counter[str] = Counter()
-
-    def note(self, number: int, answer: dict[str, Any]) -> None:
-        """Count the response to one line of the file, `number` from 1. `answer` is the response as JSON, with `error`
-        where the report was refused.
-        """
-        self.reports += 1
-        if "error" in answer:
-            self.refused.append(number)
-            return
-        if not answer["identifiable"]:
-            self._visitors["not identifiable"] += 1
-        else:
-            self._visitors["new" if answer["visitor_is_new"] else "returning"] += 1
-        self._levels[answer.get("suspect_level", "not scored")] += 1
-        self._signals.update(trigger["signal"] for trigger in answer.get("triggers", ()))
-
-    def lines(self) -> list[str]:
-        """Lines to print: reports, visitors, levels and the signals that fired most often."""
-        return [
-            f"{self.reports} reports replayed, {len(self.refused)} refused",
-            f"visitors  {_counted(self._visitors)}",
-            f"levels    {_counted(self._levels)}",
-            f"signals   {_counted(self._signals)}",
-        ]
-
-
-def _counted(counts: Counter[str]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in counts.most_common(TOP_SIGNALS)) or "none"
+_encoder = msgspec.json.Encoder()
 
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Where to write; standard output else.")
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Where to write the lines.")
+@click.option(
+    "--weights",
+    "weights_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help='Score with these: {"web": {"suspect_threshold": 40, "weights": {...}}}, or the response of GET risk-weights.',
+)
+@click.option(
+    "--compare",
+    "earlier",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="RUN",
+    help="Compare with this run: the lines of an earlier replay, or the export that is replayed.",
+)
+@click.option(
+    "--examples",
+    "most_examples",
+    type=click.IntRange(0, 1000),
+    default=DEFAULT_EXAMPLES,
+    show_default=True,
+    metavar="N",
+    help="Changed verdicts to show.",
+)
 @directory_option("Replay into this data directory instead of a store of its own that is thrown away.", envvar=None)
 @click.option("--organization", "organization_id", metavar="ORG", help="With --data: into this organization.")
 @click.option(
@@ -124,31 +95,119 @@ def _counted(counts: Counter[str]) -> str:
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Folder of network databases and lists; with --data, its own `network` folder when not given.",
 )
+@json_option
 def replay(
-    file: str, output: Path | None, directory: Path | None, organization_id: str | None, network: Path | None
+    file: str,
+    output: Path | None,
+    weights_file: Path | None,
+    earlier: Path | None,
+    most_examples: int,
+    as_json: bool,
+    **place: Any,
 ) -> None:
     """Run a FILE of reports through the pipeline in virtual time; - is standard input, .gz is read as such.
 
-    FILE holds JSON lines: at, ip, user_agent, origin, platform, signals, tag; only signals is required. For each line
-    one JSON line is written: the answer of identify, with the stored event under "event"; for a refused line the error,
-    with its number under "line". A summary follows on standard error. No webhook is sent.
+    FILE is what `svc export events` writes, or JSON lines of your own: at, ip, user_agent, origin, platform, signals,
+    tag; only signals is required. For each line one JSON line is written: the answer of identify, with the stored event
+    under "event"; for a refused line the error, with its number under "line". A summary follows on standard error. No
+    webhook is sent.
+
+    With --weights, --compare or --json standard output has the report of what changed instead, and the lines go to
+    --output alone. Without --compare, --weights is compared with the default weights.
     """
-    if organization_id is not None and directory is None:
+    into = Into(**place)
+    if into.organization_id is not None and into.directory is None:
         raise click.UsageError("--organization goes with --data")
-    config = _without_quotas(settings(), own_store=directory is None)
-    if network is not None:
-        config = msgspec.structs.replace(config, network_directory=str(network))
-    with _opened(directory, config) as (found, world, clock), _writer(output) as write, _lines(file) as lines:
-        organization = (
-            create_organization(found, world if directory is None else World.real(), "replay", credit=0, rate_limit=0)
-            if organization_id is None
-            else account(found, organization_id).organization
-        )
-        service = Service(config, world, found, directory)
-        summary = trio.run(partial(_replay, service, config.region, clock, organization, lines, write))
-    click.echo("\n".join(summary.lines()), err=True)
+    if weights_file is not None and into.directory is not None:
+        raise click.UsageError("--weights goes without --data: there the organization's own weights are in force")
+    chosen = {} if weights_file is None else read_weights(weights_file)
+    backtest = None if earlier is None else Backtest(earlier, most_examples)
+    previews = None if weights_file is None or backtest is not None else Previews(profiles(chosen))
+    reports = as_json or backtest is not None or previews is not None
+    summary = Summary()
+    with _writer(output, quiet=reports) as write, lines(file) as source:
+        run = _Run(summary, backtest, previews, write)
+        _replay_into(into, run, source, chosen)
+    if as_json:
+        click.echo(msgspec.json.encode(_as_json(run)).decode())
+    else:
+        click.echo("\n".join(summary.lines()), err=True)
+        if backtest is not None:
+            click.echo("\n".join(comparison_lines(backtest.summary())))
+        if previews is not None:
+            click.echo("\n".join(preview_lines(previews.summaries(), most_examples)))
+    if summary.unarchived and not summary.reports:
+        raise CommandError("no event of the file has its report: export with --documents")
     if summary.refused:
         raise CommandError(_refusal(summary.refused))
+
+
+class Into(NamedTuple):
+    """Where a replay goes: a store of its own without a directory."""
+
+    directory: Path | None
+    organization_id: str | None
+    network: Path | None
+
+
+class _Run(NamedTuple):
+    """What is made of the responses."""
+
+    summary: Summary
+    backtest: Backtest | None
+    previews: Previews | None
+    write: Callable[[bytes], Any]
+
+    def note(self, number: int, done: Replayed) -> None:
+        self.summary.note(number, done.answer)
+        if self.backtest is not None:
+            self.backtest.note(done.answer)
+        if self.previews is not None and done.event is not None:
+            self.previews.of[done.event.platform].note(done.request_id, done.event, done.document)
+        answer = {"line": number, **done.answer} if "error" in done.answer else done.answer
+        self.write(_encoder.encode(answer) + b"\n")
+
+
+def _as_json(run: _Run) -> dict[str, Any]:
+    said: dict[str, Any] = {"summary": run.summary.as_json()}
+    if run.backtest is not None:
+        said["comparison"] = run.backtest.summary()
+    if run.previews is not None:
+        said["preview"] = run.previews.summaries()
+    return said
+
+
+def _replay_into(into: Into, run: _Run, source: Iterator[bytes], weights: dict[Platform, StoredWeights]) -> None:
+    directory = into.directory
+    config = _without_quotas(settings(), own_store=directory is None)
+    if into.network is not None:
+        config = msgspec.structs.replace(config, network_directory=str(into.network))
+    with _opened(directory, config) as (found, world, clock):
+        organization = (
+            create_organization(found, world if directory is None else World.real(), "replay", credit=0, rate_limit=0)
+            if into.organization_id is None
+            else account(found, into.organization_id).organization
+        )
+        if weights:
+            found.store.write_now([partial(_put_weights, number=organization.number, weights=weights)])
+        service = Service(config, world, found, directory)
+        try:
+            trio.run(partial(_replay, service, config.region, clock, organization, source, run))
+        except BaseExceptionGroup as errors:
+            raise _sole(errors) from None
+
+
+def _sole(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The error within groups of one, as nurseries make them: a file that cannot be read on, a closed pipe."""
+    if len(errors.exceptions) != 1:
+        return errors
+    error = errors.exceptions[0]
+    return _sole(cast("BaseExceptionGroup[BaseException]", error)) if isinstance(error, BaseExceptionGroup) else error
+
+
+def _put_weights(transaction: Transaction, number: int, weights: dict[Platform, StoredWeights]) -> None:
+    for platform, stored in weights.items():
+        transaction.put(WEIGHTS, views.weights_key(number, None, platform), stored)
 
 
 def _refusal(numbers: list[int]) -> str:
@@ -175,14 +234,23 @@ class VirtualClock:
         self.now_ms = FIRST_MOMENT_MS - STEP_MS
 
 
+class Replayed(NamedTuple):
+    """The response to one line, and what the store has of it; neither event nor document where it was refused."""
+
+    answer: dict[str, Any]
+    request_id: UUID
+    event: Event | None = None
+    document: Document | None = None
+
+
 async def _replay(
     service: Service,
     region: str,
     clock: VirtualClock,
     organization: Organization,
-    lines: Iterator[bytes],
-    write: Callable[[bytes], Any],
-) -> Summary:
+    source: Iterator[bytes],
+    run: _Run,
+) -> None:
     key = ApiKey(
         id="key_replay",
         organization=organization.number,
@@ -198,37 +266,38 @@ async def _replay(
         created_at_ms=0,
         last_used_at_ms=sys.maxsize,
     )
-    encoder = msgspec.json.Encoder()
-    summary = Summary()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(service.pipeline.run)
-        for number, line in enumerate(lines, start=1):
+        for number, line in enumerate(source, start=1):
             if not line.strip():
                 continue
-            answer = await _identify(service, clock, key, organization, line)
-            summary.note(number, answer)
-            if "error" in answer:
-                answer = {"line": number, **answer}
-            write(encoder.encode(answer) + b"\n")
+            read = read_line(line)
+            if isinstance(read, Unarchived):
+                run.summary.unarchived += 1
+                continue
+            run.note(number, await _identify(service, clock, key, organization, read))
         service.pipeline.admission.close()
-    return summary
 
 
 async def _identify(
-    service: Service, clock: VirtualClock, key: ApiKey, organization: Organization, line: bytes
-) -> dict[str, Any]:
+    service: Service, clock: VirtualClock, key: ApiKey, organization: Organization, read: Replayable | Refusal
+) -> Replayed:
     services = service.services
-    call = _read_line(service, clock, key, organization, line)
-    if isinstance(call, Refusal):
-        return msgspec.to_builtins(error_body(call, str(services.world.request_id(clock.now_ms))))
+    if isinstance(read, Refusal):
+        request_id = services.world.request_id(clock.now_ms)
+        return Replayed(msgspec.to_builtins(error_body(read, str(request_id))), request_id)
+    call = _call(service, clock, key, organization, read)
+    source = {} if read.request_id is None else {"source_request_id": read.request_id}
     outcome = await _submit(services, call)
     if not isinstance(outcome.body, IdentifyAnswer):
         assert isinstance(outcome.body, Refusal)
-        return msgspec.to_builtins(error_body(outcome.body, str(call.request_id)))
+        return Replayed(source | msgspec.to_builtins(error_body(outcome.body, str(call.request_id))), call.request_id)
     with services.store.read() as snapshot:
         event = views.event(snapshot, organization.number, call.request_id)
+        document = views.document(snapshot, organization.number, call.request_id)
     assert event is not None
-    return msgspec.to_builtins(outcome.body) | {"event": msgspec.to_builtins(event_row(event, call.request_id))}
+    row = msgspec.to_builtins(event_row(event, call.request_id))
+    return Replayed(source | msgspec.to_builtins(outcome.body) | {"event": row}, call.request_id, event, document)
 
 
 async def _submit(services: Services, call: Call) -> Outcome:
@@ -240,49 +309,26 @@ async def _submit(services: Services, call: Call) -> Outcome:
     return await submit(services, call, call.caller, msgspec.structs.replace(submission, notify=False))
 
 
-def _read_line(
-    service: Service, clock: VirtualClock, key: ApiKey, organization: Organization, line: bytes
-) -> Call | Refusal:
-    report = decode(line, ReplayedReport)
-    if isinstance(report, Refusal):
-        return report
-    at_ms = clock.now_ms + STEP_MS if report.at is UNSET else _moment(report.at)
-    if at_ms is None:
-        return invalid("at", "invalid_value")
-    ip = "127.0.0.1" if report.ip is UNSET else parse_ip(report.ip)
-    if ip is None:
-        return invalid("ip", "invalid_value")
-    clock.now_ms = at_ms
-    platform = None if report.platform is UNSET else report.platform
-    user_agent = None if report.user_agent is UNSET else report.user_agent
+def _call(service: Service, clock: VirtualClock, key: ApiKey, organization: Organization, read: Replayable) -> Call:
+    clock.now_ms = clock.now_ms + STEP_MS if read.at_ms is None else read.at_ms
     caller = Caller(
         key=key,
         digest=b"",
         applied=key,
         organization=organization,
-        origin=None if report.origin is UNSET else report.origin,
-        facts=RequestFacts(ip=ip, user_agent=user_agent),
+        origin=read.origin,
+        facts=read.facts,
         must_be_native=False,
     )
     return Call(
-        request_id=service.services.world.request_id(at_ms),
+        request_id=service.services.world.request_id(clock.now_ms),
         operation_id="identify",
-        at_ms=at_ms,
+        at_ms=clock.now_ms,
         headers={},
         caller=caller,
-        platform=platform,
-        body=IdentifyBody(sdk=Sdk(), signals=report.signals, tag=report.tag),
+        platform=read.platform,
+        body=read.body,
     )
-
-
-def _moment(at: str | int) -> int | None:
-    if isinstance(at, int):
-        return at if 0 <= at < 1 << 47 else None
-    try:
-        moment = datetime.fromisoformat(at)
-    except ValueError:
-        return None
-    return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 @contextmanager
@@ -321,41 +367,19 @@ def _reproducible() -> Callable[[int], bytes]:
     return entropy
 
 
-async def _inline(function: Callable[[], T], /, *, until: Event | None = None) -> T:  # noqa: ARG001  runs at once
+async def _inline(function: Callable[[], T], /, *, until: Flag | None = None) -> T:  # noqa: ARG001  runs at once
     """No thread: nothing else runs meanwhile, and the order is the file's."""
     return function()
 
 
 @contextmanager
-def _writer(output: Path | None) -> Generator[Callable[[bytes], Any]]:
-    if output is None:
+def _writer(output: Path | None, *, quiet: bool) -> Generator[Callable[[bytes], Any]]:
+    """Where the lines go; with `quiet` nowhere, unless an output is named."""
+    if output is not None:
+        with output.open("wb") as file:
+            yield file.write
+    elif quiet:
+        yield lambda _: None
+    else:
         yield sys.stdout.buffer.write
         sys.stdout.buffer.flush()
-        return
-    with output.open("wb") as file:
-        yield file.write
-
-
-@contextmanager
-def _lines(name: str) -> Generator[Iterator[bytes]]:
-    """The lines of the file, with a progress bar on a terminal by the share of bytes read."""
-    if name == "-":
-        yield iter(sys.stdin.buffer)
-        return
-    path = Path(name)
-    with ExitStack() as stack:
-        file = stack.enter_context(path.open("rb"))
-        source = stack.enter_context(gzip.open(file)) if path.suffix == ".gz" else file
-        bar = stack.enter_context(click.progressbar(length=path.stat().st_size, label="replaying", file=sys.stderr))
-        yield _watched(source, file, bar.update)
-
-
-def _watched(source: Iterable[bytes], file: BinaryIO, update: Callable[[int], None]) -> Iterator[bytes]:
-    seen = 0
-    for count, line in enumerate(source, start=1):
-        yield line
-        if count % 256 == 0:
-            position = file.tell()
-            update(position - seen)
-            seen = position
-    update(file.tell() - seen)

@@ -1,24 +1,26 @@
-"""`svc store`: what is done to the file of a store while nothing uses it."""
+"""`svc store`: what is done to a store while nothing uses it."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
 import msgspec
 
-from svc.cli.output import data_option, json_option, show
+from svc.cli.output import data_option, json_option, opened, show
 from svc.cli.progress import progress
 from svc.store import upgrade
 from svc.store.directory import refuse_without_data
 from svc.store.lmdb import compact as compacting
+from svc.store.rebuilding import rebuild
 from svc.store.serve_lock import sole_process
 from svc.world import World
 
 
 @click.group()
 def store() -> None:
-    """The file of the store."""
+    """The file of the store, and its indexes."""
 
 
 @store.command()
@@ -38,3 +40,25 @@ def compact(directory: Path, as_json: bool) -> None:
     copies = directory / upgrade.FOLDER
     if not as_json and copies.exists():
         click.echo(f"\n{copies} still holds the store as it was before an upgrade; delete it when you need it no more")
+
+
+@store.command("rebuild-indexes")
+@data_option
+@json_option
+def rebuild_indexes(directory: Path, as_json: bool) -> None:
+    """Rebuild indexes and hourly counters from the events. Stop the service before.
+
+    For a store of which `svc check` reports index rows or counters that are missing or wrong; events and all else stay
+    as they are. It is one transaction: interrupted at any moment, it leaves the store as it was. Who follows the store
+    (`svc backup --follow`) has to begin with a new snapshot.
+    """
+    refuse_without_data(directory)
+    world = World.real()
+    reason = "an identification that it records meanwhile would wait until the end"
+    with (
+        sole_process(directory, "svc store rebuild-indexes", world.now_ms, reason=reason),
+        opened(directory) as found,
+        progress() as steps,
+    ):
+        done = found.store.change_log(partial(rebuild, now_ms=world.now_ms(), steps=steps))
+    show(msgspec.structs.asdict(done), as_json=as_json)

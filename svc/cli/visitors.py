@@ -1,23 +1,149 @@
-"""`svc visitor`: what the operator does for a visitor."""
+"""`svc visitor`: what is known of a visitor, and what the operator does for one."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Callable
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 import click
 
+from svc.cli import event_text, output
 from svc.cli.changes import Change, commit, go_on
-from svc.cli.output import CommandError, account, data_option, json_option, opened, show
+from svc.cli.event_source import (
+    Wanted,
+    address_option,
+    environment_option,
+    newest_first,
+    number_of,
+    reading,
+    tag_option,
+)
+from svc.cli.export import export_visitor
+from svc.cli.output import CommandError, account, data_option, json_option, opened, show_table
+from svc.domain.event_row import event_row
+from svc.domain.ids import is_visitor_id
+from svc.domain.listing import Filters
+from svc.domain.matching import Visitor
+from svc.domain.model import Environment
+from svc.domain.records import RETENTION_MS, Event
 from svc.domain.refusals import Refusal
+from svc.domain.timestamps import timestamp
+from svc.store.events import EventMatch
 from svc.store.snapshot import Transaction
 from svc.store.transactions.erasure import continue_erasure, erase_visitor
+from svc.store.visitor_views import Sighting, find_visitor, visitors, visitors_with
 from svc.world import World
+
+EVENTS_OF_A_VISITOR = 200
+"""Its newest ones, of which tags and addresses are shown."""
+_OF_TAGS = ("tag", "first_seen", "last_seen", "events")
+_OF_ADDRESSES = ("ip_address", "country_code", "asn", "anonymity_network", "first_seen", "last_seen", "events")
 
 
 @click.group()
 def visitor() -> None:
-    """Visitors: erase one."""
+    """Visitors: show, list, export, erase."""
+
+
+visitor.add_command(export_visitor, "export")
+
+
+@visitor.command()
+@click.argument("organization_id", metavar="ORG")
+@click.argument("visitor_id", metavar="VISITOR")
+@environment_option
+@click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="Newest events to show.")
+@data_option
+@json_option
+def show(
+    organization_id: str, visitor_id: str, environment: Environment, limit: int, directory: Path, as_json: bool
+) -> None:
+    """A visitor: since when it is known, its tags, its addresses and its newest events of an environment.
+
+    Tags and addresses are those of its newest 200 events.
+    """
+    now_ms = World.real().now_ms()
+    wanted = Wanted(environment, now_ms - RETENTION_MS, now_ms + 1, Filters(visitor_id=visitor_id))
+    with reading(directory) as store:
+        number = number_of(store, organization_id)
+        with store.read() as snapshot:
+            record = find_visitor(snapshot, number, visitor_id)
+        found = newest_first(store, number, wanted, EVENTS_OF_A_VISITOR) if is_visitor_id(visitor_id) else []
+    if record is None and not found:
+        raise CommandError(
+            f"{organization_id} has no visitor {visitor_id!r} with events in {environment}; "
+            "`svc visitor list` shows them"
+        )
+    described = {
+        "visitor_id": visitor_id,
+        "identifiable": record is not None,
+        **({} if record is None else _seen(record)),
+    }
+    tags, addresses = _tags(found), _addresses(found)
+    if as_json:
+        rows = [event_row(event, request_id) for request_id, event in found[:limit]]
+        output.show({**described, "tags": tags, "addresses": addresses, "events": rows}, as_json=True)
+        return
+    output.show(described, as_json=False)
+    for name, kept, columns in (("tags", tags, _OF_TAGS), ("addresses", addresses, _OF_ADDRESSES)):
+        if kept:
+            click.echo(f"\n{name} in {environment}")
+            show_table(kept, columns, name, as_json=False)
+    if found:
+        click.echo(f"\n{event_text.head(ids=False)}")
+        for request_id, event in found[:limit]:
+            click.echo(event_text.line(event, request_id, ids=False))
+
+
+@visitor.command("list")
+@click.argument("organization_id", metavar="ORG")
+@tag_option
+@address_option
+@environment_option
+@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="At most so many.")
+@data_option
+@json_option
+def list_visitors(
+    organization_id: str,
+    tag: str | None,
+    ip_address: str | None,
+    environment: Environment,
+    limit: int,
+    directory: Path,
+    as_json: bool,
+) -> None:
+    """Visitors of an organization, the most recently created first, also while the service runs.
+
+    With --tag or --ip those that were seen with it in the environment: then times and events are of that alone, and
+    those of an address are found among its newest 500 events.
+    """
+    if tag is not None and ip_address is not None:
+        raise click.UsageError("--tag or --ip, not both")
+    with reading(directory) as store:
+        number = number_of(store, organization_id)
+        with store.read() as snapshot:
+            if tag is None and ip_address is None:
+                rows = [
+                    {"visitor_id": record.visitor_id, **_seen(record)}
+                    for _, record in visitors(snapshot, number, None, limit + 1)
+                ]
+            else:
+                filters = Filters(tag=tag, ip_address=ip_address)
+                rows = [
+                    _sighting(found) for found in visitors_with(snapshot, number, environment, filters, None, limit + 1)
+                ]
+    more, rows = len(rows) > limit, rows[:limit]
+    if as_json:
+        output.show({"visitors": rows, "more": more}, as_json=True)
+        return
+    columns = tuple(rows[0]) if rows else ()
+    show_table(rows, columns, "visitors", as_json=False)
+    if more:
+        click.echo("There are more: raise --limit.", err=True)
 
 
 @visitor.command()
@@ -41,4 +167,59 @@ def erase(organization_id: str, visitor_id: str, directory: Path, as_json: bool)
         ended = commit(found, world, begin, lambda _: Change(number, visitor_id))
         while not ended:
             ended = go_on(found, partial(continue_erasure, number=number, raw_id=visitor_id.encode()))
-    show({"organization_id": organization_id, "visitor_id": visitor_id, "status": "erased"}, as_json=as_json)
+    ended_as = {"organization_id": organization_id, "visitor_id": visitor_id, "status": "erased"}
+    output.show(ended_as, as_json=as_json)
+
+
+def _seen(record: Visitor) -> dict[str, Any]:
+    return {
+        "first_seen": timestamp(1000 * record.first_seen_s),
+        "last_seen": timestamp(1000 * record.last_seen_s),
+        "visits": record.visits,
+    }
+
+
+def _sighting(found: Sighting) -> dict[str, Any]:
+    return {
+        "visitor_id": found.visitor_id,
+        "first_seen": timestamp(found.first_seen_ms),
+        "last_seen": timestamp(found.last_seen_ms),
+        "events": found.events,
+    }
+
+
+def _tags(found: list[EventMatch]) -> list[dict[str, Any]]:
+    return [
+        {"tag": tag, **_span(events)} for tag, events in _grouped(found, attrgetter("tag")).items() if tag is not None
+    ]
+
+
+def _addresses(found: list[EventMatch]) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for address, events in _grouped(found, attrgetter("ip_address")).items():
+        newest = events[0]
+        network = {
+            "country_code": newest.country_code,
+            "asn": newest.asn,
+            "asn_name": newest.asn_name,
+            "anonymity_network": newest.anonymity_network,
+        }
+        known = {name: value for name, value in network.items() if value is not None}
+        rows.append({"ip_address": address, **known, **_span(events)})
+    return rows
+
+
+def _grouped(found: list[EventMatch], of: Callable[[Event], str | None]) -> dict[str | None, list[Event]]:
+    """Events by a value that they have, each list newest first, the value that was seen last first."""
+    groups: defaultdict[str | None, list[Event]] = defaultdict(list)
+    for _, event in found:
+        groups[of(event)].append(event)
+    return dict(groups)
+
+
+def _span(events: list[Event]) -> dict[str, Any]:
+    return {
+        "first_seen": timestamp(events[-1].occurred_at_ms),
+        "last_seen": timestamp(events[0].occurred_at_ms),
+        "events": len(events),
+    }

@@ -33,6 +33,7 @@ from svc.domain.model import (
 from svc.domain.network import Ranges, read_network
 from svc.domain.refusals import Refusal
 from svc.domain.report import read_report
+from svc.domain.request_headers import archived_headers
 from svc.domain.scoring import Score, group_triggers
 from svc.domain.useragent import read_agent
 from svc.domain.verdict import EventSignal, EventTrigger, Verdict
@@ -90,6 +91,8 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     """`False` only when nothing could be read as a report and there is no user agent (decisions 3.9)."""
     archive: bytes
     """The signals deflated, as they are archived."""
+    headers: bytes
+    """The headers that the verdict depends on, as they are archived."""
 
     @property
     def price(self) -> int:
@@ -143,6 +146,7 @@ def assess(submission: Submission, ranges: Ranges | None, trust: Trust | None = 
         attestation=read_attestation(submission.signals, platform, trust or published_trust(), submission.at_ms),
         scored=bool(report.collectors or submission.facts.user_agent or report.claims.user_agent),
         archive=deflate(submission.signals_json),
+        headers=archived_headers(submission.facts),
     )
 
 

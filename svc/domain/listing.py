@@ -6,26 +6,107 @@ What may live here: what the query says in, a `Listing` or a `Refusal` out.
 from __future__ import annotations
 
 import re
+import struct
 from datetime import datetime
-from typing import NamedTuple, get_args
+from hashlib import blake2b
+from typing import Literal, NamedTuple, get_args
 
-from svc.domain.model import Level
-from svc.domain.records import RETENTION_MS
-from svc.domain.refusals import Detail, Issue, Refusal
+import msgspec
+
+from svc.domain.addresses import parse_ip
+from svc.domain.model import ENVIRONMENTS, Environment, Level, VisitorKind
+from svc.domain.records import RETENTION_MS, Event
+from svc.domain.refusals import Detail, Issue, Refusal, invalid
+from svc.domain.signals import CATALOGUE
+from svc.domain.webhooks.cursor import read_cursor, write_cursor
 
 DEFAULT_WINDOW_MS = 24 * 3600 * 1000
 MAX_WINDOW_MS = RETENTION_MS
 MAX_OFFSET = 10_000
 """Events that may come before a page."""
+MAX_TAG_LENGTH = 1024
+"""Characters (decisions 3.1)."""
 LEVELS: tuple[Level, ...] = get_args(Level)
+KINDS: tuple[VisitorKind, ...] = get_args(VisitorKind)
+Facet = Literal["tag", "ip_address", "country", "signal", "kind"]
+"""What events are found by beside visitor and level."""
+FACETS: tuple[Facet, ...] = get_args(Facet)
+"""Their places in keys are stored: append, never move."""
 
 _LEVELS: dict[str, Level] = {level: level for level in LEVELS}
+_COUNTRY = re.compile(r"[A-Za-z]{2}", re.ASCII)
+_CURSOR = struct.Struct(">16sqIQ16s")
+"""Digest of what it is bound to, start of the window, offset, position."""
 _VISITOR_ID = re.compile(r"[0-9A-Za-z]{20}", re.ASCII)
 _TIMESTAMP = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d+))?(?:[Zz]|([+ -])([01]\d|2[0-3]):([0-5]\d))", re.ASCII
 )
 """RFC 3339, 5.6. The space for a plus: that is what an unescaped `+` of a query string says."""
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  the offset is reckoned apart, so that no year is out of range
+
+
+class Filters(msgspec.Struct, frozen=True, kw_only=True):
+    """Which events of a window are meant: those that have all of these values. `None` = any."""
+
+    level: Level | None = None
+    """Any includes those that were not scored."""
+    visitor_id: str | None = None
+    tag: str | None = None
+    ip_address: str | None = None
+    """In the spelling of `parse_ip`, as events have it."""
+    country: str | None = None
+    """Two upper-case letters."""
+    signal: str | None = None
+    """One that fired, by its name. Events stored by 0.1.0 name none."""
+    kind: str | None = None
+    """A `VisitorKind`."""
+
+    def matches(self, event: Event) -> bool:
+        """Whether the event has every value that is asked for."""
+        verdict = event.verdict
+        return (
+            self.level in (None, verdict.suspect_level)
+            and self.visitor_id in (None, verdict.visitor_id)
+            and all(value in values_of(event, facet) for facet, value in self.facets())
+        )
+
+    def facets(self) -> list[tuple[Facet, str]]:
+        """(facet, value) of those that are asked for, in the order of `FACETS`."""
+        asked: tuple[tuple[Facet, str | None], ...] = (
+            ("tag", self.tag),
+            ("ip_address", self.ip_address),
+            ("country", self.country),
+            ("signal", self.signal),
+            ("kind", self.kind),
+        )
+        return [(facet, value) for facet, value in asked if value is not None]
+
+
+EVERYTHING = Filters()
+
+
+def values_of(event: Event, facet: Facet) -> tuple[str, ...]:
+    """The values of one facet that an event has: one, or none; of signals, any number."""
+    match facet:
+        case "tag":
+            value = event.tag
+        case "ip_address":
+            value = event.ip_address
+        case "country":
+            value = event.country_code
+        case "kind":
+            value = event.visitor_kind
+        case "signal":
+            return tuple(fired.signal for fired in event.verdict.signals or ())
+    return () if value is None else (value,)
+
+
+class Position(NamedTuple):
+    """A place in the order of events: that of one event, or of where one would stand. Larger is newer."""
+
+    arrival_ms: int
+    request_id: bytes
+    """16 bytes."""
 
 
 class Listing(NamedTuple):
@@ -35,13 +116,12 @@ class Listing(NamedTuple):
     """Of arrival, inclusive."""
     to_ms: int
     """Exclusive."""
-    visitor_id: str | None
-    """`None` = any."""
-    level: Level | None
-    """`None` = any, those that were not scored included."""
-    offset: int
+    filters: Filters = EVERYTHING
+    offset: int = 0
     """Events before the page."""
-    limit: int
+    limit: int = 10
+    after: Position | None = None
+    """The page begins with the next older event; `None` = with the newest of the window."""
 
 
 class Asked(NamedTuple):
@@ -49,28 +129,113 @@ class Asked(NamedTuple):
 
     start: str | None = None
     end: str | None = None
-    page: int = 1
+    page: int | None = None
     limit: int = 10
     visitor: str | None = None
     level: str | None = None
+    tag: str | None = None
+    ip_address: str | None = None
+    country: str | None = None
+    signal: str | None = None
+    kind: str | None = None
+    cursor: str | None = None
 
 
-def read_listing(asked: Asked, now_ms: int) -> Listing | Refusal:
-    """Check the parameters of a list of events against the window and the limits (interface 4.2); `422 invalid_window`
-    with the parameter that is wrong.
+class CursorScope(NamedTuple):
+    """Whose cursors are written and read: one of another organization or environment is not valid here."""
+
+    key: bytes
+    """As of `cursors_key`."""
+    organization: int
+    environment: Environment
+
+
+class Resume(NamedTuple):
+    """Where the page after one begins."""
+
+    after: Position
+    offset: int = 0
+    """Events that are still to be passed over: where a page ended before it came to its first event."""
+
+
+def read_listing(asked: Asked, now_ms: int, scope: CursorScope) -> Listing | Refusal:
+    """Check the parameters of a list of events against the window and the limits (interface 4.2): `422 invalid_window`
+    with the parameter that is wrong, `422 validation_error` for the filters of decisions 7.1 and for the cursor.
+
+    A cursor goes on in the window of the page that it came with.
     """
-    window = read_window(asked.start, asked.end, now_ms)
+    window = None if asked.cursor is not None else read_window(asked.start, asked.end, now_ms)
     if isinstance(window, Refusal):
         return window
+    filters = _read_filters(asked)
+    if isinstance(filters, Refusal):
+        return filters
+    if window is None:
+        return _continued(asked, filters, now_ms, scope)
+    offset = ((asked.page or 1) - 1) * asked.limit
+    if offset > MAX_OFFSET:
+        return _invalid("page", "out_of_range")
+    return Listing(*window, filters, offset, asked.limit)
+
+
+def next_cursor(asked: Asked, listing: Listing, resume: Resume, scope: CursorScope) -> str:
+    """The cursor of the page that follows. It is valid with the same window and filters alone."""
+    row = _CURSOR.pack(
+        _scope_digest(asked, listing.filters, scope.environment),
+        listing.from_ms,
+        resume.offset,
+        *resume.after,
+    )
+    return write_cursor(scope.key, "events", scope.organization, row)
+
+
+def _continued(asked: Asked, filters: Filters, now_ms: int, scope: CursorScope) -> Listing | Refusal:
+    assert asked.cursor is not None
+    if asked.page is not None:
+        return invalid("page", "invalid_value", "query")
+    row = read_cursor(scope.key, "events", scope.organization, asked.cursor)
+    if row is None:
+        return invalid("cursor", "invalid_cursor", "query")
+    digest, from_ms, offset, *after = _CURSOR.unpack(row)
+    if digest != _scope_digest(asked, filters, scope.environment):
+        return invalid("cursor", "invalid_cursor", "query")
+    from_ms, position = max(from_ms, now_ms - RETENTION_MS), Position(*after)
+    return Listing(from_ms, max(from_ms, position.arrival_ms + 1), filters, offset, asked.limit, position)
+
+
+def _scope_digest(asked: Asked, filters: Filters, environment: Environment) -> bytes:
+    """What a cursor is bound to beside the organization: the environment, the filters and the window as they were
+    sent.
+    """
+    bound = (ENVIRONMENTS.index(environment), filters, asked.start, asked.end)
+    return blake2b(msgspec.json.encode(bound, order="deterministic"), digest_size=16).digest()
+
+
+def _read_filters(asked: Asked) -> Filters | Refusal:
     if asked.visitor is not None and not _VISITOR_ID.fullmatch(asked.visitor):
         return _invalid("visitor", "invalid_value")
     level = None if asked.level is None else _LEVELS.get(asked.level)
     if level is None and asked.level is not None:
         return _invalid("level", "invalid_value")
-    offset = (asked.page - 1) * asked.limit
-    if offset > MAX_OFFSET:
-        return _invalid("page", "out_of_range")
-    return Listing(*window, asked.visitor, level, offset, asked.limit)
+    ip_address = None if asked.ip_address is None else parse_ip(asked.ip_address)
+    for name, is_valid in (
+        ("tag", asked.tag is None or len(asked.tag) <= MAX_TAG_LENGTH),
+        ("ip_address", asked.ip_address is None or ip_address is not None),
+        ("country", asked.country is None or _COUNTRY.fullmatch(asked.country)),
+        ("signal", asked.signal is None or asked.signal in CATALOGUE),
+        ("kind", asked.kind is None or asked.kind in KINDS),
+    ):
+        if not is_valid:
+            return invalid(name, "invalid_value", "query")
+    return Filters(
+        level=level,
+        visitor_id=asked.visitor,
+        tag=asked.tag,
+        ip_address=ip_address,
+        country=None if asked.country is None else asked.country.upper(),
+        signal=asked.signal,
+        kind=asked.kind,
+    )
 
 
 def read_window(start: str | None, end: str | None, now_ms: int) -> tuple[int, int] | Refusal:

@@ -64,7 +64,7 @@ class Attribute(IntEnum):
     FIRST_LANGUAGE = 19
 
 
-class ClientHints(msgspec.Struct, frozen=True):
+class ClientHints(msgspec.Struct, frozen=True, omit_defaults=True):
     """User-Agent Client Hints, from the report or from the `sec-ch-ua*` headers. `None` = not said."""
 
     brands: tuple[tuple[str, str], ...] = ()

@@ -96,6 +96,9 @@ class Document(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     changes: tuple[str, ...] | None = None
     """What differs from the visitor's last report, as of `matching.changes`; `None` where there is nothing to compare
     with: a new visitor, or a document stored by 0.1.0."""
+    headers: bytes | None = None
+    """What the request said of its browser besides the report, for `request_headers.read_headers`; `None` in documents
+    stored by 0.1.0."""
 
 
 class DeferredReport(msgspec.Struct, frozen=True, array_like=True, kw_only=True):

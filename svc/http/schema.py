@@ -19,6 +19,8 @@ from svc.domain.fields import (
     OBJECT_FORM,
     SUSPECT_SCORE,
     TIME_FORM,
+    Cursor,
+    PageCursor,
     RequestId,
     Tag,
     Timestamp,
@@ -26,10 +28,12 @@ from svc.domain.fields import (
     about,
     open_to,
 )
+from svc.domain.listing import KINDS, MAX_TAG_LENGTH
 from svc.domain.model import Level, State
 from svc.domain.records import Document, Event
 from svc.domain.redaction import redact
 from svc.domain.refusals import CATALOGUE, Issue, Location, Refusal
+from svc.domain.signals import CATALOGUE as SIGNALS
 from svc.domain.verdict import Verdict
 
 Name64 = Annotated[str, Meta(min_length=1, max_length=64)]
@@ -110,20 +114,37 @@ class ListEventsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         str | UnsetType,
         about("End of the window, exclusive; now when left out.", "2026-01-05T10:00:00Z", form=TIME_FORM),
     ] = msgspec.field(default=UNSET, name="to")
-    page: Annotated[PageNumber, Meta(ge=1)] = 1
+    page: Annotated[PageNumber, Meta(ge=1), about("The first page when it and `cursor` are left out.")] | UnsetType = (
+        UNSET
+    )
+    cursor: PageCursor | UnsetType = UNSET
     limit: Limit = 10
     visitor: Annotated[VisitorId, about("Only events of this visitor.")] | UnsetType = UNSET
     level: Annotated[
         str | UnsetType, about("Only events of this suspect level.", "high", form={"enum": [*get_args(Level)]})
     ] = UNSET
+    tag: (
+        Annotated[str, about("Only events with this tag.", "order 1234", form={"maxLength": MAX_TAG_LENGTH})]
+        | UnsetType
+    ) = UNSET
+    ip_address: Annotated[str, about("Only events from this IPv4 or IPv6 address.", "81.2.69.160")] | UnsetType = UNSET
+    country: Annotated[str, about("Only events from this country: two letters.", "GB")] | UnsetType = UNSET
+    signal: (
+        Annotated[str, about("Only events in which this signal fired.", "headless", form={"enum": [*SIGNALS]})]
+        | UnsetType
+    ) = UNSET
+    kind: (
+        Annotated[str, about("Only events of this kind of visitor.", "human", form={"enum": [*KINDS]})] | UnsetType
+    ) = UNSET
 
 
-class EventsAnswer(msgspec.Struct, frozen=True):
-    """A page of events, newest first; one with fewer rows than `page_size` is the last (interface 4.2)."""
+class EventsAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of events, newest first; one without `next_cursor` is the last (interface 4.2, decisions 7.1)."""
 
     rows: Annotated[tuple[EventBody, ...], about("Newest first.")]
-    page: PageNumber
-    page_size: Annotated[int, about("Events per page: a page with fewer rows is the last one.", 10)]
+    page: Annotated[PageNumber, about("As asked for; 1 where a `cursor` asked for it.", 1)]
+    page_size: Annotated[int, about("The most events that a page has: the `limit` of the request.", 10)]
+    next_cursor: Annotated[Cursor, about("For the next page; left out on the last one.")] | UnsetType = UNSET
 
 
 class NetworkBody(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """What must be true of every store, at every moment: the rules behind `svc check` and behind the crash tests.
 
 Each rule reads its tables in key order and yields a sentence for each violation. Memory is bounded whatever the size of
-the store: by the days of one organization's ledger and the minutes of its webhook attempts.
+the store: by the days of one organization's ledger, the hours of its events and the minutes of its webhook attempts.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from operator import itemgetter
 from uuid import UUID
 
 from svc.domain.billing import BillingStatus, Usage, counters
+from svc.domain.counting import HOUR_MS, NOTHING, HourCounts, hour_of
 from svc.domain.ids import DAY_MS, made_at_ms
-from svc.domain.model import PLATFORMS
+from svc.domain.model import ENVIRONMENTS, PLATFORMS
 from svc.domain.operations import unpack_batch
 from svc.domain.records import Event
 from svc.store import operations
 from svc.store.codec import CorruptionError
 from svc.store.engine import EngineError
-from svc.store.events import INDEXES, index_keys
+from svc.store.events import INDEXES, index_keys, is_row_of
+from svc.store.key_parts import moment
 from svc.store.repeated import repeated
 from svc.store.snapshot import Snapshot
 from svc.store.steps import QUIET, Steps
@@ -35,6 +37,7 @@ from svc.store.tables import (
     ERASED_EVENTS,
     ERASURES,
     EVENTS,
+    HOURS,
     IDEMPOTENCY,
     KEY_IDS,
     KEYS,
@@ -157,22 +160,39 @@ def _billing(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 
 def _events(snapshot: Snapshot, number: int) -> Iterator[str]:
-    events = missing = 0
+    """Each event has its rows, the indexes no others, and each hour's counters are what its events add up to."""
+    rows: Counter[str] = Counter()
+    hours: dict[tuple[int, int], HourCounts] = {}
+    missing = 0
     for (_, raw_id), event in snapshot.scan(EVENTS, number):
-        events += 1
         yield from _event(snapshot, number, raw_id, event)
         for table, key in index_keys(number, raw_id, event):
+            rows[table.name] += 1
             if not snapshot.has(table, *key):
                 missing += 1
                 yield f"request {UUID(bytes=raw_id)} is not found in {table.name}"
+        hour = (ENVIRONMENTS.index(event.environment), hour_of(event))
+        hours[hour] = hours.get(hour, NOTHING).plus(event)
     for table in INDEXES:
-        rows = sum(1 for _ in snapshot.scan_keys_reverse(table, (number,), (number + 1,)))
-        if missing or rows != events:  # else each row is that of an event, since each event has one
+        found = sum(1 for _ in snapshot.scan_keys_reverse(table, (number,), (number + 1,)))
+        if missing or found != rows[table.name]:  # else each row is that of an event, since each event has its own
             yield from _strays(snapshot, number, table)
+    yield from _miscounted(snapshot, number, hours)
     for table, name in ((DOCUMENTS, "document"), (DEFERRED_REPORTS, "deferred report")):
         for _, raw_id in snapshot.scan_keys_reverse(table, (number,), (number + 1,)):
             if not snapshot.has(EVENTS, number, raw_id):
                 yield f"{name} {UUID(bytes=raw_id)} has no event"
+
+
+def _miscounted(snapshot: Snapshot, number: int, expected: dict[tuple[int, int], HourCounts]) -> Iterator[str]:
+    kept = {(environment, hour): counts for (_, environment, hour), counts in snapshot.scan(HOURS, number)}
+    for key in sorted(expected.keys() | kept.keys()):
+        if kept.get(key) != expected.get(key):
+            environment, hour = key
+            yield (
+                f"the counters of organization {number}, {ENVIRONMENTS[environment]}, {moment(hour * HOUR_MS)} "
+                f"are not what its events add up to"
+            )
 
 
 def _event(snapshot: Snapshot, number: int, raw_id: bytes, event: Event) -> Iterator[str]:
@@ -201,7 +221,7 @@ def _strays(snapshot: Snapshot, number: int, table: Table[bytes]) -> Iterator[st
         event = snapshot.get(EVENTS, number, raw_id)
         if event is None:
             yield f"{table.name} names request {UUID(bytes=raw_id)}, which has no event"
-        elif (table, key) not in index_keys(number, raw_id, event):
+        elif not is_row_of(table, key, event):
             yield f"{table.name} has request {UUID(bytes=raw_id)} where it does not belong"
 
 

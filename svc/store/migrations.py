@@ -17,6 +17,7 @@ from svc.domain.matching.statistics import rows_of_format_2
 from svc.store.codec import Key, Opaque
 from svc.store.key_parts import U32
 from svc.store.learned import PRODUCTION, SHARED
+from svc.store.rebuilding import rebuild_indexes
 from svc.store.region import derive_region
 from svc.store.snapshot import Transaction
 from svc.store.tables import META, ORGANIZATIONS, STATISTICS, Table
@@ -31,12 +32,15 @@ def _first_version(_: Transaction) -> None:
 
 
 def _second_version(transaction: Transaction) -> None:
-    """Version 2: the tables of 0.2.0. What organizations hold of the store, and their active keys, are counted."""
+    """Version 2: the tables of 0.2.0. What organizations hold of the store, and their active keys, are counted;
+    events get the index rows and the counters that 0.1.0 did not have.
+    """
     for (number,), _ in transaction.scan(ORGANIZATIONS):
         active = counted_keys(transaction, number)
         keep(transaction, number, msgspec.structs.replace(counted(transaction, number), active_keys=active))
     derive_region(transaction)
     _split_statistics(transaction)
+    rebuild_indexes(transaction)
 
 
 def _split_statistics(transaction: Transaction) -> None:

@@ -13,6 +13,7 @@ import msgspec
 from svc.domain.audit import WITHHELD, asked
 from svc.domain.identification import inflate
 from svc.domain.operations import unpack_batch
+from svc.domain.request_headers import read_headers
 from svc.domain.webhooks.records import DeliveryKey
 from svc.store.codec import Opaque, Signed
 from svc.store.inspection import Row
@@ -118,10 +119,12 @@ def _plain(value: Any, *, payload: bool) -> Any:
 
 
 def _sent(name: str, value: Any) -> Any:
-    """Reports lie deflated, webhook events as they are sent; both are JSON."""
+    """Reports and headers lie deflated, webhook events as they are sent; all are JSON."""
     if not isinstance(value, bytes):
         return value
     try:
+        if name == "headers":
+            return msgspec.to_builtins(read_headers(value))
         return msgspec.json.decode(inflate(value) if name == "signals" else value)
     except (zlib.error, msgspec.DecodeError):
         return value.hex()

@@ -13,9 +13,10 @@ from __future__ import annotations
 from svc.domain.attestation.challenge import LIFETIME_MS, Challenge
 from svc.domain.audit import AUDIT_MS, AuditRecord
 from svc.domain.billing import BillingChange, LedgerEntry, Settlement
+from svc.domain.counting import HOUR_MS, HourCounts
 from svc.domain.credentials import ApiKey as CredentialKey
 from svc.domain.history import REPLAY_MEMORY_S, AddressHistory, ReportFingerprint, VisitorHistory
-from svc.domain.listing import LEVELS
+from svc.domain.listing import FACETS, LEVELS
 from svc.domain.matching import Block, Visitor
 from svc.domain.model import ENVIRONMENTS, PLATFORMS
 from svc.domain.operations import Following
@@ -44,7 +45,7 @@ from svc.domain.webhooks.records import (
 )
 from svc.domain.webhooks.refused import Refusals
 from svc.domain.weights import StoredWeights
-from svc.store.codec import Flattened, Key, Layout, Opaque, Record, Signed
+from svc.store.codec import Flattened, Key, Layout, Opaque, Part, Record, Signed
 from svc.store.key_parts import (
     DAY,
     DIGEST_16,
@@ -80,7 +81,10 @@ _REQUEST = Key(organization=U32, request_id=UUID_V7)
 _ENDPOINT = Key(organization=U32, endpoint=U32)
 _ENVIRONMENT = place(ENVIRONMENTS)
 _LEVEL = place(("not_scored", *LEVELS))
+_FACET = place(FACETS)
+_VALUE = digest(8)
 _KIND = place(DELIVERY_KINDS)
+_NOT_OF_A_PERSON = NotPersonal("a line says when and how much, and nothing of whom")
 
 META: Table[int] = Table("meta", Key(name=TEXT), Signed("value"), FOR_EVER, NOT_PERSONAL)
 """`version`, `next_organization`, `pepper_mark`, `region/NAME` (`region.py`), `served_...` (`served_limits.py`)."""
@@ -123,13 +127,7 @@ ORGANIZATION_KEYS: Table[bytes] = Table(
 BALANCES: Table[int] = Table("balances", _ORGANIZATION, Signed("micros"), FOR_EVER, NOT_PERSONAL, stays=True)
 """Always the sum of its ledger."""
 LEDGER: Table[LedgerEntry] = Table(
-    "ledger",
-    _OWN_ID,
-    Record(LedgerEntry),
-    FOR_EVER,
-    NotPersonal("a line says when and how much, and nothing of whom"),
-    stays=True,
-    rules=("money",),
+    "ledger", _OWN_ID, Record(LedgerEntry), FOR_EVER, _NOT_OF_A_PERSON, stays=True, rules=("money",)
 )
 """By the request id for identifications; append-only."""
 SETTLEMENTS: Table[Settlement] = Table(
@@ -150,7 +148,7 @@ PAST_DUE: Table[int] = Table(
     "past_due",
     _ORGANIZATION,
     Signed("since_ms"),
-    Until("the organization is past due no more"),
+    Until("the organization paid, or is blocked"),
     NOT_PERSONAL,
     stays=True,
 )
@@ -201,31 +199,31 @@ DEFERRED_REPORTS: Table[DeferredReport] = Table(
     rules=("events", "holding"),
 )
 
+
 # Events by time of arrival, which a request id cannot be asked for: its own time runs ahead when the clock is set back.
 # The key says it all, so that a page is counted off without reading a row that it does not show.
-EVENTS_BY_LEVEL: Table[bytes] = Table(
-    "events_by_level",
-    Key(organization=U32, environment=_ENVIRONMENT, level=_LEVEL, arrival=MOMENT, request_id=UUID_V7),
-    Opaque(),
+def _index_of_events(name: str, **parts: Part) -> Table[bytes]:
+    key = Key(organization=U32, environment=_ENVIRONMENT, **parts, arrival=MOMENT, request_id=UUID_V7)
+    return Table(name, key, Opaque(), With("events"), ErasedBy("index_keys"), rules=("events",))
+
+
+EVENTS_BY_LEVEL = _index_of_events("events_by_level", level=_LEVEL)
+EVENTS_BY_VISITOR = _index_of_events("events_by_visitor", visitor_id=VISITOR_ID, level=_LEVEL)
+EVENTS_BY_FACET = _index_of_events("events_by_facet", facet=_FACET, value=_VALUE)
+"""By the digest of the value (`events.value_digest`): a row for each value that an event has."""
+TAG_VISITORS = _index_of_events("tag_visitors", tag=_VALUE, visitor_id=VISITOR_ID)
+VISITOR_TAGS = _index_of_events("visitor_tags", visitor_id=VISITOR_ID, tag=_VALUE)
+"""Of events that have a tag: which visitors were seen with it, and which tags with a visitor."""
+
+HOURS: Table[HourCounts] = Table(
+    "hours",
+    Key(organization=U32, environment=_ENVIRONMENT, hour=period(HOUR_MS)),
+    Layout(HourCounts.pack, HourCounts.unpack),
     With("events"),
-    ErasedBy("index_keys"),
+    ErasedBy("uncount"),
     rules=("events",),
 )
-EVENTS_BY_VISITOR: Table[bytes] = Table(
-    "events_by_visitor",
-    Key(
-        organization=U32,
-        environment=_ENVIRONMENT,
-        visitor_id=VISITOR_ID,
-        level=_LEVEL,
-        arrival=MOMENT,
-        request_id=UUID_V7,
-    ),
-    Opaque(),
-    With("events"),
-    ErasedBy("index_keys"),
-    rules=("events",),
-)
+"""Always what the events that arrived in that hour add up to; an hour without events has no row."""
 
 WEIGHTS_SNAPSHOTS: Table[WeightsSnapshot] = Table(
     "weights_snapshots", Key(digest=DIGEST_16), Record(WeightsSnapshot), FOR_EVER, NOT_PERSONAL

@@ -8,12 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.listing import Asked, Listing, read_listing, read_timestamp, read_window
+from svc.domain.listing import (
+    Asked,
+    CursorScope,
+    Filters,
+    Listing,
+    Position,
+    Resume,
+    next_cursor,
+    read_listing,
+    read_timestamp,
+    read_window,
+)
 from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Detail, Refusal
 from tests.support.worlds import EPOCH_MS
 
 NOW = EPOCH_MS
+SCOPE = CursorScope(b"k" * 32, 7, "production")
 DAY = 24 * 3600 * 1000
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -105,6 +117,88 @@ def test_a_window_lies_within_30_days_and_its_start_before_its_end(
 
 def test_the_page_follows_from_its_number_and_size():
     window = (NOW - DAY, NOW + 1)
-    assert read_listing(Asked(), NOW) == Listing(*window, None, None, 0, 10)
+    assert read_listing(Asked(), NOW, SCOPE) == Listing(*window, Filters(), 0, 10)
     asked = Asked(page=51, limit=200, visitor="0123456789abcdefGHIJ", level="high")
-    assert read_listing(asked, NOW) == Listing(*window, "0123456789abcdefGHIJ", "high", 10_000, 200)
+    filters = Filters(visitor_id="0123456789abcdefGHIJ", level="high")
+    assert read_listing(asked, NOW, SCOPE) == Listing(*window, filters, 10_000, 200)
+
+
+FILTERS = {"tag": "order 1", "ip_address": "81.2.69.160", "country": "GB", "signal": "headless", "kind": "ai_bot"}
+
+
+def test_every_filter_is_read_in_the_form_that_events_have():
+    asked = Asked(**FILTERS, level="low", visitor="0123456789abcdefGHIJ")
+    listing = read_listing(asked, NOW, SCOPE)
+    assert isinstance(listing, Listing)
+    assert listing.filters == Filters(**FILTERS, level="low", visitor_id="0123456789abcdefGHIJ")
+    for sent, read in (
+        ({"country": "gb"}, {"country": "GB"}),
+        ({"ip_address": "2001:DB8:0::1"}, {"ip_address": "2001:db8::1"}),
+        ({"ip_address": "::ffff:81.2.69.160"}, {"ip_address": "81.2.69.160"}),
+        ({"tag": ""}, {"tag": ""}),
+        ({"tag": "é" * 1024}, {"tag": "é" * 1024}),
+    ):
+        listing = read_listing(Asked(**sent), NOW, SCOPE)
+        assert isinstance(listing, Listing)
+        assert listing.filters == Filters(**read)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("tag", "x" * 1025), ("ip_address", ""), ("ip_address", "81.2.69.0/24"), ("ip_address", "fe80::1%eth0"),
+        ("ip_address", "localhost"), ("country", ""), ("country", "GBR"), ("country", "G1"), ("country", "\u00e9e"),
+        ("country", "\u00df"), ("signal", ""), ("signal", "Headless"), ("signal", "bot"), ("kind", ""), ("kind", "bot"),
+    ],
+)  # fmt: skip
+def test_a_filter_that_no_event_can_have_is_refused(name: str, value: str):
+    refusal = read_listing(Asked(**{name: value}), NOW, SCOPE)
+    assert refusal == Refusal("validation_error", (Detail(name, "invalid_value", "query"),))
+
+
+AFTER = Resume(Position(NOW - 5000, b"i" * 16), 3)
+
+
+def continued(asked: Asked, now_ms: int = NOW, scope: CursorScope = SCOPE) -> Listing | Refusal:
+    """With the cursor of a first page that was asked for with `tag=cart`, an hour before."""
+    first = Asked(tag="cart", start="2025-12-31T20:00:00Z")
+    listing = read_listing(first, NOW, SCOPE)
+    assert isinstance(listing, Listing)
+    return read_listing(asked._replace(cursor=next_cursor(first, listing, AFTER, SCOPE)), now_ms, scope)
+
+
+def test_a_cursor_goes_on_in_the_window_of_its_first_page():
+    asked = Asked(tag="cart", start="2025-12-31T20:00:00Z", limit=50)
+    start = NOW - 4 * 3600 * 1000
+    expected = Listing(start, NOW - 4999, Filters(tag="cart"), 3, 50, AFTER.after)
+    assert continued(asked) == expected
+    assert continued(asked, NOW + DAY) == expected, "however late it is sent"
+    late = NOW + RETENTION_MS
+    assert continued(asked, late) == expected._replace(from_ms=late - RETENTION_MS, to_ms=NOW), "not beyond retention"
+
+
+@pytest.mark.parametrize(
+    ("asked", "scope"),
+    [
+        (Asked(start="2025-12-31T20:00:00Z"), SCOPE),
+        (Asked(tag="cart"), SCOPE),
+        (Asked(tag="cart", start="2025-12-31T20:00:00Z", end="2026-01-01T00:00:00Z"), SCOPE),
+        (Asked(tag="cart", start="2025-12-31T20:00:00Z", kind="human"), SCOPE),
+        (Asked(tag="cart", start="2025-12-31T20:00:00Z"), SCOPE._replace(organization=8)),
+        (Asked(tag="cart", start="2025-12-31T20:00:00Z"), SCOPE._replace(environment="staging")),
+        (Asked(tag="cart", start="2025-12-31T20:00:00Z"), SCOPE._replace(key=b"j" * 32)),
+    ],
+)
+def test_a_cursor_is_good_for_its_own_organization_environment_window_and_filters_alone(
+    asked: Asked, scope: CursorScope
+):
+    assert continued(asked, scope=scope) == Refusal("validation_error", (Detail("cursor", "invalid_cursor", "query"),))
+
+
+def test_a_cursor_that_nobody_made_is_refused_and_so_is_one_beside_a_page():
+    for cursor in ("", "AAAA", "A" * 86, "é"):
+        assert read_listing(Asked(cursor=cursor), NOW, SCOPE) == Refusal(
+            "validation_error", (Detail("cursor", "invalid_cursor", "query"),)
+        )
+    refusal = continued(Asked(tag="cart", start="2025-12-31T20:00:00Z", page=1))
+    assert refusal == Refusal("validation_error", (Detail("page", "invalid_value", "query"),))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from svc.domain import deferred
 from svc.domain.addresses import client_address, is_trusted, parse_ip
 from svc.domain.credentials import Credential, issue_secret, parse
-from svc.domain.listing import Asked, Listing, read_listing, read_timestamp
+from svc.domain.listing import Asked, CursorScope, Listing, read_listing, read_timestamp
 from svc.domain.model import Agent, ClientHints, Report, RequestFacts
 from svc.domain.origins import MAX_LENGTH, normalise_origin, normalise_pattern, origin_allowed
 from svc.domain.records import RETENTION_MS
@@ -71,7 +71,7 @@ def read_events_query(raw: bytes) -> Listing | Refusal | None:
     if not isinstance(query, ListEventsQuery):
         return query
     given = {name: value for name, value in msgspec.structs.asdict(query).items() if value is not msgspec.UNSET}
-    return read_listing(Asked(**given), NOW_MS)
+    return read_listing(Asked(**given), NOW_MS, CursorScope(SIGNING_KEY, 7, "production"))
 
 
 def check_events_query(_: bytes, found: Listing | Refusal | None) -> None:

@@ -34,7 +34,7 @@ READING = {
     "serve", "org list", "org show", "org statement", "key list", "audit", "data status", "data check",
     "data install free", "check", "signals", "openapi", "collection", "webhook listen", "webhook verify", "backup",
     "restore", "inspect tables", "inspect readers", "inspect rows", "inspect request", "inspect visitor",
-    "store compact",
+    "store compact", "store rebuild-indexes",
 }  # fmt: skip
 """Commands that change nothing of an organization: they read, or are about files. `serve` itself changes nothing; what
 it is asked to change is tested apart."""

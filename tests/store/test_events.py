@@ -13,12 +13,12 @@ from uuid import UUID
 
 import pytest
 
-from svc.domain.listing import LEVELS, Listing
+from svc.domain.listing import KINDS, LEVELS, Filters, Listing
 from svc.domain.model import ENVIRONMENTS
 from svc.domain.records import RETENTION_MS, DeferredReport, Document, Event, WeightsSnapshot
-from svc.domain.verdict import Verdict
+from svc.domain.verdict import EventSignal, Verdict
 from svc.store.directory import open_directory
-from svc.store.events import INDEXES, EventMatch, event_by_request, event_page, index_keys, put_event
+from svc.store.events import EventMatch, event_by_request, event_page, index_keys, put_event
 from svc.store.invariants import violations
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.store import Store
@@ -29,26 +29,42 @@ from svc.world import World
 from tests.support.worlds import EPOCH_MS
 
 VISITORS = [f"{number:020d}" for number in range(4)]
+SIGNALS = ("automation", "headless", "os_mismatch")
+TAGS = ("cart", "order 1")
+ADDRESSES = ("81.2.69.160", "81.2.69.161", "2001:db8::1")
 WEIGHTS = b"w" * 16
 
 
 def event(chance: random.Random, at_ms: int, **fields: Any) -> Event:
-    given: dict[str, Any] = {
-        "environment": chance.choice(ENVIRONMENTS[1:]),
+    of_verdict: dict[str, Any] = {
         "visitor_id": chance.choice(VISITORS),
         "suspect_level": chance.choice((None, *LEVELS)),
+        "signals": fired(*chance.sample(SIGNALS, chance.randrange(3))),
+        "suspect_score": None,
+        "identifiable": False,
+        "visitor_is_new": True,
+    }
+    given: dict[str, Any] = {
+        "environment": chance.choice(ENVIRONMENTS[1:]),
+        "tag": chance.choice((None, *TAGS)),
+        "ip_address": chance.choice(ADDRESSES),
+        "country_code": chance.choice((None, "GB", "DE")),
+        "visitor_kind": chance.choice(KINDS[:2]),
+        "price_micros": 0,
         **fields,
     }
-    verdict = Verdict(
-        visitor_id=given.pop("visitor_id"), suspect_level=given.pop("suspect_level"), state="enriched", reason=None,
-        suspect_score=None, triggers=(), identifiable=False, visitor_is_new=True, visitor_confidence=0, linkage="new",
-    )  # fmt: skip
+    for name in of_verdict.keys() & given.keys():
+        of_verdict[name] = given.pop(name)
+    verdict = Verdict(state="enriched", reason=None, triggers=(), visitor_confidence=0, linkage="new", **of_verdict)
     return Event(
         verdict=verdict, occurred_at_ms=at_ms, platform="web", sdk_platform="web", sdk_version="1",
-        origin=None, tag=None, ip_address="81.2.69.160", country_code=None, country_name=None, asn=None, asn_name=None,
-        anonymity_network=None, agent=None, agent_version=None, os=None, device_kind=None, visitor_kind="human",
-        key_id="key_test", price_micros=0, **given,
+        origin=None, country_name=None, asn=None, asn_name=None, anonymity_network=None, agent=None,
+        agent_version=None, os=None, device_kind=None, key_id="key_test", **given,
     )  # fmt: skip
+
+
+def fired(*names: str) -> tuple[EventSignal, ...]:
+    return tuple(EventSignal(name, "group", 10, "high") for name in names)
 
 
 def uuid(number: int) -> UUID:
@@ -113,8 +129,8 @@ def fits(listing: Listing, environment: str, given: Event) -> bool:
     return (
         given.environment == environment
         and listing.from_ms <= given.occurred_at_ms < listing.to_ms
-        and listing.visitor_id in (None, given.verdict.visitor_id)
-        and listing.level in (None, given.verdict.suspect_level)
+        and listing.filters.visitor_id in (None, given.verdict.visitor_id)
+        and listing.filters.level in (None, given.verdict.suspect_level)
     )
 
 
@@ -132,8 +148,8 @@ def test_a_page_is_what_a_look_at_every_event_says(tmp_path: Path):
                 for _ in range(6):
                     from_ms = EPOCH_MS + chance.randrange(-5, 60)
                     listing = Listing(
-                        from_ms, from_ms + chance.randrange(1, 70), visitor_id, level, chance.randrange(12),
-                        chance.randrange(1, 30),
+                        from_ms, from_ms + chance.randrange(1, 70), Filters(visitor_id=visitor_id, level=level),
+                        chance.randrange(12), chance.randrange(1, 30),
                     )  # fmt: skip
                     organization, environment = chance.choice((1, 2)), chance.choice(ENVIRONMENTS)
                     expected = sorted(
@@ -145,7 +161,7 @@ def test_a_page_is_what_a_look_at_every_event_says(tmp_path: Path):
                         key=lambda found: (found.event.occurred_at_ms, found.request_id),
                         reverse=True,
                     )[listing.offset : listing.offset + listing.limit]
-                    assert event_page(snapshot, organization, environment, listing) == expected
+                    assert event_page(snapshot, organization, environment, listing).events == expected
                     shown += len(expected)
         assert shown > 200, "the listings were not all empty"
         assert list(violations(snapshot)) == []
@@ -159,10 +175,12 @@ def test_a_page_reads_the_keys_before_it_and_no_event_that_it_does_not_show(tmp_
             for level, streams in ((None, 4), ("high", 1)):
                 for offset in (0, 100):
                     counted = Counted(snapshot)
-                    listing = Listing(EPOCH_MS, EPOCH_MS + 5000, visitor_id, level, offset, 20)
-                    assert len(event_page(counted, 1, "staging", listing)) == 20
+                    listing = Listing(
+                        EPOCH_MS, EPOCH_MS + 5000, Filters(visitor_id=visitor_id, level=level), offset, 20
+                    )
+                    assert len(event_page(counted, 1, "staging", listing).events) == 20
                     assert counted.touched[EVENTS.name] == 20
-                    assert offset + 20 <= counted.touched[table.name] <= offset + 20 + streams
+                    assert offset + 20 < counted.touched[table.name] <= offset + 20 + streams
                     assert set(counted.touched) == {EVENTS.name, table.name}
 
 
@@ -172,8 +190,8 @@ def test_what_nobody_has_is_looked_for_in_no_event(tmp_path: Path):
     with filled_store(tmp_path, *events) as store, store.read() as snapshot:
         for organization, visitor_id, level in ((1, "z" * 20, None), (1, None, "high"), (2, None, None)):
             counted = Counted(snapshot)
-            listing = Listing(EPOCH_MS, EPOCH_MS + 5000, visitor_id, level, 0, 20)
-            assert event_page(counted, organization, "staging", listing) == []
+            listing = Listing(EPOCH_MS, EPOCH_MS + 5000, Filters(visitor_id=visitor_id, level=level), 0, 20)
+            assert event_page(counted, organization, "staging", listing) == ([], None)
             assert counted.touched == Counter()
 
 
@@ -188,19 +206,32 @@ def test_one_event_is_its_own_organizations_and_environments_for_30_days(tmp_pat
         assert event_by_request(snapshot, 1, "staging", uuid(8), EPOCH_MS) is None
 
 
+GIVEN = event(
+    random.Random(1), EPOCH_MS, environment="staging", visitor_id="a" * 20, suspect_level="high", tag="cart",
+    ip_address="81.2.69.160", country_code="GB", visitor_kind="human", signals=fired("headless", "automation"),
+)  # fmt: skip
+KEYS = index_keys(1, uuid(7).bytes, GIVEN)
+
+
 def test_the_bytes_of_the_index_keys_are_pinned():
-    given = event(random.Random(1), EPOCH_MS, environment="staging", visitor_id="a" * 20, suspect_level="high")
-    keys = [table.key.pack(*key).hex() for table, key in index_keys(258, uuid(7).bytes, given)]
+    visitor, tail = "61" * 20, "0000019b76daa80000000000000000000000000000000007"
+    keys = [(table.name, table.key.pack(*key).hex()) for table, key in index_keys(258, uuid(7).bytes, GIVEN)]
     assert keys == [
-        "0000010201030000019b76daa80000000000000000000000000000000007",
-        "0000010201" + "61" * 20 + "030000019b76daa80000000000000000000000000000000007",
-    ]  # fmt: skip
+        ("events_by_level", "0000010201" + "03" + tail),
+        ("events_by_visitor", "0000010201" + visitor + "03" + tail),
+        ("events_by_facet", "0000010201" + "00" + "c200930b493ae896" + tail),
+        ("events_by_facet", "0000010201" + "01" + "528546ab4ab80ee1" + tail),
+        ("events_by_facet", "0000010201" + "02" + "29bd660e02bb9dd4" + tail),
+        ("events_by_facet", "0000010201" + "03" + "bfef581a183ab598" + tail),
+        ("events_by_facet", "0000010201" + "03" + "90ab2300494f82ee" + tail),
+        ("events_by_facet", "0000010201" + "04" + "cbd332ae21717733" + tail),
+        ("tag_visitors", "0000010201" + "c200930b493ae896" + visitor + tail),
+        ("visitor_tags", "0000010201" + visitor + "c200930b493ae896" + tail),
+    ]
     levels = [index_keys(1, b"", event(random.Random(1), 0, suspect_level=level))[0][1][2] for level in (None, *LEVELS)]
     assert levels == [0, 1, 2, 3]
 
 
-GIVEN = event(random.Random(1), EPOCH_MS, environment="staging", visitor_id="a" * 20, suspect_level="high")
-KEYS = index_keys(1, uuid(7).bytes, GIVEN)
 REPORT = DeferredReport(signals=b"", sdk_platform=None, sdk_version=None, digest=b"d" * 16, received_at_ms=0)
 
 
@@ -215,7 +246,10 @@ REPORT = DeferredReport(signals=b"", sdk_platform=None, sdk_version=None, digest
         ),
         (
             lambda txn: txn.delete(EVENTS, 1, uuid(7).bytes) and txn.delete(DOCUMENTS, 1, uuid(7).bytes),
-            [f"{table.name} names request {uuid(7)}, which has no event" for table in INDEXES],
+            [
+                *(f"{table.name} names request {uuid(7)}, which has no event" for table, _ in KEYS),
+                "the counters of organization 1, staging, 2026-01-01T00:00:00.000Z are not what its events add up to",
+            ],
         ),
         (
             lambda txn: txn.put(DEFERRED_REPORTS, (1, uuid(8).bytes), REPORT),

@@ -146,6 +146,8 @@ async def test_every_row_can_be_read_by_the_documented_bytes(tmp_path: Path):
                 assert (first / 16, tuple(numbers)) == (known.count, known.numbers)
             case "DeliveryKey":
                 assert (body[:16], DELIVERY_KINDS[body[16]]) == known
+            case "HourCounts":
+                assert tuple(msgspec.msgpack.decode(body)) == msgspec.structs.astuple(known)
             case "Event":
                 read = dict(zip(records[kind], cbor2.loads(body), strict=True))
                 outer = {name: plain(getattr(known, name)) for name in known.__struct_fields__ if name != "verdict"}
@@ -154,7 +156,7 @@ async def test_every_row_can_be_read_by_the_documented_bytes(tmp_path: Path):
             case _:
                 assert list(known.__struct_fields__) == records[kind]
                 assert cbor2.loads(body) == plain(known)
-    assert {META.name, KEYS.name, VISITORS.name, BLOCKS.name, "events", "ledger", "webhook_deliveries"} <= seen
+    assert {META.name, KEYS.name, VISITORS.name, BLOCKS.name, "events", "hours", "ledger", "webhook_deliveries"} <= seen
 
 
 def test_the_example_of_a_row_is_one():

@@ -11,7 +11,7 @@ import binascii
 import hmac
 from typing import Literal
 
-List = Literal["deliveries", "sdk_keys", "proxy_keys"]
+List = Literal["deliveries", "sdk_keys", "proxy_keys", "events", "visitors", "audit"]
 """A cursor of one list is none of another."""
 
 _MAC_LENGTH = 8

@@ -37,6 +37,7 @@ from svc.domain.refusals import Refusal
 from svc.domain.report import read_report
 from svc.store.codec import CorruptionError
 from svc.store.events import INDEXES, index_keys
+from svc.store.hours import uncount
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.table import LEADS, ErasedBy, ErasedByKey, PolicyError
 from svc.store.tables import (
@@ -50,6 +51,7 @@ from svc.store.tables import (
     ERASURES,
     EVENTS,
     EVENTS_BY_VISITOR,
+    HOURS,
     MANUAL,
     REPORT_FINGERPRINTS,
     TABLES,
@@ -63,6 +65,7 @@ from svc.store.transactions.webhooks import erase_identification
 
 BY_FUNCTION: dict[str, tuple[Table[Any], ...]] = {
     "index_keys": INDEXES,
+    "uncount": (HOURS,),
     "forget_report": (ADDRESS_HISTORY, REPORT_FINGERPRINTS),
     "leave_blocks": (BLOCKS,),
     "erase_identification": (WEBHOOK_EVENTS, DELIVERIES, DUE, MANUAL),
@@ -112,7 +115,7 @@ def continue_erasure(transaction: Transaction, number: int, raw_id: bytes) -> bo
     visitor_number = transaction.get(ERASURES, number, raw_id)
     if visitor_number is None:
         return True
-    found = list(islice(_events(transaction, number, raw_id), EVENTS_A_STEP + 1))
+    found = list(islice(events_of(transaction, number, raw_id), EVENTS_A_STEP + 1))
     for request_id in found[:EVENTS_A_STEP]:
         forget_report(transaction, number, request_id, visitor_number)
         purge_event(transaction, number, request_id)
@@ -143,11 +146,13 @@ def event_rows(snapshot: Snapshot, number: int, request_id: bytes) -> Iterator[t
 
 
 def purge_event(transaction: Transaction, number: int, request_id: bytes) -> None:
-    """Delete every row of one event and take its bytes off what the organization holds; nothing where it is gone
-    already.
+    """Delete every row of one event, and subtract it from what the organization holds and from the counters of its
+    hour; nothing where it is gone already.
     """
-    if transaction.has(EVENTS, number, request_id):
+    event = transaction.get(EVENTS, number, request_id)
+    if event is not None:
         release(transaction, number, events=1, report_bytes=report_bytes(transaction, number, request_id))
+        uncount(transaction, number, event)
     for table, key in tuple(event_rows(transaction, number, request_id)):
         transaction.delete(table, *key)
 
@@ -160,7 +165,7 @@ def purge_visitor(transaction: Transaction, number: int, visitor_number: int, no
     if visitor is None:
         return
     for table in ERASED_BY_KEY["visitor"]:
-        for stem in _stems(transaction, table, number):
+        for stem in stems(transaction, table, number):
             transaction.delete(table, *stem, visitor_number)
     for table in ERASED_BY_KEY["visitor_id"]:
         transaction.delete(table, number, visitor.visitor_id.encode())
@@ -180,11 +185,11 @@ def remove_from_block(transaction: Transaction, number: int, block_key: BlockKey
 
 def has_events(snapshot: Snapshot, number: int, raw_id: bytes) -> bool:
     """Whether a visitor has any event in any environment. `raw_id`: the 20 bytes of its id."""
-    return next(_events(snapshot, number, raw_id), None) is not None
+    return next(events_of(snapshot, number, raw_id), None) is not None
 
 
-def _events(snapshot: Snapshot, number: int, raw_id: bytes) -> Iterator[bytes]:
-    """Request ids of a visitor, of all environments."""
+def events_of(snapshot: Snapshot, number: int, raw_id: bytes) -> Iterator[bytes]:
+    """Request ids (16 bytes) of a visitor's events, of all environments. `raw_id`: the 20 bytes of its id."""
     places = range(len(ENVIRONMENTS))
     keys = (
         snapshot.scan_keys_reverse(EVENTS_BY_VISITOR, (number, place, raw_id), (number, place, raw_id, _BEYOND_LEVELS))
@@ -193,8 +198,10 @@ def _events(snapshot: Snapshot, number: int, raw_id: bytes) -> Iterator[bytes]:
     return (request_id for *_, request_id in chain.from_iterable(keys))
 
 
-def _stems(snapshot: Snapshot, table: Table[Any], number: int) -> Iterator[tuple[int, ...]]:
-    """What stands before the visitor in keys: the organization, and each period of which there is any row."""
+def stems(snapshot: Snapshot, table: Table[Any], number: int) -> Iterator[tuple[int, ...]]:
+    """What stands before the visitor in the keys of a table that is found by its number: the organization, and each
+    period of which there is any row.
+    """
     if len(table.key.parts) == 2:
         yield (number,)
         return
@@ -209,13 +216,14 @@ def leave_blocks(transaction: Transaction, number: int, visitor_number: int) -> 
     visitor = transaction.get(VISITORS, number, visitor_number)
     if visitor is None:
         return
-    for block_key in _blocks_of(visitor):
+    for block_key in blocks_of(visitor):
         block = transaction.get(BLOCKS, number, block_key)
         if block is not None and visitor_number in block.numbers:
             remove_from_block(transaction, number, block_key, block.without(visitor_number))
 
 
-def _blocks_of(visitor: Visitor) -> set[BlockKey]:
+def blocks_of(visitor: Visitor) -> set[BlockKey]:
+    """The blocks in which the visitor's record would be looked for."""
     return {
         *attribute_keys(visitor.family, visitor.collector, visitor.values),
         *(exact_key(exact) for exact in visitor.exact_hashes),
@@ -231,14 +239,10 @@ def forget_report(transaction: Transaction, number: int, request_id: bytes, visi
     event = transaction.get(EVENTS, number, request_id)
     if event is None:
         return
-    at_s = event.occurred_at_ms // 1000
-    mark = mark_of(transaction, number, request_id, event)
-    if mark is not None:
-        key = (number, at_s // REPLAY_MEMORY_S, mark)
-        first = transaction.get(REPORT_FINGERPRINTS, *key)
-        if first is not None and first.at_s == at_s:  # otherwise it is of one that sent the same before
-            transaction.delete(REPORT_FINGERPRINTS, *key)
-    key = (number, at_s // DAY_S, address_id(event.ip_address))
+    fingerprint = fingerprint_key(transaction, number, request_id, event)
+    if fingerprint is not None:
+        transaction.delete(REPORT_FINGERPRINTS, *fingerprint)
+    key = address_key(number, event)
     history = transaction.get(ADDRESS_HISTORY, *key)
     if history is None:
         return
@@ -247,6 +251,24 @@ def forget_report(transaction: Transaction, number: int, request_id: bytes, visi
         transaction.delete(ADDRESS_HISTORY, *key)
     elif left is not history:
         transaction.put(ADDRESS_HISTORY, key, left)
+
+
+def fingerprint_key(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> tuple[Any, ...] | None:
+    """The key of the row by which the report of an event would be recognized; `None` where there is no such row, or
+    where it is of an event that sent the same before.
+    """
+    mark = mark_of(snapshot, number, request_id, event)
+    if mark is None:
+        return None
+    at_s = event.occurred_at_ms // 1000
+    key = (number, at_s // REPLAY_MEMORY_S, mark)
+    first = snapshot.get(REPORT_FINGERPRINTS, *key)
+    return key if first is not None and first.at_s == at_s else None
+
+
+def address_key(number: int, event: Event) -> tuple[Any, ...]:
+    """The key of the row in which the visitor of an event may be among those of its address and day."""
+    return number, event.occurred_at_ms // 1000 // DAY_S, address_id(event.ip_address)
 
 
 def mark_of(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> bytes | None:

@@ -4,9 +4,9 @@ In this order: idempotency, the 402 gate, matching with visitor and blocks, hist
 force, then event, document, ledger and balance. Nothing is written before nothing can be refused any more.
 
 Bounds, whatever the size of the store, which a test counts: at most 9 blocks and 20 visitors are read for matching and
-its writes, 5 rows of history, 2 of weights and 9 beside them; 23 rows are written, and 3 of history. A report that
-names a challenge reads at most 3 more and writes 1 more. An organization without webhook endpoints has one read for
-them; with ten that subscribe to everything, 11 rows are read and 42 written.
+its writes, 5 rows of history, 2 of weights and 10 beside them; 30 rows are written, one more for each signal that
+fired, and 3 of history. A report that names a challenge reads at most 3 more and writes 1 more. An organization without
+webhook endpoints has one read for them; with ten that subscribe to everything, 11 rows are read and 42 written.
 """
 
 from __future__ import annotations
@@ -285,5 +285,6 @@ def _record_document(
         evidence={observation.signal: observation.evidence for observation in observations},
         link_probability=round(recognition.probability, 4),
         changes=None if before is None else changes(assessment.features, before),
+        headers=assessment.headers,
     )
     return transaction.put(DOCUMENTS, (submission.organization, submission.request_id.bytes), document)

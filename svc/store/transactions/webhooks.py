@@ -6,7 +6,7 @@ could lose it. Nothing is written when an attempt begins; one that a crash inter
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -37,7 +37,7 @@ from svc.domain.webhooks.records import (
 from svc.domain.webhooks.refused import Noted, RefusedRequest, note, notify
 from svc.domain.webhooks.schedule import Result, classify_result
 from svc.domain.webhooks.states import DELIVERY_TRANSITIONS, ENDPOINT_TRANSITIONS, after_attempt
-from svc.store.snapshot import Transaction
+from svc.store.snapshot import Snapshot, Transaction
 from svc.store.tables import (
     ATTEMPT_COUNTS,
     ATTEMPTS,
@@ -50,6 +50,7 @@ from svc.store.tables import (
     REFUSALS,
     REMOVED_ENDPOINTS,
     WEBHOOK_EVENTS,
+    Table,
 )
 from svc.store.views import organization as find_organization
 from svc.store.webhook_views import MINUTES_PER_DAY, Registered, endpoints_of, health, subscribers, subscribes
@@ -222,16 +223,27 @@ def purge_webhook_event(transaction: Transaction, organization: int, event_id: b
     """Delete an event (16-byte id) and every delivery of it; nothing where there is none. An attempt in flight is still
     logged when it ends.
     """
-    if not transaction.delete(WEBHOOK_EVENTS, organization, event_id):
+    for table, key in list(webhook_event_rows(transaction, organization, event_id)):
+        transaction.delete(table, *key)
+
+
+def webhook_event_rows(
+    snapshot: Snapshot, organization: int, event_id: bytes
+) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
+    """(table, key) of an event (16-byte id), of every delivery of it, and of the schedule of open ones; nothing where
+    there is none.
+    """
+    if not snapshot.has(WEBHOOK_EVENTS, organization, event_id):
         return
-    present = [key for key, _ in transaction.scan(ENDPOINTS, organization)]
-    removed = [key for key, _ in transaction.scan(REMOVED_ENDPOINTS, organization)]
+    yield WEBHOOK_EVENTS, (organization, event_id)
+    present = [key for key, _ in snapshot.scan(ENDPOINTS, organization)]
+    removed = [key for key, _ in snapshot.scan(REMOVED_ENDPOINTS, organization)]
     for queue in (EndpointKey(*key) for key in present + removed):
         for kind in DELIVERY_KINDS:
             key = DeliveryKey(event_id, kind)
-            delivery = transaction.get(DELIVERIES, *queue, event_id, key.place)
+            delivery = snapshot.get(DELIVERIES, *queue, event_id, key.place)
             if delivery is not None:
-                _close(transaction, queue, key, delivery)
+                yield from _delivery_rows(queue, key, delivery)
 
 
 def note_refusal(transaction: Transaction, request: RefusedRequest) -> Notified:
@@ -314,8 +326,15 @@ def _forget_old_counts(transaction: Transaction, queue: EndpointKey, minute: int
 
 def _close(transaction: Transaction, queue: EndpointKey, key: DeliveryKey, delivery: Delivery) -> None:
     """A delivery as if it had never been."""
-    transaction.delete(DELIVERIES, *queue, key.event_id, key.place)
+    for table, row in _delivery_rows(queue, key, delivery):
+        transaction.delete(table, *row)
+
+
+def _delivery_rows(
+    queue: EndpointKey, key: DeliveryKey, delivery: Delivery
+) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
+    yield DELIVERIES, (*queue, key.event_id, key.place)
     if delivery.is_open:
-        transaction.delete(DUE, *queue, delivery.due_ms, key.event_id, key.place)
+        yield DUE, (*queue, delivery.due_ms, key.event_id, key.place)
         if key.kind != "auto":
-            transaction.delete(MANUAL, *queue)
+            yield MANUAL, tuple(queue)

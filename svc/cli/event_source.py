@@ -1,0 +1,210 @@
+"""Events for commands that read: which ones are meant, and pages of them out of a store that a service may be using.
+
+Each page is read in a state of its own that is closed before anything is printed: a pager that is left open, or a slow
+pipe, does not make the file of a running service grow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import click
+
+from svc.cli.output import CommandError
+from svc.cli.times import Moment
+from svc.domain.addresses import parse_ip
+from svc.domain.ids import is_visitor_id
+from svc.domain.listing import KINDS, LEVELS, Filters, Listing
+from svc.domain.model import ENVIRONMENTS, Environment
+from svc.domain.records import RETENTION_MS
+from svc.domain.signals import CATALOGUE
+from svc.domain.timestamps import timestamp
+from svc.store import views
+from svc.store.directory import refuse_without_data
+from svc.store.events import EventMatch, event_page, places, read
+from svc.store.reading import ReadOnlyStore, read_only
+from svc.store.store import ReadTransaction
+from svc.world import World
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+EVENTS_A_READ = 500
+_FIRST_STRETCH_MS = 60_000
+
+
+class Wanted(NamedTuple):
+    """Which events a command is about."""
+
+    environment: Environment
+    since_ms: int
+    """Of arrival, inclusive."""
+    until_ms: int
+    """Exclusive."""
+    filters: Filters
+
+
+class Readable(Protocol):
+    """A store to read: that of a service, or one that is open for reading only."""
+
+    def read(self) -> ReadTransaction:
+        """A snapshot of the last commit, for a `with` block."""
+        ...
+
+
+@contextmanager
+def reading(directory: Path) -> Generator[ReadOnlyStore]:
+    """The store of a data directory, read while a service may run on it. Raises `DirectoryError` where there is
+    none.
+    """
+    refuse_without_data(directory)
+    with read_only(directory / "store", live=True) as store:
+        yield store
+
+
+def number_of(store: Readable, organization_id: str) -> int:
+    """The number of an organization by its id. Raises `CommandError` where there is none, or where it was removed."""
+    with store.read() as snapshot:
+        known = views.find_account(snapshot, organization_id)
+    if known is None:
+        raise CommandError(f"there is no organization {organization_id!r}; `svc org list` shows them")
+    removed_at_ms = known.organization.removed_at_ms
+    if removed_at_ms is not None:
+        raise CommandError(f"{organization_id} was removed at {timestamp(removed_at_ms)}: its events are erased")
+    return known.organization.number
+
+
+def environment_option(command: F) -> F:
+    """`--environment`, passed on as `environment`."""
+    return click.option(
+        "--environment", type=click.Choice(ENVIRONMENTS), default="production", show_default=True, help="Of the keys."
+    )(command)
+
+
+def filter_options(since: str) -> Callable[[F], F]:
+    """The options that choose events; the command gets them as `wanted`. `since`: the default of `--since`, as people
+    write it.
+    """
+
+    def decorate(command: F) -> F:
+        @wraps(command)
+        def given(*arguments: Any, environment: Environment, since_ms: int, until_ms: int | None, **rest: Any) -> Any:
+            filters = Filters(**{name: rest.pop(name) for name in Filters.__struct_fields__})
+            now_ms = World.real().now_ms()
+            until_ms = now_ms + 1 if until_ms is None else until_ms
+            since_ms = max(since_ms, now_ms - RETENTION_MS)
+            if since_ms >= until_ms:
+                raise click.UsageError("--until is not after --since; events are kept for 30 days")
+            return command(*arguments, wanted=Wanted(environment, since_ms, until_ms, filters), **rest)
+
+        wrapped: Any = given
+        for option in reversed(_FILTERS):
+            wrapped = option(wrapped)
+        wrapped = click.option("--until", "until_ms", type=Moment(), metavar="T", help="That arrived before then.")(
+            wrapped
+        )
+        wrapped = click.option(
+            "--since",
+            "since_ms",
+            type=Moment(),
+            default=since,
+            show_default=True,
+            metavar="T",
+            help="That arrived since then: 30m, 24h, 7d, or RFC 3339.",
+        )(wrapped)
+        return environment_option(wrapped)
+
+    return decorate
+
+
+def _visitor(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not is_visitor_id(value):
+        raise click.BadParameter(f"{value!r} is no visitor id, which is 20 letters and digits")
+    return value
+
+
+def _address(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    address = None if value is None else parse_ip(value)
+    if value is not None and address is None:
+        raise click.BadParameter(f"{value!r} is not an IPv4 or IPv6 address")
+    return address
+
+
+def _country(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not (len(value) == 2 and value.isascii() and value.isalpha()):
+        raise click.BadParameter(f"{value!r} is no country code of two letters, such as DE")
+    return None if value is None else value.upper()
+
+
+def _signal(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    if value is not None and value not in CATALOGUE:
+        raise click.BadParameter(f"{value!r} is no signal; `svc signals` lists them")
+    return value
+
+
+tag_option = click.option("--tag", metavar="TAG", help="With this tag, exactly as it was sent.")
+address_option = click.option("--ip", "ip_address", metavar="A", callback=_address, help="From this IP address.")
+_FILTERS = (
+    click.option("--level", type=click.Choice(LEVELS), help="Of this suspect level."),
+    click.option("--visitor", "visitor_id", metavar="VISITOR", callback=_visitor, help="Of this visitor."),
+    tag_option,
+    address_option,
+    click.option("--country", metavar="CC", callback=_country, help="From this country (ISO 3166-1 alpha-2)."),
+    click.option("--signal", metavar="S", callback=_signal, help="In which this signal fired."),
+    click.option("--kind", type=click.Choice(KINDS), help="Of this kind of visitor."),
+)
+"""An option for each field of `Filters`."""
+
+
+def newest_first(store: Readable, number: int, wanted: Wanted, limit: int) -> list[EventMatch]:
+    """At most so many of the events, newest first."""
+    listing = Listing(wanted.since_ms, wanted.until_ms, wanted.filters, limit=limit)
+    found: list[EventMatch] = []
+    while True:
+        with store.read() as snapshot:
+            page = event_page(snapshot, number, wanted.environment, listing)
+        found += page.events
+        if page.resume is None or len(found) >= limit:
+            return found[:limit]
+        listing = listing._replace(limit=limit - len(found), after=page.resume.after)
+
+
+class Stretch(NamedTuple):
+    """Events of a part of the time that was asked for, oldest first."""
+
+    to_ms: int
+    """Everything that arrived before then has been read."""
+    found: list[Any]
+
+
+def oldest_first(
+    store: Readable, number: int, wanted: Wanted, read_events: Callable[..., list[Any]] = read
+) -> Iterator[Stretch]:
+    """All the events in the order of arrival, some hundred at a time, in constant memory.
+
+    The indexes are read from the newest on, so the time is cut into stretches of about `EVENTS_A_READ` events each.
+    `read_events(snapshot, rows, filters)` reads them.
+    """
+    start, stretch = wanted.since_ms, _FIRST_STRETCH_MS
+    while start < wanted.until_ms:
+        end = min(start + stretch, wanted.until_ms)
+        listing = Listing(start, end, wanted.filters, limit=EVENTS_A_READ)
+        with store.read() as snapshot:
+            found = places(snapshot, number, wanted.environment, listing)
+            if found.resume is not None and end - start > 1:
+                stretch = (end - start) // 2
+                continue
+            rows = found.rows
+            while found.resume is not None:  # so many in a single millisecond
+                found = places(snapshot, number, wanted.environment, listing._replace(after=found.resume.after))
+                rows += found.rows
+            events = read_events(snapshot, rows[::-1], wanted.filters)
+        yield Stretch(end, events)
+        start = end
+        if not rows:
+            stretch *= 4
+        elif len(rows) < EVENTS_A_READ // 4:
+            stretch *= 2

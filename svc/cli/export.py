@@ -1,0 +1,187 @@
+"""`svc export`: events and visitors as files, for other programs, for back-testing and for data subjects."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import os
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import click
+import msgspec
+
+from svc.cli.event_source import Wanted, filter_options, number_of, oldest_first, reading
+from svc.cli.events import Archived, Archives
+from svc.cli.output import CommandError, data_option
+from svc.cli.progress import progress
+from svc.cli.visitor_export import visitor_export
+from svc.domain.event_row import EventBody, EventTriggerBody, TriggerBody, event_row
+from svc.store.events import EventMatch
+from svc.store.reading import ReadOnlyStore
+from svc.store.steps import QUIET, Steps
+
+COLUMNS = (
+    "request_id", "occurred_at", "environment", "visitor_id", "visitor_is_new", "visitor_confidence", "identifiable",
+    "state", "reason", "suspect_score", "suspect_level", "signals", "triggers", "platform", "sdk_platform",
+    "sdk_version", "origin", "tag", "ip_address", "country_code", "country_name", "asn", "asn_name",
+    "anonymity_network", "agent", "agent_version", "os", "device_kind", "visitor_kind", "has_document",
+)  # fmt: skip
+"""Of CSV, in this order. Later versions append."""
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""How a cell begins that a spreadsheet would evaluate."""
+_PERMILLE = 1000
+
+_encoder = msgspec.json.Encoder()
+output_option = click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Where to write, readable by you alone; .gz is compressed. Standard output else.",
+)
+
+
+@click.group()
+def export() -> None:
+    """Events or a visitor as a file."""
+
+
+@export.command("events")
+@click.argument("organization_id", metavar="ORG")
+@filter_options(since="30d")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("jsonl", "csv")),
+    default="jsonl",
+    show_default=True,
+    help="JSON lines, or CSV with a fixed list of columns.",
+)
+@click.option("--documents", is_flag=True, help="With the archived reports, which `svc replay` needs. JSON lines only.")
+@output_option
+@data_option
+def export_events(
+    organization_id: str, wanted: Wanted, form: str, documents: bool, output: Path | None, directory: Path
+) -> None:
+    """Events of an organization, oldest first, also while the service runs.
+
+    A JSON line is a row of GET /events, with --documents the response of GET /events/{request_id} and the headers of
+    its request. In CSV, lists are joined by spaces, and a cell that begins with = + - @, a tab or a carriage return
+    gets an apostrophe in front, so that no spreadsheet evaluates it. Events that arrive after the start are not in it.
+    """
+    if documents and form == "csv":
+        raise click.UsageError("--documents goes with JSON lines alone: a report has no columns")
+    with reading(directory) as store:
+        number = number_of(store, organization_id)
+        with _output(output) as write, _progress(output) as steps:
+            if documents:
+                read = partial(Archives().read_all, number)
+                _write(store, number, wanted, steps, write, _archived, read_events=read)
+            elif form == "csv":
+                write(_csv_line(COLUMNS))
+                _write(store, number, wanted, steps, write, _csv_row)
+            else:
+                _write(store, number, wanted, steps, write, _json_row)
+
+
+@export.command("visitor")
+@click.argument("organization_id", metavar="ORG")
+@click.argument("visitor_id", metavar="VISITOR")
+@output_option
+@data_option
+def export_visitor(organization_id: str, visitor_id: str, output: Path | None, directory: Path) -> None:
+    """Everything that is kept of a visitor, as one JSON document: the answer to a data subject's request.
+
+    The rows that svc visitor erase would delete, in every environment, reports and webhooks included. The same as svc
+    visitor export.
+    """
+    with reading(directory) as store:
+        parts = visitor_export(store, organization_id, number_of(store, organization_id), visitor_id)
+        with _output(output) as write:
+            for part in parts:
+                write(part)
+
+
+def _write(
+    store: ReadOnlyStore,
+    number: int,
+    wanted: Wanted,
+    steps: Steps,
+    write: Callable[[bytes], Any],
+    encode: Callable[[Any], bytes],
+    **reading_options: Any,
+) -> None:
+    """Every event, encoded; the progress is the share of the time that was asked for."""
+    steps.stage("exporting", _PERMILLE)
+    shown = 0
+    for stretch in oldest_first(store, number, wanted, **reading_options):
+        for found in stretch.found:
+            write(encode(found))
+        reached = _PERMILLE * (stretch.to_ms - wanted.since_ms) // (wanted.until_ms - wanted.since_ms)
+        steps.step(reached - shown)
+        shown = reached
+
+
+def _json_row(match: EventMatch) -> bytes:
+    return _encoder.encode(event_row(match.event, match.request_id)) + b"\n"
+
+
+def _archived(archived: Archived) -> bytes:
+    return archived.line() + b"\n"
+
+
+def _csv_row(match: EventMatch) -> bytes:
+    row = event_row(match.event, match.request_id)
+    return _csv_line(tuple(_cell(row, name) for name in COLUMNS))
+
+
+def _cell(row: EventBody, name: str) -> str:
+    value = getattr(row, name)
+    match value:
+        case msgspec.UNSET | None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case tuple():
+            return " ".join(each.signal for each in cast("tuple[TriggerBody | EventTriggerBody, ...]", value))
+        case _:
+            text = str(value)
+            return "'" + text if text.startswith(_FORMULA) else text
+
+
+def _csv_line(cells: tuple[str, ...]) -> bytes:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(cells)
+    return line.getvalue().encode()
+
+
+@contextmanager
+def _output(path: Path | None) -> Generator[Callable[[bytes], Any]]:
+    """Standard output, or a file that is for its owner alone: what is exported is personal data."""
+    if path is None:
+        yield sys.stdout.buffer.write
+        sys.stdout.buffer.flush()
+        return
+    try:
+        with open(path, "wb", opener=_for_the_owner) as file:
+            if path.suffix != ".gz":
+                yield file.write
+                return
+            with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0) as packed:
+                yield packed.write
+    except OSError as error:
+        raise CommandError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _for_the_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _progress(output: Path | None) -> Any:
+    """None where the export itself goes to the terminal."""
+    return nullcontext(QUIET) if output is None and sys.stdout.isatty() else progress()

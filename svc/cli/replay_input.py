@@ -1,0 +1,196 @@
+"""What `svc replay` reads: lines of one's own making, and those that `svc export events --documents` writes.
+
+What may live here: a line of the file in, what identify would have been sent out, or why it cannot be read.
+"""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import zlib
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import click
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from svc.cli.output import CommandError
+from svc.domain.addresses import parse_ip
+from svc.domain.model import RequestFacts
+from svc.domain.refusals import Refusal, invalid
+from svc.domain.request_headers import RequestHeaders, facts_of
+from svc.http.body import decode
+from svc.http.schema import IdentifyBody, Name64, Sdk, Tag
+
+LOCAL = "127.0.0.1"
+"""The address of a report that came without one."""
+_NOT_GZIP = "{} is named .gz and cannot be read as such: {}"
+
+
+class ReplayedReport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One line of the replayed file: a report, and what came with it."""
+
+    signals: msgspec.Raw
+    at: str | int | UnsetType = UNSET
+    """RFC 3339, or Unix milliseconds."""
+    ip: str | UnsetType = UNSET
+    user_agent: str | UnsetType = UNSET
+    origin: str | UnsetType = UNSET
+    platform: Name64 | UnsetType = UNSET
+    tag: Tag | UnsetType = UNSET
+
+
+class ExportedDocument(msgspec.Struct, frozen=True):
+    """What a replay needs of the `document` of an exported event."""
+
+    signals: msgspec.Raw
+    sdk: Sdk = Sdk()
+
+
+class ExportedEvent(msgspec.Struct, frozen=True):
+    """What a replay needs of a line that `svc export events --documents` wrote."""
+
+    request_id: str
+    occurred_at: str
+    ip_address: str
+    document: ExportedDocument | UnsetType | None = UNSET
+    """`null` or left out: the report was not archived, or the export is one without documents."""
+    headers: RequestHeaders = RequestHeaders()
+    origin: str | UnsetType = UNSET
+    tag: str | UnsetType = UNSET
+
+
+class Replayable(NamedTuple):
+    """One line, checked."""
+
+    at_ms: int | None
+    """`None` = a moment after the line before."""
+    facts: RequestFacts
+    origin: str | None
+    platform: str | None
+    body: IdentifyBody
+    request_id: str | None
+    """Of the exported event; `None` for a report of one's own making."""
+
+
+class Unarchived(NamedTuple):
+    """An exported event without its report: there is nothing to replay."""
+
+    request_id: str
+
+
+def read_line(line: bytes) -> Replayable | Unarchived | Refusal:
+    """A line of either form; `422` as identify answers what cannot be read."""
+    if not _is_exported(line):
+        report = decode(line, ReplayedReport)
+        return report if isinstance(report, Refusal) else _report(report)
+    try:
+        event = _exported(line)  # whose report may be as large as a body may be, with the rest of the line around it
+    except msgspec.DecodeError:
+        event = decode(line, ExportedEvent)
+    return event if isinstance(event, Refusal) else _event(event)
+
+
+def _is_exported(line: bytes) -> bool:
+    """Reports have no `occurred_at`."""
+    try:
+        return "occurred_at" in _fields(line)
+    except msgspec.DecodeError:
+        return False
+
+
+_exported = msgspec.json.Decoder(ExportedEvent).decode
+_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+def _report(report: ReplayedReport) -> Replayable | Refusal:
+    at_ms = None if report.at is UNSET else _moment(report.at)
+    if at_ms is None and report.at is not UNSET:
+        return invalid("at", "invalid_value")
+    ip = LOCAL if report.ip is UNSET else parse_ip(report.ip)
+    if ip is None:
+        return invalid("ip", "invalid_value")
+    return Replayable(
+        at_ms=at_ms,
+        facts=RequestFacts(ip=ip, user_agent=_sent(report.user_agent)),
+        origin=_sent(report.origin),
+        platform=_sent(report.platform),
+        body=IdentifyBody(sdk=Sdk(), signals=report.signals, tag=report.tag),
+        request_id=None,
+    )
+
+
+def _event(event: ExportedEvent) -> Replayable | Unarchived | Refusal:
+    if not isinstance(event.document, ExportedDocument):
+        return Unarchived(event.request_id)
+    at_ms = _moment(event.occurred_at)
+    if at_ms is None:
+        return invalid("occurred_at", "invalid_value")
+    ip = parse_ip(event.ip_address)
+    if ip is None:
+        return invalid("ip_address", "invalid_value")
+    sdk = event.document.sdk
+    return Replayable(
+        at_ms=at_ms,
+        facts=facts_of(ip, event.headers),
+        origin=_sent(event.origin),
+        platform=_sent(sdk.platform),
+        body=IdentifyBody(sdk=sdk, signals=event.document.signals, tag=event.tag),
+        request_id=event.request_id,
+    )
+
+
+def _sent(value: str | UnsetType) -> str | None:
+    return None if value is UNSET else value
+
+
+def _moment(at: str | int) -> int | None:
+    if isinstance(at, int):
+        return at if 0 <= at < 1 << 47 else None
+    try:
+        moment = datetime.fromisoformat(at)
+    except ValueError:
+        return None
+    return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+@contextmanager
+def lines(name: str) -> Generator[Iterator[bytes]]:
+    """The lines of a file, `-` is standard input, with a progress bar on a terminal by the share of bytes read."""
+    if name == "-":
+        yield iter(sys.stdin.buffer)
+        return
+    path = Path(name)
+    with ExitStack() as stack:
+        file = stack.enter_context(path.open("rb"))
+        source = stack.enter_context(gzip.open(file)) if path.suffix == ".gz" else file
+        bar = stack.enter_context(click.progressbar(length=path.stat().st_size, label="replaying", file=sys.stderr))
+        try:
+            yield _watched(source, file, bar.update)
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise CommandError(_NOT_GZIP.format(path, error)) from error
+
+
+@contextmanager
+def plain_lines(path: Path) -> Generator[Iterator[bytes]]:
+    """The lines of a file, without a progress bar."""
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        try:
+            yield iter(file)
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise CommandError(_NOT_GZIP.format(path, error)) from error
+
+
+def _watched(source: Iterable[bytes], file: BinaryIO, update: Callable[[int], None]) -> Iterator[bytes]:
+    seen = 0
+    for count, line in enumerate(source, start=1):
+        yield line
+        if count % 256 == 0:
+            position = file.tell()
+            update(position - seen)
+            seen = position
+    update(file.tell() - seen)

@@ -1,0 +1,71 @@
+"""What a request says of its browser besides the report: the headers that a verdict depends on, as they are archived.
+
+With these and the report an identification can be run again and comes to the same verdict (`svc replay`).
+"""
+
+from __future__ import annotations
+
+import zlib
+
+import msgspec
+
+from svc.domain.model import ClientHints, RequestFacts
+
+_WINDOW_BITS = 12
+_DICTIONARY = (
+    b'{"connection_os":"","hints":{"model":"","architecture":"","platform_version":"","platform":"Linux",'
+    b'"platform":"Android","platform":"macOS","mobile":true,"grease":"Not A;Brand","grease":"Not/A)Brand","brands":[['
+    b'"Opera","["Microsoft Edge","Brave","Google Chrome","1["Chromium","13"]],"mobile":false,"platform":"Windows"}}'
+    b'"accept_language":"de-DE,de;q=0.9,en-US;q=0.8,en;q=0.7","accept_language":"en-GB,en-US;q=0.9,en;q=0.8",'
+    b'{"user_agent":"Mozilla/5.0 (X11; Linux x86_64; rv:14.0) Gecko/20100101 Firefox/14'
+    b"Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 "
+    b"Mobile/15E148 Safari/604.1Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like "
+    b"Gecko) Version/18.5 Safari/605.1.15 Edg/13Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like "
+    b'Gecko) Chrome/13.0.0.0 Mobile Safari/537.36{"user_agent":"Mozilla/5.0 (Windows NT 10.0; Win64; x64) '
+    b'AppleWebKit/537.36 (KHTML, like Gecko) Chrome/13.0.0.0 Safari/537.36","accept_language":"en-US,en;q=0.9",'
+    b'"hints":{"brands":[['
+)
+"""What browsers usually send, so that a browser's headers take about 60 bytes. On disk: never change it."""
+
+
+class RequestHeaders(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`RequestFacts` without the address, which stands on the event. `None` = not sent."""
+
+    user_agent: str | None = None
+    accept_language: str | None = None
+    hints: ClientHints = ClientHints()
+    connection_os: str | None = None
+    """The operating system that a trusted edge saw in the connection."""
+
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(RequestHeaders)
+
+
+def archived_headers(facts: RequestFacts) -> bytes:
+    """The headers of a request as they are archived, for `read_headers`. About 10 microseconds."""
+    headers = RequestHeaders(
+        user_agent=facts.user_agent,
+        accept_language=facts.accept_language,
+        hints=facts.hints,
+        connection_os=facts.connection_os,
+    )
+    deflating = zlib.compressobj(1, zlib.DEFLATED, -_WINDOW_BITS, 5, zdict=_DICTIONARY)
+    return deflating.compress(_encoder.encode(headers)) + deflating.flush()
+
+
+def read_headers(archive: bytes) -> RequestHeaders:
+    """The headers that were archived. Raises `zlib.error` and `msgspec.DecodeError` for other bytes."""
+    inflating = zlib.decompressobj(-_WINDOW_BITS, zdict=_DICTIONARY)
+    return _decoder.decode(inflating.decompress(archive) + inflating.flush())
+
+
+def facts_of(ip: str, headers: RequestHeaders) -> RequestFacts:
+    """What the request showed, put together again. `ip` is the visitor's address."""
+    return RequestFacts(
+        ip=ip,
+        user_agent=headers.user_agent,
+        accept_language=headers.accept_language,
+        hints=headers.hints,
+        connection_os=headers.connection_os,
+    )

@@ -1,0 +1,448 @@
+"""Decisions 10: `svc events`, `svc visitor show|list|export` and `svc export`, on data that a service has left."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import shlex
+import signal
+import subprocess
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import trio
+
+from svc.cli import event_source
+from svc.cli.event_source import Wanted
+from svc.cli.events import LATE_MS, follow
+from svc.cli.export import COLUMNS
+from svc.domain.explanations import evidence_text
+from svc.domain.listing import Filters
+from svc.store.directory import open_directory
+from svc.store.events import put_event
+from svc.store.naming import show_key
+from svc.store.snapshot import RecordedTransaction, Transaction
+from svc.store.table import NotPersonal
+from svc.store.tables import TABLES
+from svc.store.transactions.erasure import continue_erasure, erase_visitor
+from svc.store.transactions.webhook_endpoints import NewEndpoint, create_endpoint
+from svc.store.visitor_rows import unread
+from svc.world import World
+from tests.domain.test_preview import event
+from tests.spec.answers import BROWSER, DRIVEN, PROGRAM, TOO_LITTLE, visit
+from tests.spec.commands import PROGRAM as SVC
+from tests.spec.commands import Ran, Run, run_beside
+from tests.spec.test_erasure import marked, tell_later
+from tests.support.live import Live, live_service, report
+
+pytestmark = pytest.mark.slow
+
+FORMULA = '=HYPERLINK("https://evil.example")'
+CURSOR_UP = "\x1b[A"
+OTHER_PLACE = {**BROWSER, "x-forwarded-for": "203.0.114.7"}
+NOBODY = "A" * 20
+
+
+class Shop(NamedTuple):
+    """An organization whose service has ended."""
+
+    directory: Path
+    organization: str
+    answers: list[dict[str, Any]]
+    """Of identify, oldest first."""
+    rows: list[dict[str, Any]]
+    """Of GET /events, newest first."""
+    detail: dict[str, Any]
+    """Of GET /events/{request_id}, of the driven browser."""
+
+    def rows_with(self, *places: int) -> list[str]:
+        """Request ids of the identifications by their order, newest first."""
+        return [self.answers[place]["request_id"] for place in sorted(places, reverse=True)]
+
+
+async def populate(directory: Path) -> Shop:
+    async with live_service(directory, now_ms=World.real().now_ms() - 3_600_000) as live:
+        public, secret = live.issue(environment="production")[1], live.issue("secret", "production")[1]
+        subscribe(live)
+        sent: list[tuple[dict[str, Any], dict[str, Any]]] = [
+            (marked("a"), {"tag": "cart"}),
+            (marked("a"), {"tag": "cart", "headers": OTHER_PLACE}),
+            (report(2, **DRIVEN), {"tag": FORMULA}),
+            (report(3), {"tag": f"x{CURSOR_UP}", "headers": PROGRAM}),
+            (TOO_LITTLE, {}),
+            (report(4, languages=["fr"]), {"headers": {"accept-language": "de"}}),
+        ]
+        answers: list[dict[str, Any]] = []
+        for place, (signals, given) in enumerate(sent):
+            live.clock.now_ms += 1000 * (place != 1)  # the first two arrive in one millisecond
+            response = await visit(live, public, signals, **given)
+            assert response.status_code == 200, response.text
+            answers.append(response.json())
+        await visit(live, live.issue(environment="staging")[1], marked("a"))
+        await tell_later(live, public, answers[0], "a")
+        key = {"x-api-key": secret}
+        rows = (await live.client.get("/api/v1/events", params={"limit": 200}, headers=key)).json()["rows"]
+        detail = (await live.client.get(f"/api/v1/events/{answers[2]['request_id']}", headers=key)).json()
+        return Shop(directory, live.organization.id, answers, rows, detail)
+
+
+def subscribe(live: Live) -> None:
+    new = NewEndpoint(
+        id="whk_test",
+        url="https://receiver.example/",
+        description="",
+        environment="live",
+        events=("identification.completed", "visitor.suspect"),
+    )
+    job = partial(create_endpoint, number=live.organization.number, new=new, secrets_key=b"", now_ms=0)
+    assert not [outcome for outcome in live.found.store.write_now([job]) if isinstance(outcome, Exception)]
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    return trio.run(populate, tmp_path_factory.mktemp("shop") / "data")
+
+
+@pytest.fixture
+def shop(kept: Shop, run: Run, monkeypatch: pytest.MonkeyPatch) -> Shop:
+    monkeypatch.setenv("SVC_DATA", str(kept.directory))
+    return kept
+
+
+def ids(rows: list[dict[str, Any]]) -> list[str]:
+    return [row["request_id"] for row in rows]
+
+
+def lines(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+# svc events
+
+
+def test_events_are_listed_newest_first_as_the_api_lists_them(run: Run, shop: Shop):
+    assert run("events", "list", shop.organization, "--json").json == {"events": shop.rows, "more": False}
+    first = run("events", "list", shop.organization, "--limit", 2, "--json").json
+    assert first == {"events": shop.rows[:2], "more": True}
+
+
+def test_the_table_of_events_fits_100_columns_and_no_tag_can_move_the_cursor(run: Run, shop: Shop):
+    ran = run("events", "list", shop.organization)
+    assert ran.status == 0
+    head, *rows = ran.out.splitlines()
+    assert len(rows) == len(shop.rows)
+    assert max(map(len, [head, *rows])) <= 100
+    assert CURSOR_UP not in ran.out
+    assert "automati" in ran.out
+    wide = run("events", "list", shop.organization, "--ids").out
+    assert all(row["request_id"] in wide for row in shop.rows)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "places"),
+    [
+        ("--level", "high", []),
+        ("--kind", "automation", [2, 3]),
+        ("--tag", "cart", [0, 1]),
+        ("--tag", "CART", []),
+        ("--ip", "203.0.114.7", [1]),
+        ("--signal", "automation", [2]),
+        ("--country", "zz", []),
+        ("--environment", "development", []),
+    ],
+)
+def test_each_filter_shows_what_it_says(run: Run, shop: Shop, option: str, value: str, places: list[int]):
+    found = run("events", "list", shop.organization, option, value, "--json").json["events"]
+    assert ids(found) == shop.rows_with(*places)
+    exported = run("export", "events", shop.organization, option, value).out
+    assert ids(lines(exported)) == shop.rows_with(*places)[::-1]
+
+
+def test_filters_and_the_window_go_together(run: Run, shop: Shop):
+    visitor = shop.answers[0]["visitor_id"]
+    listed = partial(run, "events", "list", shop.organization, "--json", "--visitor", visitor, "--tag", "cart")
+    assert ids(listed("--ip", "203.0.114.7").json["events"]) == shop.rows_with(1)
+    assert listed("--since", "10m").json["events"] == []
+    assert len(listed("--until", "1s").json["events"]) == 2
+    assert listed("--until", "2h").json["events"] == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--since", "yesterday"),
+        ("--since", "1h", "--until", "2h"),
+        ("--since", "40d", "--until", "35d"),
+        ("--visitor", "nobody"),
+        ("--ip", "1.2.3"),
+        ("--country", "Germany"),
+        ("--signal", "colour"),
+        ("--kind", "cat"),
+        ("--level", "extreme"),
+        ("--limit", "0"),
+    ],
+)
+def test_what_cannot_be_asked_is_wrong_usage(run: Run, shop: Shop, arguments: tuple[str, ...]):
+    run("events", "list", shop.organization, *arguments).assert_usage()
+
+
+def test_an_organization_or_an_event_that_is_not_there_is_named(run: Run, shop: Shop, tmp_path: Path):
+    unknown = "019b76da-a800-7432-8bf5-5edfa0c12b47"
+    run("events", "get", shop.organization, unknown).assert_refused(unknown, "30 days")
+    run("events", "get", shop.organization, "1").assert_usage()
+    for command in (("events", "list"), ("events", "tail"), ("export", "events"), ("visitor", "list")):
+        run(*command, "org_x").assert_refused("org_x", "svc org list")
+        run(*command, "org_x", "--data", tmp_path / "none").assert_refused("svc org create")
+
+
+def test_an_event_is_explained_as_a_sum_with_what_each_signal_saw(run: Run, shop: Shop):
+    request_id = shop.answers[2]["request_id"]
+    text = run("events", "get", shop.organization, request_id).out
+    assert "40 = 40 automation: medium (threshold 30, default weights)" in text
+    assert "automation: 40 (bot, " in text
+    assert evidence_text("webdriver") in text
+    assert FORMULA in text
+    event = run("events", "get", shop.organization, request_id, "--json").json
+    headers = event.pop("headers")
+    assert event == shop.detail
+    assert headers["user_agent"] == BROWSER["user-agent"]
+
+
+def test_an_event_with_a_deferred_report_shows_it(run: Run, shop: Shop):
+    request_id = shop.answers[0]["request_id"]
+    assert "with a deferred report" in run("events", "get", shop.organization, request_id).out
+    event = run("events", "get", shop.organization, request_id, "--json").json
+    assert event["deferred_signals"]["note"] == "later-a"
+
+
+# svc export events
+
+
+def test_an_export_has_every_event_once_oldest_first(run: Run, shop: Shop, monkeypatch: pytest.MonkeyPatch):
+    """Also where more of them arrived in one millisecond than are read at once."""
+    monkeypatch.setattr(event_source, "EVENTS_A_READ", 1)
+    assert lines(run("export", "events", shop.organization).out) == shop.rows[::-1]
+
+
+def test_an_export_with_documents_has_what_the_api_shows_of_each_event(run: Run, shop: Shop):
+    exported = lines(run("export", "events", shop.organization, "--documents", "--signal", "automation").out)
+    (event,) = exported
+    assert event.pop("headers")["accept_language"] == BROWSER["accept-language"]
+    assert event == shop.detail
+
+
+def test_an_export_into_a_file_is_for_its_owner_alone_and_may_be_compressed(run: Run, shop: Shop, tmp_path: Path):
+    plain, packed = tmp_path / "events.jsonl", tmp_path / "events.jsonl.gz"
+    for file in (plain, packed):
+        assert run("export", "events", shop.organization, "--output", file) == (0, "", "")
+        assert file.stat().st_mode & 0o777 == 0o600
+    assert gzip.decompress(packed.read_bytes()) == plain.read_bytes()
+    assert lines(plain.read_text()) == shop.rows[::-1]
+    run("export", "events", shop.organization, "--output", tmp_path / "none" / "x").assert_refused("none")
+
+
+def test_csv_has_its_columns_and_nothing_that_a_spreadsheet_would_evaluate(run: Run, shop: Shop):
+    rows = list(csv.reader(run("export", "events", shop.organization, "--format", "csv").out.splitlines()))
+    assert tuple(rows[0]) == COLUMNS
+    by_id = {row[0]: dict(zip(COLUMNS, row, strict=True)) for row in rows[1:]}
+    assert list(by_id) == ids(shop.rows)[::-1]
+    driven = by_id[shop.answers[2]["request_id"]]
+    assert driven["tag"] == "'" + FORMULA
+    assert (driven["signals"], driven["triggers"], driven["suspect_score"]) == ("automation", "bot", "40")
+    assert (driven["visitor_is_new"], by_id[shop.answers[1]["request_id"]]["visitor_is_new"]) == ("true", "false")
+    run("export", "events", shop.organization, "--format", "csv", "--documents").assert_usage()
+
+
+# svc events tail
+
+
+def test_events_are_followed_once_each_also_those_that_are_stored_late(tmp_path: Path):
+    """A request that arrived earlier may be stored after one that arrived later."""
+    world = World.real()
+    found = open_directory(tmp_path, world.run_sync, world.entropy, durable=False)
+    began_ms = 1_767_225_600_000
+    arrivals_ms = {name: began_ms + 1000 * second for second, name in enumerate(("late", "first", "second", "third"))}
+    names = {name: world.request_id(at_ms) for name, at_ms in arrivals_ms.items()}
+    stored = iter([["first"], [], ["second", "late"], ["third"]])
+
+    def wait(_: float) -> None:
+        for name in next(stored, ()):
+            job = partial(put_event, number=1, request_id=names[name], event=event(arrivals_ms[name]))
+            assert found.store.write_now([job]) == [None]
+
+    looks_ms = iter([began_ms, *(began_ms + 5000 + step for step in range(4)), began_ms + 2 * LATE_MS])
+    wanted = Wanted("production", began_ms, began_ms + LATE_MS // 2, Filters())
+    seen = [match.request_id for match in follow(found.store, 1, wanted, lambda: next(looks_ms), wait)]
+    found.store.close()
+    assert seen == [names[name] for name in ("first", "late", "second", "third")]
+
+
+async def test_tail_prints_what_comes_in_and_ends_cleanly_with_ctrl_c(tmp_path: Path):
+    async with live_service(tmp_path, now_ms=World.real().now_ms()) as live:
+        _, public = live.issue(environment="production")
+        command = [*SVC, "events", "tail", live.organization.id, "--since", "1h", "--json", "--data", str(tmp_path)]
+        first = (await visit(live, public)).json()
+        process = await trio.lowlevel.open_process(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert process.stdout is not None
+        assert process.stderr is not None
+        try:
+            assert (await one_line(process.stdout))["request_id"] == first["request_id"]
+            second = (await visit(live, public)).json()
+            assert (await one_line(process.stdout))["request_id"] == second["request_id"]
+            process.send_signal(signal.SIGINT)
+            assert await process.wait() == 0
+            assert await process.stderr.receive_some() == b""
+        finally:
+            process.kill()
+
+
+async def one_line(stream: trio.abc.ReceiveStream) -> dict[str, Any]:
+    received = b""
+    with trio.fail_after(30):
+        while not received.endswith(b"\n"):
+            received += await stream.receive_some()
+    return json.loads(received)
+
+
+# Beside a service
+
+
+async def test_an_export_beside_a_service_that_writes_has_what_was_there_and_is_well_formed(tmp_path: Path):
+    async with live_service(tmp_path, now_ms=World.real().now_ms() - 60_000) as live:
+        _, public = live.issue(environment="production")
+        before = [(await visit(live, public, report(device))).json()["request_id"] for device in range(1, 20)]
+        exports: list[Ran] = []
+
+        async def export(nursery: trio.Nursery) -> None:
+            exports.append(
+                await run_beside("export", "events", live.organization.id, "--documents", "--data", tmp_path)
+            )
+            nursery.cancel_scope.cancel()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(export, nursery)
+            while True:
+                assert (await visit(live, public)).status_code == 200
+    (ran,) = exports
+    assert (ran.status, ran.err) == (0, "")
+    assert set(before) <= set(ids(lines(ran.out)))
+
+
+def test_a_reader_that_has_seen_enough_ends_an_export_quietly(kept: Shop):
+    command = shlex.join([*SVC, "export", "events", kept.organization, "--documents", "--data", str(kept.directory)])
+    script = f"{{ {command}; echo status $? >&2; }} | true"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stderr == "status 1\n"
+
+
+# svc visitor
+
+
+def test_visitors_are_listed_with_those_of_a_tag_or_an_address(run: Run, shop: Shop):
+    every = run("visitor", "list", shop.organization, "--json").json["visitors"]
+    identifiable = {answer["visitor_id"] for answer in shop.answers if answer["identifiable"]}
+    assert {row["visitor_id"] for row in every} == identifiable
+    for option in (("--tag", "cart"), ("--ip", "203.0.114.7")):
+        (found,) = run("visitor", "list", shop.organization, *option, "--json").json["visitors"]
+        assert found["visitor_id"] == shop.answers[0]["visitor_id"]
+        assert found["events"] == {"--tag": 2, "--ip": 1}[option[0]]
+    assert shop.answers[0]["visitor_id"] in run("visitor", "list", shop.organization).out
+    assert run("visitor", "list", shop.organization, "--tag", "none").out == "no visitors\n"
+    run("visitor", "list", shop.organization, "--tag", "a", "--ip", "192.0.2.1").assert_usage()
+
+
+def test_a_visitor_is_shown_with_tags_addresses_and_events(run: Run, shop: Shop):
+    visitor_id = shop.answers[0]["visitor_id"]
+    found = run("visitor", "show", shop.organization, visitor_id, "--json").json
+    assert (found["visitor_id"], found["identifiable"]) == (visitor_id, True)
+    assert [(tag["tag"], tag["events"]) for tag in found["tags"]] == [("cart", 2)]
+    assert {row["ip_address"] for row in found["addresses"]} == {"203.0.114.7", BROWSER["x-forwarded-for"]}
+    assert ids(found["events"]) == shop.rows_with(0, 1)
+    text = run("visitor", "show", shop.organization, visitor_id).out
+    assert visitor_id in text
+    assert "203.0.114.7" in text
+    run("visitor", "show", shop.organization, NOBODY).assert_refused(NOBODY, "svc visitor list")
+
+
+def test_a_visitor_that_cannot_be_recognized_has_only_its_events(run: Run, shop: Shop):
+    visitor_id = shop.answers[4]["visitor_id"]
+    found = run("visitor", "show", shop.organization, visitor_id, "--json").json
+    assert found["identifiable"] is False
+    assert ids(found["events"]) == shop.rows_with(4)
+    exported = run("visitor", "export", shop.organization, visitor_id).json
+    assert ids(exported["events"]) == shop.rows_with(4)
+
+
+def test_a_visitors_export_has_every_row_that_its_erasure_changes(run: Run, shop: Shop):
+    """Decisions 7.6: found by the declarations of the tables, so that a table that is added is in it."""
+    visitor_id = shop.answers[0]["visitor_id"]
+    exported = run("visitor", "export", shop.organization, visitor_id).json
+    assert exported["visitor_id"] == visitor_id
+    rows = [exported["visitor"], *(event["rows"] for event in exported["events"])]
+    given = {(table, json.dumps(row["key"])) for tables in rows for table, found in tables.items() for row in found}
+    erased = rows_that_erasure_changes(shop.directory, visitor_id)
+    assert erased <= given
+    assert {table for table, _ in given} == {table for table, _ in erased}
+    assert {"visitors", "events", "documents", "deferred_reports", "webhook_events", "webhook_due"} <= {
+        table for table, _ in erased
+    }
+
+
+def rows_that_erasure_changes(directory: Path, visitor_id: str) -> set[tuple[str, str]]:
+    """(table, key as it is shown) of what is personal. The transaction is not committed."""
+    changed: dict[str, dict[bytes, bytes | None]] = {}
+
+    def erase(transaction: Transaction) -> None:
+        recording = RecordedTransaction(transaction.writer)
+        ended = erase_visitor(recording, 1, visitor_id, 0)
+        while ended is False:
+            ended = continue_erasure(recording, 1, visitor_id.encode())
+        assert ended is True
+        changed.update(recording.changes)
+        raise NotCommittedError
+
+    world = World.real()
+    found = open_directory(directory, world.run_sync, world.entropy)
+    (outcome,) = found.store.write_now([erase])
+    found.store.close()
+    assert isinstance(outcome, NotCommittedError)
+    personal = {table.name: table for table in TABLES if not isinstance(table.personal, NotPersonal)}
+    return {
+        (name, json.dumps(show_key(personal[name], key)))
+        for name, rows in changed.items()
+        if name in personal
+        for key in rows
+    }
+
+
+class NotCommittedError(Exception):
+    """Raised to roll a transaction back."""
+
+
+def test_a_visitors_export_says_what_its_reports_said_and_nothing_of_others(run: Run, shop: Shop):
+    visitor_id = shop.answers[0]["visitor_id"]
+    exported = run("visitor", "export", shop.organization, visitor_id).out
+    assert "note-a" in exported
+    assert "later-a" in exported
+    assert BROWSER["user-agent"] in exported
+    others = {answer["visitor_id"] for answer in shop.answers} - {visitor_id}
+    assert not [other for other in others if other in exported]
+    environments = [event["rows"]["events"][0]["value"]["environment"] for event in json.loads(exported)["events"]]
+    assert environments == ["production", "production", "staging"]
+
+
+def test_a_visitor_is_exported_under_both_names(run: Run, shop: Shop, tmp_path: Path):
+    visitor_id = shop.answers[0]["visitor_id"]
+    one = run("visitor", "export", shop.organization, visitor_id).json
+    run("export", "visitor", shop.organization, visitor_id, "--output", tmp_path / "a.json")
+    other = json.loads((tmp_path / "a.json").read_text())
+    assert one | {"exported_at": ""} == other | {"exported_at": ""}
+    for wrong in (NOBODY, "nobody"):
+        run("visitor", "export", shop.organization, wrong).assert_refused(wrong)
+
+
+def test_a_table_that_is_erased_by_a_function_without_a_reader_is_noticed():
+    assert unread({"forget_report": (), "forget_more": ()}) == {"forget_more"}

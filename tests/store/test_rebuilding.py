@@ -1,0 +1,118 @@
+"""`svc store rebuild-indexes`: indexes and counters follow from the events, whatever became of them."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from svc.domain.counting import HOUR_MS
+from svc.domain.operations import Following
+from svc.domain.records import Event
+from svc.store import operations
+from svc.store.codec import CorruptionError
+from svc.store.events import INDEXES
+from svc.store.invariants import violations
+from svc.store.rebuilding import Rebuilt, rebuild
+from svc.store.snapshot import Transaction
+from svc.store.store import Store
+from svc.store.tables import EVENTS, EVENTS_BY_VISITOR, HOURS
+from tests.store.test_events import count_again, event, filled_store, uuid
+from tests.support.process import run, run_json
+from tests.support.worlds import EPOCH_MS
+
+DERIVED = (*INDEXES, HOURS)
+
+
+def events(count: int) -> list[tuple[int, UUID, Event]]:
+    chance = random.Random(3)
+    return [
+        (1 + number % 2, uuid(number), event(chance, EPOCH_MS + chance.randrange(5 * HOUR_MS)))
+        for number in range(count)
+    ]
+
+
+def rows(store: Store) -> dict[str, list[Any]]:
+    """Of every index and counter."""
+    with store.read() as snapshot:
+        return {table.name: list(snapshot.scan(table)) for table in DERIVED}
+
+
+def broken(store: Store) -> list[str]:
+    with store.read() as snapshot:
+        return list(violations(snapshot))
+
+
+def lose(transaction: Transaction) -> None:
+    """Every third row of every table."""
+    for table in DERIVED:
+        for key, _ in list(transaction.scan(table))[::3]:
+            transaction.delete(table, *key)
+
+
+def garble(transaction: Transaction) -> None:
+    """A row of every table that fails its check, and one whose key is none."""
+    for table in DERIVED:
+        key, _ = next(transaction.scan(table))
+        transaction.writer.put(table.name, table.key.pack(*key), b"nonsense")
+        transaction.writer.put(table.name, b"\0\0\0\1?", b"nonsense")
+
+
+def add(transaction: Transaction) -> None:
+    """Rows of events that do not exist, and an hour that nothing came in."""
+    for table in DERIVED:
+        key, value = next(transaction.scan(table))
+        stray = (*key[:-1], 7) if table is HOURS else (*key[:-1], b"?" * 16)
+        transaction.put(table, stray, value)
+
+
+@pytest.mark.parametrize("job", [lose, garble, add, lambda txn: [txn.clear(table) for table in DERIVED]])
+def test_what_follows_from_the_events_is_made_again(tmp_path: Path, job: Any):
+    with filled_store(tmp_path, *events(300)) as store:
+        before = rows(store)
+        assert broken(store) == []
+        store.change_log(job)
+        assert broken(store) != []
+        done = store.change_log(partial(rebuild, now_ms=0))
+        assert rows(store) == before
+        assert broken(store) == []
+        assert done == Rebuilt(300, sum(len(before[table.name]) for table in INDEXES), len(before["hours"]))
+
+
+def test_a_sound_store_stays_as_it_is_and_so_does_one_whose_events_cannot_be_read(tmp_path: Path):
+    with filled_store(tmp_path, *events(50)) as store:
+        before = rows(store)
+        store.change_log(partial(rebuild, now_ms=0))
+        assert rows(store) == before
+        store.change_log(lambda txn: txn.writer.put(EVENTS.name, EVENTS.key.pack(1, uuid(20).bytes), b"nonsense"))
+        with pytest.raises(CorruptionError):
+            store.change_log(partial(rebuild, now_ms=0))
+        assert rows(store) == before
+
+
+def test_a_follower_is_told_to_begin_again(tmp_path: Path):
+    with filled_store(tmp_path, *events(20)) as store:
+        following = Following(b"t" * 16, EPOCH_MS, "/backups", 1 << 20)
+        store.change_log(partial(operations.begin, following=following))
+        store.change_log(partial(rebuild, now_ms=EPOCH_MS))
+        with store.read() as snapshot:
+            row = operations.follower(snapshot)
+            assert row is not None
+            assert (row.lost_at_ms, row.lost_because) == (EPOCH_MS, "the indexes of the store were rebuilt")
+            assert list(violations(snapshot)) == []
+
+
+@pytest.mark.slow
+def test_the_command_mends_a_store_that_the_check_finds_wrong(tmp_path: Path):
+    with filled_store(tmp_path, *events(100)) as store:
+        store.write_now([count_again])
+        store.change_log(partial(Transaction.clear, table=EVENTS_BY_VISITOR))
+    data = ("--data", str(tmp_path))
+    assert "is not found in events_by_visitor" in run("check", *data, status=1).stdout
+    done = run_json("store", "rebuild-indexes", *data)
+    assert done["events"] == 100
+    assert run("check", *data).returncode == 0

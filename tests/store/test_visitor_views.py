@@ -1,0 +1,137 @@
+"""Who was seen with a tag or at an address, and with which tags a visitor was seen."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from svc.domain.listing import Filters
+from svc.domain.matching import Visitor
+from svc.domain.model import ENVIRONMENTS
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.tables import EVENTS, TAG_VISITORS, VISITOR_IDS, VISITORS
+from svc.store.visitor_views import (
+    MOST_COUNTED,
+    MOST_OF_AN_ADDRESS,
+    Sighting,
+    TagUse,
+    find_visitor,
+    tags_of,
+    visitors,
+    visitors_with,
+)
+from tests.store.test_events import ADDRESSES, TAGS, event, filled_store, uuid
+from tests.store.test_events import VISITORS as IDS
+from tests.support.worlds import EPOCH_MS
+
+
+class Counted(Snapshot):
+    """A snapshot that counts its seeks and the keys it steps over."""
+
+    def __init__(self, of: Snapshot) -> None:
+        super().__init__(of.reader)
+        self.touched: Counter[str] = Counter()
+
+    def scan(self, table: Any, *prefix: Any, start: Any = None) -> Iterator[Any]:
+        for row in super().scan(table, *prefix, start=start):
+            self.touched[table.name] += 1
+            yield row
+
+    def scan_keys_reverse(self, table: Any, start: tuple[Any, ...], end: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+        for key in super().scan_keys_reverse(table, start, end):
+            self.touched[table.name] += 1
+            yield key
+
+
+def test_visitors_by_tag_or_address_and_tags_by_visitor_are_what_a_look_at_every_event_says(tmp_path: Path):
+    chance = random.Random(41)
+    made = [
+        (chance.choice((1, 2)), uuid(number), event(chance, EPOCH_MS + chance.randrange(500))) for number in range(800)
+    ]
+    with filled_store(tmp_path, *made) as store, store.read() as snapshot:
+        for number in (1, 2):
+            for environment in ENVIRONMENTS:
+                here = [given for org, _, given in made if org == number and given.environment == environment]
+                for filters in (
+                    *(Filters(tag=tag) for tag in (*TAGS, "?")),
+                    *(Filters(ip_address=ip) for ip in ADDRESSES),
+                ):
+                    expected: list[Sighting] = []
+                    for visitor_id in sorted(IDS):
+                        moments = [
+                            given.occurred_at_ms
+                            for given in here
+                            if given.verdict.visitor_id == visitor_id and filters.matches(given)
+                        ]
+                        if moments:
+                            expected.append(Sighting(visitor_id, min(moments), max(moments), len(moments)))
+                    assert visitors_with(snapshot, number, environment, filters, None, 200) == expected
+                    paged = [
+                        row
+                        for after in (None, *(row.visitor_id for row in expected))
+                        for row in visitors_with(snapshot, number, environment, filters, after, 1)
+                    ]
+                    assert paged == expected
+                for visitor_id in IDS:
+                    uses: dict[str, list[int]] = {}
+                    for given in here:
+                        if given.tag is not None and given.verdict.visitor_id == visitor_id:
+                            uses.setdefault(given.tag, []).append(given.occurred_at_ms)
+                    found = [TagUse(tag, min(all_), max(all_), len(all_)) for tag, all_ in uses.items()]
+                    found.sort(key=lambda use: (-use.last_seen_ms, use.tag))
+                    assert tags_of(snapshot, number, environment, visitor_id, 50) == found
+                    assert len(tags_of(snapshot, number, environment, visitor_id, 1)) == min(1, len(found))
+                assert tags_of(snapshot, number, environment, "nobody", 50) == []
+        for wrong in (Filters(), Filters(tag="cart", ip_address=ADDRESSES[0])):
+            with pytest.raises(ValueError, match="either a tag or an address"):
+                visitors_with(snapshot, 1, "staging", wrong, None, 10)
+
+
+def test_a_busy_visitor_is_counted_up_to_a_bound(tmp_path: Path):
+    chance = random.Random(42)
+    count = MOST_COUNTED + 200
+    given: dict[str, Any] = {"environment": "staging", "tag": "cart", "visitor_id": IDS[0], "ip_address": ADDRESSES[0]}
+    made = [(1, uuid(number), event(chance, EPOCH_MS + number, **given)) for number in range(count)]
+    with filled_store(tmp_path, *made) as store, store.read() as snapshot:
+        counted = Counted(snapshot)
+        assert visitors_with(counted, 1, "staging", Filters(tag="cart"), None, 10) == [
+            Sighting(IDS[0], EPOCH_MS, EPOCH_MS + count - 1, MOST_COUNTED)
+        ]
+        assert counted.touched[TAG_VISITORS.name] <= MOST_COUNTED + 3
+        assert tags_of(snapshot, 1, "staging", IDS[0], 5) == [
+            TagUse("cart", EPOCH_MS, EPOCH_MS + count - 1, MOST_COUNTED)
+        ]
+        assert visitors_with(snapshot, 1, "staging", Filters(ip_address=ADDRESSES[0]), None, 10) == [
+            Sighting(IDS[0], EPOCH_MS + count - MOST_OF_AN_ADDRESS, EPOCH_MS + count - 1, MOST_OF_AN_ADDRESS)
+        ]
+        assert snapshot.count(EVENTS) == count
+
+
+def test_visitors_are_listed_the_most_recently_created_first(tmp_path: Path):
+    def record(visitor_id: str) -> Visitor:
+        return Visitor(
+            visitor_id=visitor_id, family=1, collector=1, values=(0,) * 20, browser_version=0, os_release=0,
+            font_sketch=0, rest_sketch=0, first_seen_s=5, last_seen_s=9,
+        )  # fmt: skip
+
+    def write(transaction: Transaction) -> None:
+        for organization, number, visitor_id in ((1, 3, IDS[0]), (1, 5, IDS[1]), (1, 900, IDS[2]), (2, 4, IDS[3])):
+            transaction.put(VISITORS, (organization, number), record(visitor_id))
+            transaction.put(VISITOR_IDS, (organization, visitor_id.encode()), number)
+
+    with filled_store(tmp_path) as store:
+        assert store.write_now([write]) == [None]
+        with store.read() as snapshot:
+            every = [(900, record(IDS[2])), (5, record(IDS[1])), (3, record(IDS[0]))]
+            assert visitors(snapshot, 1, None, 10) == every
+            assert visitors(snapshot, 1, None, 2) == every[:2]
+            assert visitors(snapshot, 1, 900, 1) == every[1:2]
+            assert visitors(snapshot, 1, 3, 10) == []
+            assert find_visitor(snapshot, 1, IDS[1]) == record(IDS[1])
+            for organization, text in ((2, IDS[1]), (1, IDS[3]), (1, "é" * 10), (1, "")):
+                assert find_visitor(snapshot, organization, text) is None

@@ -1,0 +1,199 @@
+"""Back-testing as a person does it: export, replay, other weights, and two runs side by side."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from svc.cli.export import COLUMNS
+from svc.world import World
+from tests.spec.answers import BROWSER, DRIVEN, HEADLESS, visit
+from tests.support.live import live_service, report
+from tests.support.process import run
+
+PAGE = (Path(__file__).parents[1] / "docs/backtesting.md").read_text()
+
+pytestmark = pytest.mark.slow(4)
+
+
+async def populate(directory: Path) -> str:
+    """Real reports with headers that matter: without them a replay would score less."""
+    async with live_service(directory, now_ms=World.real().now_ms() - 3_600_000) as live:
+        _, public = live.issue(environment="production")
+        for device in (1, 2, 1, 3, 1):
+            live.clock.now_ms += 60_000
+            assert (await visit(live, public, report(device))).status_code == 200
+        for signals, headers in ((report(4, **DRIVEN), BROWSER), (report(5), HEADLESS)):
+            live.clock.now_ms += 60_000
+            assert (await visit(live, public, signals, headers=headers, tag="bot")).status_code == 200
+        return live.organization.id
+
+
+class Exported:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.data = folder / "data"
+        self.organization = trio.run(populate, self.data)
+        self.file = folder / "events.jsonl.gz"
+        arguments = ("export", "events", self.organization, "--data", str(self.data), "--output")
+        run(*arguments, str(self.file), "--documents")
+        run(*arguments, str(folder / "bare.jsonl"))
+
+    def replay(self, *arguments: str, status: int = 0) -> Any:
+        """The report, as JSON."""
+        return json.loads(run("replay", str(self.file), "--json", *arguments, status=status).stdout)
+
+    def weights(self, content: Any) -> str:
+        file = self.folder / "weights.json"
+        file.write_text(json.dumps(content))
+        return str(file)
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Exported:
+    return Exported(tmp_path_factory.mktemp("shop"))
+
+
+def test_a_replay_of_an_export_comes_to_the_same_verdicts(exported: Exported):
+    """Headers included: `headless` is seen in the request's user agent alone."""
+    found = exported.replay("--compare", str(exported.file))
+    assert found["summary"]["levels"] == {"low": 5, "medium": 2}
+    assert found["summary"]["signals"] == {"automation": 1, "headless": 1}
+    comparison = found["comparison"]
+    assert (comparison["compared"], comparison["changed"], comparison["score_raised"]) == (7, 0, 0)
+    assert comparison["visitors"]["before"] == comparison["visitors"]["after"] == 5
+
+
+def test_weights_are_compared_with_the_defaults(exported: Exported):
+    file = exported.weights({"web": {"suspect_threshold": 50, "weights": {"automation": 100}}})
+    found = exported.replay("--weights", file)
+    preview = found["preview"]["web"]
+    assert [(move["from"], move["to"], move["count"]) for move in preview["moves"]] == [
+        ("medium", "high", 1),
+        ("medium", "low", 1),
+    ]
+    assert found["summary"]["levels"] == {"low": 6, "high": 1}
+    assert [effect["signal"] for effect in preview["by_signal"]] == ["automation"]
+    text = run("replay", str(exported.file), "--weights", file).stdout
+    assert "medium -> high: 1" in text
+    assert "automation 40 -> 100" in text
+
+
+def test_two_runs_are_compared_with_direction_signal_and_examples(exported: Exported):
+    first = exported.folder / "first.jsonl"
+    run("replay", str(exported.file), "--output", str(first))
+    file = exported.weights({"platforms": [whole_weights(automation=0)]})
+    found = exported.replay("--weights", file, "--compare", str(first), "--examples", "1")["comparison"]
+    assert (found["compared"], found["changed"], found["score_lowered"]) == (7, 1, 1)
+    assert found["moves"] == [{"from": "medium", "to": "low", "count": 1}]
+    assert found["by_signal"] == [
+        {"signal": "automation", "appeared": 0, "disappeared": 1, "reweighted": 0, "level_changed": 1}
+    ]
+    (example,) = found["examples"]
+    assert example["because"] == [{"signal": "automation", "before": 40, "after": 0}]
+    text = run("replay", str(exported.file), "--weights", file, "--compare", str(first)).stdout
+    assert "7 identifications compared, 1 verdicts changed" in text
+    assert "automation 40 -> 0" in text
+
+
+def whole_weights(**weights: int) -> dict[str, Any]:
+    """One platform as `GET risk-weights` responds."""
+    return {
+        "platform": "web",
+        "scope": "default",
+        "stored": False,
+        "revision": 0,
+        "suspect_threshold": 30,
+        "weights": weights,
+        "defaults": {},
+        "signals": [],
+        "vpn_weights_mode": "method",
+        "residential_proxy_weights_mode": "method",
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ([], "suspect_threshold"),
+        ({"desktop": {}}, "desktop"),
+        ({"web": {"threshold": 5}}, "threshold"),
+        ({"web": {"weights": {"colour": 5}}}, "weights.colour (unknown_signal)"),
+        ({"web": {"suspect_threshold": 0}}, "suspect_threshold (out_of_range)"),
+    ],
+)
+def test_weights_that_cannot_be_are_refused_with_what_is_wrong(exported: Exported, content: Any, says: str):
+    ran = run("replay", str(exported.file), "--weights", exported.weights(content), status=1)
+    assert says in ran.stderr
+    assert ran.stdout == ""
+
+
+def test_what_cannot_be_compared_or_replayed_is_said(exported: Exported, tmp_path: Path):
+    other, bare = tmp_path / "other.jsonl", exported.folder / "bare.jsonl"
+    other.write_text("nonsense\n")
+    assert "svc export events" in run("replay", str(exported.file), "--compare", str(other), status=1).stderr
+    other.write_text(bare.read_text().replace('"request_id":"0', '"request_id":"1'))
+    assert "none of these" in run("replay", str(exported.file), "--compare", str(other), status=1).stderr
+    assert "--documents" in run("replay", str(bare), status=1).stderr
+    weights = exported.weights({"web": {}})
+    refused = run("replay", str(exported.file), "--weights", weights, "--data", str(tmp_path / "data"), status=2)
+    assert "--weights" in refused.stderr
+    torn = tmp_path / "torn.jsonl.gz"
+    torn.write_bytes(exported.file.read_bytes()[:-20])
+    assert "torn.jsonl.gz" in run("replay", str(torn), status=1).stderr
+
+
+def test_reports_of_ones_own_are_compared_line_by_line(tmp_path: Path):
+    reports, first = tmp_path / "reports.jsonl", tmp_path / "first.jsonl"
+    lines = [{"signals": report(1)}, {"signals": report(2, **DRIVEN)}, {"signals": []}, {"signals": report(1)}]
+    reports.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    run("replay", str(reports), "--output", str(first), status=1)
+    lines[3] = {"signals": report(3)}
+    reports.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    ran = run("replay", str(reports), "--compare", str(first), "--json", status=1)
+    found = json.loads(ran.stdout)["comparison"]
+    assert (found["compared"], found["changed"]) == (3, 1)
+    assert found["visitors"] | {"before": 2, "after": 3, "known_to_new": 1, "separated": 1} == found["visitors"]
+    assert found["examples"][0]["link"] == "separated"
+
+
+def test_the_page_on_back_testing_runs_as_it_stands(exported: Exported, tmp_path: Path):
+    (weights,) = re.findall(r"^```json\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    (tmp_path / "weights.json").write_text(weights)
+    (visitor,) = (
+        json.loads(line)["visitor_id"]
+        for line in (exported.folder / "bare.jsonl").read_text().splitlines()
+        if '"signal":"automation"' in line
+    )
+    blocks = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    script = "".join(blocks).replace("VISITOR", visitor).replace("ORG", exported.organization)
+    script = script.replace("account 4711", "bot")
+    outside = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
+    programs = {"PATH": f"{Path(sys.executable).parent}:{outside['PATH']}", "SVC_DATA": str(exported.data)}
+    done = subprocess.run(
+        ["bash", "-eu", "-c", script],
+        cwd=tmp_path,
+        env={**outside, **programs},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "medium -> high: 1" not in done.stdout
+    assert "medium -> low: 1" in done.stdout, "`headless` weighs less than the threshold of the page"
+    assert json.loads((tmp_path / "visitor.json").read_text())["visitor_id"] == visitor
+    assert (tmp_path / "events.csv").read_text().startswith(",".join(COLUMNS[:3]))
+
+
+def test_the_page_names_the_columns_of_csv_in_their_order():
+    listed = PAGE[PAGE.index("The columns of CSV") :].partition("\n\n")[0]
+    assert tuple(re.findall(r"`(\w+)`", listed)) == COLUMNS

@@ -245,6 +245,7 @@ def record(transaction: Transaction, number: int, batch: list[tuple[UUID, Event]
             suspect_threshold=30,
             weights_scope="default",
             weights_digest=WEIGHTS,
+            evidence={fired.signal: ("seen",) for fired in given.verdict.signals or ()},
         )
         transaction.put(DOCUMENTS, (number, request_id.bytes), document)
 

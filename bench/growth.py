@@ -73,7 +73,13 @@ PARTS = (
     Part("webhook event", (tables.WEBHOOK_EVENTS,), "delivery", 30),
     Part(
         "delivery and attempt",
-        (tables.DELIVERIES, tables.ATTEMPTS, tables.ATTEMPTS_BY_ENVIRONMENT, tables.ATTEMPT_COUNTS),
+        (
+            tables.DELIVERIES,
+            tables.ATTEMPTS,
+            tables.ATTEMPTS_BY_ENVIRONMENT,
+            tables.ATTEMPTS_BY_EVENT,
+            tables.ATTEMPT_COUNTS,
+        ),
         "delivery",
         30,
     ),

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
+from svc.domain.billing import IDENTIFIABLE_MICROS, UNIDENTIFIABLE_MICROS, Usage
 from svc.domain.ids import DAY_MS
 from svc.domain.key_quota import ActiveKeys
 
@@ -62,6 +63,16 @@ class Holding(msgspec.Struct, frozen=True, array_like=True):
     """Keys issued on that day."""
     active_keys: ActiveKeys | None = None
     """`None` = not counted yet."""
+    identifiable: int = 0
+    """Identifications of production on that day, by their price; the bill of the day so far."""
+    unidentifiable: int = 0
+    free: int = 0
+
+    @property
+    def usage(self) -> Usage:
+        """What the day's identifications in production come to."""
+        charged = self.identifiable * IDENTIFIABLE_MICROS + self.unidentifiable * UNIDENTIFIABLE_MICROS
+        return Usage(self.identifiable, self.unidentifiable, self.free, charged)
 
     @property
     def held_bytes(self) -> int:
@@ -75,8 +86,12 @@ class Holding(msgspec.Struct, frozen=True, array_like=True):
         day = at_ms // DAY_MS
         if day == self.day:
             return self
-        return msgspec.structs.replace(
-            self, day=day, nonproduction=0, archived_bytes=0, nonproduction_archived_bytes=0, keys_issued=0
+        return Holding(
+            events=self.events,
+            visitors=self.visitors,
+            report_bytes=self.report_bytes,
+            day=day,
+            active_keys=self.active_keys,
         )
 
     def plus(self, *, events: int = 0, visitors: int = 0, report_bytes: int = 0) -> Holding:
@@ -88,13 +103,16 @@ class Holding(msgspec.Struct, frozen=True, array_like=True):
             report_bytes=self.report_bytes + report_bytes,
         )
 
-    def with_identification(self, *, visitors: int, report_bytes: int, production: bool) -> Holding:
+    def with_identification(self, *, visitors: int, report_bytes: int, production: bool, price: int) -> Holding:
         """The record after one more event on its day; `visitors` is 1 for a new one, `report_bytes` (`row_bytes`) 0
-        without a document.
+        without a document, `price` in micro-dollars.
         """
         return msgspec.structs.replace(
             self.plus(events=1, visitors=visitors).with_report(report_bytes, production=production),
             nonproduction=self.nonproduction + (not production),
+            identifiable=self.identifiable + (price > UNIDENTIFIABLE_MICROS),
+            unidentifiable=self.unidentifiable + (price == UNIDENTIFIABLE_MICROS),
+            free=self.free + (production and not price),
         )
 
     def with_report(self, report_bytes: int, *, production: bool) -> Holding:

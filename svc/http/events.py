@@ -55,8 +55,13 @@ async def list_events(services: Services, call: Call) -> Outcome:
     """`GET /events`: a page of events of the key's own organization and environment, newest first (interface 4.2). `422
     invalid_window`.
     """
-    query: ListEventsQuery = call.query
-    asked = Asked(
+    caller = caller_of(call)
+    return await answer_listing(services, call, asked_for(call.query), _environment(caller))
+
+
+def asked_for(query: ListEventsQuery) -> Asked:
+    """What a query of events asks for."""
+    return Asked(
         start=_sent(query.start),
         end=_sent(query.end),
         page=None if query.page is UNSET else query.page,
@@ -70,8 +75,6 @@ async def list_events(services: Services, call: Call) -> Outcome:
         kind=_sent(query.kind),
         cursor=_sent(query.cursor),
     )
-    caller = caller_of(call)
-    return await answer_listing(services, call, asked, _environment(caller))
 
 
 async def answer_listing(services: Services, call: Call, asked: Asked, environment: Environment) -> Outcome:
@@ -130,10 +133,14 @@ def read_event(services: Services, caller: Caller, request_id: UUID, now_ms: int
         event = events.event_by_request(snapshot, number, _environment(caller), request_id, now_ms)
         if event is None:
             return Refusal("event_not_found")
-        document = _document(snapshot, number, request_id, event)
-        report = views.deferred_report(snapshot, number, request_id)
-    deferred_signals = None if report is None else inflate(report.signals)
-    return event_detail(event, request_id, document, deferred_signals)
+        return detailed(snapshot, number, request_id, event)
+
+
+def detailed(snapshot: Snapshot, number: int, request_id: UUID, event: Event) -> EventDetailBody:
+    """A stored event in the form of interface 2.3, with its archive and its deferred report."""
+    document = _document(snapshot, number, request_id, event)
+    report = views.deferred_report(snapshot, number, request_id)
+    return event_detail(event, request_id, document, None if report is None else inflate(report.signals))
 
 
 def visits(services: Services, caller: Caller, visitor_id: str, limit: int, now_ms: int) -> list[EventBody]:

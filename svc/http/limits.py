@@ -10,6 +10,7 @@ from svc.domain.eviction import client_prefix
 from svc.domain.ratelimit import Allowances, Limiter, Shares, Use
 from svc.domain.refusals import Refusal, over_rate
 from svc.http.authentication import Caller
+from svc.http.long_reads import LongReads
 
 _WHOLE = Shares(nonproduction=1, address=1)
 
@@ -28,6 +29,7 @@ class RequestLimits:
         }
         self._servers = Limiter(_WHOLE)
         """Of `client` requests that come with another key than a public one."""
+        self.long_reads = LongReads()
 
     def refusal(self, use: Use, caller: Caller, at_ms: int) -> Refusal | None:
         """`429 rate_limited` where the caller's organization has used up its allowance for this use (decisions 4);

@@ -20,7 +20,7 @@ from svc.domain.refusals import CATALOGUE
 from svc.http import json_schema
 from svc.http.json_schema import Json, reference
 from svc.http.parameters import EVERYWHERE, PATH, REQUEST_HEADERS, RESPONSE_HEADERS
-from svc.http.route import BASE, EVERY_ROUTE, Route
+from svc.http.route import BASE, CONSOLE, EVERY_ROUTE, Route
 from svc.http.schema import DetailBody, ErrorBody
 
 JSON = "application/json"
@@ -56,6 +56,10 @@ TAGS = {
     "Management: webhooks": "Endpoints of yours that are told what happens. Needs a management key.",
     "Management: weights": "What each signal weighs. Needs a management key; changes need the role `admin`.",
     "Management: visitors": "The rights of visitors. Needs a management key with the role `admin`.",
+    "Console": (
+        f"What the pages of the console read, of the credential's own organization, under `{CONSOLE}`. Needs a "
+        "management key of either role."
+    ),
     "Health": "Open to all.",
 }
 
@@ -77,6 +81,9 @@ SCHEMES: dict[KeyKind, Scheme] = {
 }
 """Proxy keys go into the same header; they are described with the one operation that takes them."""
 
+ROOT = {"url": "/", "description": "The service that serves this document, from its root."}
+"""The server of operations that are not below `BASE`: their paths are whole."""
+
 
 def emit(routes: Sequence[Route]) -> Json:
     """The OpenAPI 3.1 document of these routes. Raises `KeyError`, naming the field, for a field without a
@@ -84,7 +91,7 @@ def emit(routes: Sequence[Route]) -> Json:
     """
     paths: dict[str, Json] = {}
     for route in routes:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+        paths.setdefault(route.documented_path, {})[route.method.lower()] = _operation(route)
     used = {route.tag for route in routes}
     codes = sorted({code for route in routes for code in _codes(route)})
     return {
@@ -131,6 +138,8 @@ def _operation(route: Route) -> Json:
     if route.body is not None:
         operation["requestBody"] = {"required": route.body_required, "content": _content([route.body])}
     operation["responses"] = _responses(route, route.response_headers)
+    if BASE not in route.under:
+        operation["servers"] = [ROOT]
     return operation
 
 

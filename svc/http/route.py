@@ -14,6 +14,8 @@ from svc.domain.ratelimit import Use
 from svc.http.endpoint import Endpoint
 
 BASE = "/api/v1"
+CONSOLE = "/console/api"
+"""What the console reads. A row that is served there acts on the credential's own organization."""
 ORGANIZATION = "/management/organizations/{organization_id}"
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
@@ -63,6 +65,11 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """CORS is answered (decisions 3.11)."""
     errors: tuple[str, ...] = ()
     """Codes it may answer beyond those every route has."""
+
+    @property
+    def documented_path(self) -> str:
+        """How the published documents name the path: from `BASE` on where it is served there, else whole."""
+        return self.path if not self.under or BASE in self.under else self.under[0] + self.path
 
     @property
     def use(self) -> Use | None:

@@ -6,12 +6,17 @@ What may live here: the modules of endpoints in the order of the reference. Each
 from __future__ import annotations
 
 from svc.http import attestation, client_api, documents, events, health, try_page, web
+from svc.http.console import accounts, event, preview, statistics
+from svc.http.console import events as console_events
+from svc.http.console import visitors as console_visitors
 from svc.http.management import keys, visitors, webhooks, weights
 from svc.http.route import Route
 
+_CONSOLE = (console_events, event, console_visitors, statistics, preview, accounts)
+
 API: tuple[Route, ...] = tuple(
     route
-    for module in (client_api, attestation, events, keys, weights, webhooks, visitors, health)
+    for module in (client_api, attestation, events, keys, weights, webhooks, visitors, *_CONSOLE, health)
     for route in module.ROUTES
 )
 """What the reference describes."""

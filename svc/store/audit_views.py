@@ -32,6 +32,10 @@ class Sought(NamedTuple):
     actor: str | None = None
     """An id or a name; `None` = any."""
 
+    def fits(self, record: AuditRecord) -> bool:
+        """Whether action and actor of a record are those sought."""
+        return self.action in (None, record.action) and self.actor in (None, record.actor.id, record.actor.name)
+
 
 class AuditMatch(NamedTuple):
     """A record of the audit log with its id, a UUIDv7 that says when it was written."""
@@ -48,6 +52,15 @@ def newest(snapshot: Snapshot, sought: Sought, limit: int) -> list[AuditMatch]:
     return list(islice(_found(snapshot, sought), limit))
 
 
+def before(snapshot: Snapshot, number: int, raw_id: bytes | None, limit: int) -> list[AuditMatch]:
+    """At most `limit` records of an organization older than the one with this id (16 bytes; `None` = all), newest
+    first.
+    """
+    keys = snapshot.scan_keys_reverse(AUDIT, (number,), (number + 1,) if raw_id is None else (number, raw_id))
+    rows = ((UUID(bytes=found), snapshot.get(AUDIT, number, found)) for _, found in islice(keys, limit))
+    return [AuditMatch(record_id, record) for record_id, record in rows if record is not None]
+
+
 def _found(snapshot: Snapshot, sought: Sought) -> Iterator[AuditMatch]:
     numbers = (
         [number for (number,), _ in snapshot.scan(ORGANIZATIONS)]
@@ -59,5 +72,5 @@ def _found(snapshot: Snapshot, sought: Sought) -> Iterator[AuditMatch]:
     for number, raw_id in merge(*keys, key=itemgetter(1), reverse=True):
         record = snapshot.get(AUDIT, number, raw_id)
         assert record is not None
-        if sought.action in (None, record.action) and sought.actor in (None, record.actor.id, record.actor.name):
+        if sought.fits(record):
             yield AuditMatch(UUID(bytes=raw_id), record)

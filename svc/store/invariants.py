@@ -1,7 +1,8 @@
 """What must be true of every store, at every moment: the rules behind `svc check` and behind the crash tests.
 
 Each rule reads its tables in key order and yields a sentence for each violation. Memory is bounded whatever the size of
-the store: by the days of one organization's ledger, the hours of its events and the minutes of its webhook attempts.
+the store: by the days and credits of one organization's ledger, the hours of its events and the minutes of its webhook
+attempts.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from itertools import groupby
 from operator import itemgetter
 from uuid import UUID
 
-from svc.domain.billing import BillingStatus, Usage, counters
+from svc.domain.billing import BillingStatus, LedgerEntry, Usage, counters
 from svc.domain.counting import HOUR_MS, NOTHING, HourCounts, hour_of
 from svc.domain.ids import DAY_MS, made_at_ms
 from svc.domain.model import ENVIRONMENTS, PLATFORMS
@@ -31,6 +32,7 @@ from svc.store.tables import (
     BALANCES,
     BILLING_CHANGES,
     BLOCKS,
+    CREDITS,
     DEFERRED_REPORTS,
     DELETED_VISITORS,
     DOCUMENTS,
@@ -134,9 +136,19 @@ def _audit(snapshot: Snapshot) -> Iterator[str]:
 
 
 def _money(snapshot: Snapshot, number: int) -> Iterator[str]:
-    entries = ((made_at_ms(raw_id) // DAY_MS, entry) for (_, raw_id), entry in snapshot.scan(LEDGER, number))
-    usages = {day: counters(entry for _, entry in of_day) for day, of_day in groupby(entries, key=itemgetter(0))}
+    credited: set[bytes] = set()
+
+    def lines() -> Iterator[tuple[int, LedgerEntry]]:
+        for (_, raw_id), entry in snapshot.scan(LEDGER, number):
+            if entry.kind == "credit":
+                credited.add(raw_id)
+            yield made_at_ms(raw_id) // DAY_MS, entry
+
+    usages = {day: counters(entry for _, entry in of_day) for day, of_day in groupby(lines(), key=itemgetter(0))}
+    indexed = {raw_id for _, raw_id in snapshot.scan_keys_reverse(CREDITS, (number,), (number + 1,))}
     total = sum(usage.change_micros for usage in usages.values())
+    for raw_id in sorted(credited ^ indexed):
+        yield f"line {UUID(bytes=raw_id)} of organization {number} is a credit in the ledger or in {CREDITS.name} alone"
     balance = snapshot.get(BALANCES, number)
     if balance != total:
         yield f"organization {number} has a balance of {balance} micros, its ledger sums to {total}"

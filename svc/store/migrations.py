@@ -12,7 +12,9 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from svc.domain.billing import Usage, counters
 from svc.domain.errors import OperatorError
+from svc.domain.ids import DAY_MS
 from svc.domain.matching.statistics import rows_of_format_2
 from svc.store.codec import Key, Opaque
 from svc.store.key_parts import U32
@@ -20,9 +22,10 @@ from svc.store.learned import PRODUCTION, SHARED
 from svc.store.rebuilding import rebuild_indexes
 from svc.store.region import derive_region
 from svc.store.snapshot import Transaction
-from svc.store.tables import META, ORGANIZATIONS, STATISTICS, Table
+from svc.store.tables import ATTEMPTS, CREDITS, LEDGER, META, ORGANIZATIONS, STATISTICS, Table
 from svc.store.transactions.holdings import counted, keep
 from svc.store.transactions.keys import counted_keys
+from svc.store.webhook_views import attempt_index_keys
 
 Migration = Callable[[Transaction], None]
 
@@ -32,15 +35,44 @@ def _first_version(_: Transaction) -> None:
 
 
 def _second_version(transaction: Transaction) -> None:
-    """Version 2: the tables of 0.2.0. What organizations hold of the store, and their active keys, are counted;
-    events get the index rows and the counters that 0.1.0 did not have.
+    """Version 2: the tables of 0.2.0. What organizations hold of the store, their active keys and today's usage are
+    counted; events get the index rows and the counters that 0.1.0 did not have; credits and attempts are indexed.
     """
     for (number,), _ in transaction.scan(ORGANIZATIONS):
         active = counted_keys(transaction, number)
-        keep(transaction, number, msgspec.structs.replace(counted(transaction, number), active_keys=active))
+        day = _index_ledger(transaction, number)
+        keep(transaction, number, msgspec.structs.replace(counted(transaction, number), active_keys=active, **day))
+        _index_attempts(transaction, number)
     derive_region(transaction)
     _split_statistics(transaction)
     rebuild_indexes(transaction)
+
+
+def _index_ledger(transaction: Transaction, number: int) -> dict[str, int]:
+    """Index the credits; the day of the last identification that was charged or free, and how many that day had, as
+    fields of `Holding`.
+    """
+    today, usage = 0, Usage()
+    for (_, entry_id), entry in transaction.scan(LEDGER, number):
+        if entry.kind == "credit":
+            transaction.put(CREDITS, (number, entry_id), b"")
+            continue
+        day = entry.at_ms // DAY_MS
+        if day != today:
+            today, usage = day, Usage()
+        usage += counters((entry,))
+    return {
+        "day": today,
+        "identifiable": usage.identifiable,
+        "unidentifiable": usage.unidentifiable,
+        "free": usage.free,
+    }
+
+
+def _index_attempts(transaction: Transaction, number: int) -> None:
+    for (_, attempt_id), attempt in transaction.scan(ATTEMPTS, number):
+        for table, key in attempt_index_keys(number, attempt_id, attempt):
+            transaction.put(table, key, b"")
 
 
 def _split_statistics(transaction: Transaction) -> None:

@@ -31,19 +31,6 @@ from svc.domain.records import (
     Organization,
     WeightsSnapshot,
 )
-from svc.domain.webhooks.records import (
-    DELIVERY_KINDS,
-    HISTORY_MS,
-    WEBHOOK_ENVIRONMENTS,
-    Attempt,
-    AttemptCount,
-    Delivery,
-    DeliveryKey,
-    Endpoint,
-    Health,
-    WebhookEvent,
-)
-from svc.domain.webhooks.refused import Refusals
 from svc.domain.weights import StoredWeights
 from svc.store.codec import Flattened, Key, Layout, Opaque, Part, Record, Signed
 from svc.store.key_parts import (
@@ -74,16 +61,29 @@ from svc.store.table import (
     With,
     declared,
 )
+from svc.store.webhook_tables import (  # noqa: F401  declared with the others, below
+    ATTEMPT_COUNTS,  # pyright: ignore[reportUnusedImport]
+    ATTEMPTS,  # pyright: ignore[reportUnusedImport]  as above, and so the others
+    ATTEMPTS_BY_ENVIRONMENT,  # pyright: ignore[reportUnusedImport]
+    ATTEMPTS_BY_EVENT,  # pyright: ignore[reportUnusedImport]
+    DELIVERIES,  # pyright: ignore[reportUnusedImport]
+    DUE,  # pyright: ignore[reportUnusedImport]
+    ENDPOINT_COUNTS,  # pyright: ignore[reportUnusedImport]
+    ENDPOINT_HEALTH,  # pyright: ignore[reportUnusedImport]
+    ENDPOINTS,  # pyright: ignore[reportUnusedImport]
+    MANUAL,  # pyright: ignore[reportUnusedImport]
+    REFUSALS,  # pyright: ignore[reportUnusedImport]
+    REMOVED_ENDPOINTS,  # pyright: ignore[reportUnusedImport]
+    WEBHOOK_EVENTS,  # pyright: ignore[reportUnusedImport]
+)
 
 _ORGANIZATION = Key(organization=U32)
 _OWN_ID = Key(organization=U32, id=UUID_V7)
 _REQUEST = Key(organization=U32, request_id=UUID_V7)
-_ENDPOINT = Key(organization=U32, endpoint=U32)
 _ENVIRONMENT = place(ENVIRONMENTS)
 _LEVEL = place(("not_scored", *LEVELS))
 _FACET = place(FACETS)
 _VALUE = digest(8)
-_KIND = place(DELIVERY_KINDS)
 _NOT_OF_A_PERSON = NotPersonal("a line says when and how much, and nothing of whom")
 
 META: Table[int] = Table("meta", Key(name=TEXT), Signed("value"), FOR_EVER, NOT_PERSONAL)
@@ -130,6 +130,8 @@ LEDGER: Table[LedgerEntry] = Table(
     "ledger", _OWN_ID, Record(LedgerEntry), FOR_EVER, _NOT_OF_A_PERSON, stays=True, rules=("money",)
 )
 """By the request id for identifications; append-only."""
+CREDITS: Table[bytes] = Table("ledger_credits", _OWN_ID, Opaque(), FOR_EVER, NOT_PERSONAL, stays=True, rules=("money",))
+"""Which lines of the ledger are credits: they are few among many."""
 SETTLEMENTS: Table[Settlement] = Table(
     "settlements",
     Key(organization=U32, day=DAY),
@@ -338,95 +340,6 @@ CHALLENGES: Table[Challenge] = Table(
     NOT_PERSONAL,
 )
 """By the period of 5 minutes in which it was issued, and the challenge itself."""
-
-# The outbox. Endpoints have numbers too, given per organization and never twice, so that what is left of a removed one
-# can be nobody else's. A delivery is an event on its way to an endpoint.
-ENDPOINTS: Table[Endpoint] = Table(
-    "webhook_endpoints",
-    _ENDPOINT,
-    Record(Endpoint, remembered=1024),
-    Until("it is removed"),
-    NOT_PERSONAL,
-    rules=("endpoints",),
-)
-"""Oldest first."""
-ENDPOINT_COUNTS: Table[int] = Table(
-    "webhook_endpoint_counts", _ORGANIZATION, Signed("given"), Until("the organization is removed"), NOT_PERSONAL
-)
-"""Endpoint numbers given so far."""
-ENDPOINT_HEALTH: Table[Health] = Table(
-    "webhook_endpoint_health", _ENDPOINT, Record(Health), With("webhook_endpoints"), NOT_PERSONAL
-)
-"""No row = nothing was tried yet."""
-REMOVED_ENDPOINTS: Table[bytes] = Table(
-    "webhook_removed_endpoints", _ENDPOINT, Opaque(), Until("the endpoint's other rows are swept away"), NOT_PERSONAL
-)
-WEBHOOK_EVENTS: Table[WebhookEvent] = Table(
-    "webhook_events",
-    Key(organization=U32, event_id=UUID_V7),
-    Record(WebhookEvent),
-    KeptFor(HISTORY_MS),
-    ErasedBy("erase_identification"),
-)
-DELIVERIES: Table[Delivery] = Table(
-    "webhook_deliveries",
-    Key(organization=U32, endpoint=U32, event_id=UUID_V7, kind=_KIND),
-    Record(Delivery),
-    With("webhook_events"),
-    ErasedBy("erase_identification"),
-    rules=("deliveries",),
-)
-"""Kept after the end, for redelivery."""
-DUE: Table[bytes] = Table(
-    "webhook_due",
-    Key(organization=U32, endpoint=U32, due=MOMENT, event_id=UUID_V7, kind=_KIND),
-    Opaque(),
-    With("webhook_deliveries"),
-    ErasedBy("erase_identification"),
-    rules=("schedule",),
-)
-"""The schedule of each endpoint is a range, and one that has a million rows to wait for is in nobody's way."""
-MANUAL: Table[DeliveryKey] = Table(
-    "webhook_manual",
-    _ENDPOINT,
-    Layout(DeliveryKey.pack, DeliveryKey.unpack),
-    With("webhook_deliveries"),
-    ErasedBy("erase_identification"),
-    rules=("manual",),
-)
-"""The one test or redelivery that is queued."""
-ATTEMPTS: Table[Attempt] = Table(
-    "webhook_attempts",
-    Key(organization=U32, attempt_id=UUID_V7),
-    Record(Attempt),
-    KeptFor(HISTORY_MS),
-    NotPersonal("ids of events that lead nowhere once they are erased"),
-    rules=("log",),
-)
-ATTEMPTS_BY_ENVIRONMENT: Table[bytes] = Table(
-    "webhook_attempts_by_environment",
-    Key(organization=U32, environment=place(WEBHOOK_ENVIRONMENTS), attempt_id=UUID_V7),
-    Opaque(),
-    With("webhook_attempts"),
-    NOT_PERSONAL,
-)
-ATTEMPT_COUNTS: Table[AttemptCount] = Table(
-    "webhook_attempt_counts",
-    Key(organization=U32, endpoint=U32, minute=period(60_000)),
-    Record(AttemptCount),
-    With("webhook_attempts"),
-    NOT_PERSONAL,
-    rules=("log",),
-)
-"""Those of the last 24 hours are kept."""
-REFUSALS: Table[Refusals] = Table(
-    "webhook_refusals",
-    Key(organization=U32, key_id_and_code=TEXT),
-    Record(Refusals),
-    Until("the minute is over and their webhook events are stored"),
-    NotPersonal("of a request that was refused: no visitor was found, and a minute later it is gone"),
-)
-"""`key_.../code`: refusals of the last minute."""
 
 # The operation log (`operations`): kept only while somebody follows it, and never in itself.
 FOLLOWING: Table[Following] = Table(

@@ -151,6 +151,13 @@ def weights_in_force(snapshot: Snapshot, number: int, key_id: str | None, platfo
     return resolve(of_key, of_organization, platform)
 
 
+def keys_with_weights(snapshot: Snapshot, number: int, platform: Platform) -> frozenset[str]:
+    """Ids of the organization's SDK keys that have a configuration of their own for a platform."""
+    stem = (number, PLATFORMS.index(platform))
+    keys = snapshot.scan_keys_reverse(WEIGHTS, stem, (number, stem[1] + 1))
+    return frozenset(key_id for _, _, key_id in keys if key_id)
+
+
 def scope_weights(snapshot: Snapshot, number: int, key_id: str | None) -> tuple[ScopeWeights, ...]:
     """Every platform's weights, as the organization (`key_id=None`) or one of its keys sees them."""
     return tuple(

@@ -7,7 +7,7 @@ a busy visitor costs no more than `MOST_COUNTED` keys. They change nothing.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -94,16 +94,41 @@ def tags_of(snapshot: Snapshot, number: int, environment: Environment, visitor_i
     """At most `limit` tags that a visitor was seen with, the latest seen first. Which ones, where it has more, is left
     open.
     """
+    digests = tag_digests(snapshot, number, environment, visitor_id, limit)
+    return latest_first(tag_uses(snapshot, number, environment, visitor_id, digests))
+
+
+def tag_digests(snapshot: Snapshot, number: int, environment: Environment, visitor_id: str, limit: int) -> list[bytes]:
+    """What at most `limit` tags that a visitor was seen with stand for in keys: for `tag_uses`, which may take them
+    some at a time.
+    """
     if not is_visitor_id(visitor_id):
         return []
     stem = (number, ENVIRONMENTS.index(environment), visitor_id.encode())
+    return list(islice(_distinct(snapshot, VISITOR_TAGS, stem, None), limit))
+
+
+def tag_uses(
+    snapshot: Snapshot, number: int, environment: Environment, visitor_id: str, digests: Sequence[bytes]
+) -> list[TagUse]:
+    """The tags of a visitor that these digests stand for; those whose events were deleted since are left out. Reads at
+    most `MOST_COUNTED` keys for each.
+    """
+    stem = (number, ENVIRONMENTS.index(environment), visitor_id.encode())
     found: list[TagUse] = []
-    for digest in islice(_distinct(snapshot, VISITOR_TAGS, stem, None), limit):
+    for digest in digests:
+        if next(snapshot.scan(VISITOR_TAGS, *stem, digest), None) is None:
+            continue
         run = _run(snapshot, VISITOR_TAGS, (*stem, digest))
         event = snapshot.get(EVENTS, number, run.newest)
         if event is not None and event.tag is not None:
             found.append(TagUse(event.tag, run.first_ms, run.last_ms, run.events))
-    return sorted(found, key=lambda use: (-use.last_seen_ms, use.tag))
+    return found
+
+
+def latest_first(uses: Iterable[TagUse]) -> list[TagUse]:
+    """Tags in the order in which they are shown."""
+    return sorted(uses, key=lambda use: (-use.last_seen_ms, use.tag))
 
 
 def _with_tag(

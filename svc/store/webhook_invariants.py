@@ -10,13 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from uuid import UUID
 
-from svc.domain.webhooks.records import DELIVERY_KINDS, MAX_ENDPOINTS, WEBHOOK_ENVIRONMENTS, EndpointKey
+from svc.domain.webhooks.records import DELIVERY_KINDS, MAX_ENDPOINTS, EndpointKey
 from svc.domain.webhooks.schedule import MAX_ATTEMPTS
 from svc.store.snapshot import Snapshot
 from svc.store.tables import (
     ATTEMPT_COUNTS,
     ATTEMPTS,
     ATTEMPTS_BY_ENVIRONMENT,
+    ATTEMPTS_BY_EVENT,
     DELIVERIES,
     DUE,
     ENDPOINT_COUNTS,
@@ -25,7 +26,7 @@ from svc.store.tables import (
     REMOVED_ENDPOINTS,
     WEBHOOK_EVENTS,
 )
-from svc.store.webhook_views import manual_delivery
+from svc.store.webhook_views import attempt_index_keys, manual_delivery
 
 
 def _endpoints(snapshot: Snapshot, number: int) -> Iterator[str]:
@@ -84,14 +85,15 @@ def _log(snapshot: Snapshot, number: int) -> Iterator[str]:
     delivered: Counter[tuple[int, int]] = Counter()
     failed: Counter[tuple[int, int]] = Counter()
     for (_, attempt_id), attempt in snapshot.scan(ATTEMPTS, number):
-        place = WEBHOOK_ENVIRONMENTS.index(attempt.environment)
-        if not snapshot.has(ATTEMPTS_BY_ENVIRONMENT, number, place, attempt_id):
-            yield f"attempt {UUID(bytes=attempt_id)} is not found by its environment"
+        for table, key in attempt_index_keys(number, attempt_id, attempt):
+            if not snapshot.has(table, *key):
+                yield f"attempt {UUID(bytes=attempt_id)} is not in {table.name}"
         minute = (attempt.endpoint, attempt.occurred_at_ms // 60_000)
         if minute in counts:
             (delivered if attempt.status == "delivered" else failed)[minute] += 1
-    if snapshot.count(ATTEMPTS) != snapshot.count(ATTEMPTS_BY_ENVIRONMENT):
-        yield "attempts and their index by environment are not as many"
+    for table in (ATTEMPTS_BY_ENVIRONMENT, ATTEMPTS_BY_EVENT):
+        if snapshot.count(ATTEMPTS) != snapshot.count(table):
+            yield f"attempts and {table.name} are not as many"
     for (place, minute), count in counts.items():
         logged = delivered[place, minute], failed[place, minute]
         if count != logged:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ from svc.store.tables import (
     ATTEMPT_COUNTS,
     ATTEMPTS,
     ATTEMPTS_BY_ENVIRONMENT,
+    ATTEMPTS_BY_EVENT,
     DELIVERIES,
     DUE,
     ENDPOINT_HEALTH,
@@ -33,9 +34,12 @@ from svc.store.tables import (
     MANUAL,
     REMOVED_ENDPOINTS,
     WEBHOOK_EVENTS,
+    Table,
 )
 
 MINUTES_PER_DAY = 24 * 60
+BEYOND = b"\xff" * 16
+"""Above every attempt id."""
 
 
 class Registered(NamedTuple):
@@ -194,6 +198,31 @@ def attempts_page(
         keys = snapshot.scan_keys_reverse(ATTEMPTS_BY_ENVIRONMENT, (number, place, since), (number, place, before))
     ids = (attempt_id for *_, attempt_id in islice(keys, limit))
     rows = ((attempt_id, snapshot.get(ATTEMPTS, number, attempt_id)) for attempt_id in ids)
+    return [(attempt_id, attempt) for attempt_id, attempt in rows if attempt is not None]
+
+
+def attempt_index_keys(
+    number: int, attempt_id: bytes, attempt: Attempt
+) -> tuple[tuple[Table[bytes], tuple[int | bytes, ...]], ...]:
+    """(table, key) of every index row of an attempt: to be written and deleted together with it."""
+    return (
+        (ATTEMPTS_BY_ENVIRONMENT, (number, WEBHOOK_ENVIRONMENTS.index(attempt.environment), attempt_id)),
+        (ATTEMPTS_BY_EVENT, (number, attempt.event_id, attempt_id)),
+    )
+
+
+def attempts_about(
+    snapshot: Snapshot, number: int, event_ids: Sequence[bytes], limit: int
+) -> list[tuple[bytes, Attempt]]:
+    """(attempt id, attempt) of at most `limit` attempts to deliver these events (16-byte ids), newest first. Reads no
+    other rows, however long the log is.
+    """
+    keys = (
+        snapshot.scan_keys_reverse(ATTEMPTS_BY_EVENT, (number, event_id), (number, event_id, BEYOND))
+        for event_id in event_ids
+    )
+    newest = sorted((attempt_id for found in keys for *_, attempt_id in islice(found, limit)), reverse=True)
+    rows = ((attempt_id, snapshot.get(ATTEMPTS, number, attempt_id)) for attempt_id in newest[:limit])
     return [(attempt_id, attempt) for attempt_id, attempt in rows if attempt is not None]
 
 

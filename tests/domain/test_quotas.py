@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from svc.domain.billing import IDENTIFIABLE_MICROS, UNIDENTIFIABLE_MICROS, LedgerEntry, Usage, counters
 from svc.domain.ids import DAY_MS
 from svc.domain.quotas import (
     PAGE_BYTES,
@@ -28,6 +29,7 @@ def test_no_day_takes_more_than_its_budgets_and_nothing_more_than_its_share(
 ):
     quotas = Quotas(5, 8_000, 4_000, 0.1)
     held, at_ms = Holding(), 0
+    billed_on, bill = 0, Usage()
     days: dict[tuple[int, bool], list[int]] = {}
     for production, length, is_new, step in sent:
         at_ms += step
@@ -37,7 +39,13 @@ def test_no_day_takes_more_than_its_budgets_and_nothing_more_than_its_share(
             continue
         fits = may_archive(held, quotas, length, production=production)
         kept = row_bytes(length) if fits else 0
-        held = held.with_identification(visitors=int(is_new), report_bytes=kept, production=production)
+        price = (0, UNIDENTIFIABLE_MICROS, IDENTIFIABLE_MICROS)[length % 3] if production else 0
+        held = held.with_identification(visitors=int(is_new), report_bytes=kept, production=production, price=price)
+        if (day := at_ms // DAY_MS) != billed_on:
+            billed_on, bill = day, Usage()
+        if production:
+            bill += counters([LedgerEntry("identification", -price, at_ms)])
+        assert held.usage == bill
         days.setdefault((at_ms // DAY_MS, production), []).append(kept)
     for (_, production), kept in days.items():
         budget = 8_000 if production else 4_000

@@ -34,7 +34,7 @@ ROUTES = [pytest.param(route, id=route.operation_id) for route in API]
 
 
 def operation_of(route: Route) -> Any:
-    return DOCUMENT["paths"][route.path][route.method.lower()]
+    return DOCUMENT["paths"][route.documented_path][route.method.lower()]
 
 
 def response_of(route: Route, status: int) -> Any:

@@ -29,6 +29,7 @@ from svc.store.tables import (
     ATTEMPT_COUNTS,
     ATTEMPTS,
     ATTEMPTS_BY_ENVIRONMENT,
+    ATTEMPTS_BY_EVENT,
     BLOCKS,
     CHALLENGES,
     DEFERRED_REPORTS,
@@ -118,11 +119,11 @@ async def test_webhooks_go_after_30_days_delivered_or_not(live: Live):
         transaction.put(ENDPOINTS, endpoint.queue, msgspec.structs.replace(endpoint.endpoint, status="paused"))
 
     assert live.found.store.write_now([tried]) == [None]
-    kept = (WEBHOOK_EVENTS, DELIVERIES, DUE, ATTEMPTS, ATTEMPTS_BY_ENVIRONMENT, ATTEMPT_COUNTS)
+    kept = (WEBHOOK_EVENTS, DELIVERIES, DUE, ATTEMPTS, ATTEMPTS_BY_ENVIRONMENT, ATTEMPTS_BY_EVENT, ATTEMPT_COUNTS)
     await swept(live, EPOCH_MS + RETENTION_MS)
-    assert counts(live, *kept) == [1, 1, 1, 1, 1, 1]
+    assert counts(live, *kept) == [1, 1, 1, 1, 1, 1, 1]
     await swept(live, EPOCH_MS + RETENTION_MS + 2)
-    assert counts(live, *kept) == [0, 0, 0, 0, 0, 0]
+    assert counts(live, *kept) == [0, 0, 0, 0, 0, 0, 0]
 
 
 async def test_histories_go_when_their_day_and_the_next_are_over(live: Live):

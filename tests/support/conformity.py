@@ -82,7 +82,7 @@ def operations() -> list[tuple[str, re.Pattern[str], dict[str, Any]]]:
         (
             route.method,
             re.compile(beginning + re.sub(r"{\w+}", "[^/]+", route.path)),
-            paths[route.path][route.method.lower()],
+            paths[route.documented_path][route.method.lower()],
         )
         for route in API
         for beginning in route.under

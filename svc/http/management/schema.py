@@ -183,13 +183,18 @@ class IssuedSdkKeyBody(msgspec.Struct, frozen=True):
     secret: Secret
 
 
-class SaveWeightsBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Body of the `PUT` of risk weights (decisions 6.3): what is not named keeps its value in force."""
+class WeightsFields(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a change of weights may name (decisions 6.3): what it does not keeps its value in force."""
 
     suspect_threshold: Threshold | UnsetType = UNSET
     weights: Annotated[dict[str, Weight], SOME_WEIGHTS, about("Signal name to weight.")] = {}
     vpn_weights_mode: VpnMode | UnsetType = UNSET
     residential_proxy_weights_mode: ResidentialProxyMode | UnsetType = UNSET
+
+
+class SaveWeightsBody(WeightsFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Body of the `PUT` of risk weights (decisions 6.3)."""
+
     revision: Annotated[
         int | UnsetType, about("The stored revision that the change was made upon; left out = whatever it is.", 3)
     ] = UNSET

@@ -38,13 +38,18 @@ from svc.http.route import BODY, ORGANIZATION, OWN, Route
 from svc.http.rows import encoded
 from svc.store.transactions import webhook_endpoints as endpoints
 from svc.store.transactions.webhook_endpoints import EndpointChange, Issued, NewEndpoint, Queued
-from svc.store.webhook_views import Registered, attempts_in_a_day, attempts_page, endpoints_of, find_endpoint, health
+from svc.store.webhook_views import (
+    BEYOND,
+    Registered,
+    attempts_in_a_day,
+    attempts_page,
+    endpoints_of,
+    find_endpoint,
+    health,
+)
 from svc.world import twenty_characters
 
 T = TypeVar("T")
-
-_NEWEST = b"\xff" * 16
-"""Above every attempt id."""
 
 
 async def list_webhooks(services: Services, call: Call) -> Outcome:
@@ -150,7 +155,7 @@ async def list_deliveries(services: Services, call: Call) -> Outcome:
     """
     query: ListWebhookDeliveriesQuery = call.query
     number, key = caller_of(call).organization.number, services.webhooks.cursors_key
-    before = _NEWEST if query.cursor is UNSET else read_cursor(key, "deliveries", number, query.cursor)
+    before = BEYOND if query.cursor is UNSET else read_cursor(key, "deliveries", number, query.cursor)
     if before is None:
         return Outcome(invalid("cursor", "invalid_cursor", "query"))
     await noted(services, call)

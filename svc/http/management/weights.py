@@ -17,7 +17,14 @@ from svc.domain.signals import CATALOGUE, MAX_WEIGHT
 from svc.domain.weights import StoredWeights, WeightsChange
 from svc.http.change import caller_of, change, noted
 from svc.http.endpoint import Call, Outcome, Services
-from svc.http.management.schema import RiskWeightsBody, SaveWeightsBody, SignalBody, SignalsBody, risk_weights
+from svc.http.management.schema import (
+    RiskWeightsBody,
+    SaveWeightsBody,
+    SignalBody,
+    SignalsBody,
+    WeightsFields,
+    risk_weights,
+)
 from svc.http.route import ADMIN, BODY, ORGANIZATION, OWN, Route
 from svc.store import views
 from svc.store.snapshot import Transaction
@@ -65,16 +72,21 @@ async def save(services: Services, call: Call) -> Outcome:
     revision_conflict` or `sdk_key_revoked`, `422` with every fault.
     """
     body: SaveWeightsBody = call.body
-    named = WeightsChange(
+    named = weights_change(body, None if body.revision is UNSET else body.revision)
+    return await _change(services, call, partial(save_weights, change=named, now_ms=call.at_ms))
+
+
+def weights_change(body: WeightsFields, revision: int | None = None) -> WeightsChange:
+    """The change that a body names, upon the stored `revision`; `None` = whatever it is."""
+    return WeightsChange(
         threshold=None if body.suspect_threshold is UNSET else body.suspect_threshold,
         weights=body.weights,
         vpn_mode=None if body.vpn_weights_mode is UNSET else body.vpn_weights_mode,
         residential_proxy_mode=(
             None if body.residential_proxy_weights_mode is UNSET else body.residential_proxy_weights_mode
         ),
-        revision=None if body.revision is UNSET else body.revision,
+        revision=revision,
     )
-    return await _change(services, call, partial(save_weights, change=named, now_ms=call.at_ms))
 
 
 async def restore(services: Services, call: Call) -> Outcome:

@@ -11,7 +11,7 @@ from svc.domain.billing import TRANSITIONS, BillingChange, BillingStatus, Blocke
 from svc.domain.records import Organization
 from svc.domain.webhooks.payloads import BillingStatusChanged
 from svc.store.snapshot import Transaction
-from svc.store.tables import BALANCES, BILLING_CHANGES, LEDGER, META, ORGANIZATION_IDS, ORGANIZATIONS, PAST_DUE
+from svc.store.tables import BALANCES, BILLING_CHANGES, CREDITS, LEDGER, META, ORGANIZATION_IDS, ORGANIZATIONS, PAST_DUE
 from svc.store.transactions.webhooks import enqueue
 
 
@@ -43,6 +43,8 @@ def enter(transaction: Transaction, number: int, entry_id: UUID, entry: LedgerEn
     """
     balance = (transaction.get(BALANCES, number) or 0) + entry.amount_micros
     transaction.put(LEDGER, (number, entry_id.bytes), entry)
+    if entry.kind == "credit":
+        transaction.put(CREDITS, (number, entry_id.bytes), b"")
     transaction.put(BALANCES, (number,), balance)
     return balance
 

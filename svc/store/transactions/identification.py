@@ -123,7 +123,9 @@ def identify(
     keep(
         transaction,
         number,
-        held.with_identification(visitors=int(is_new), report_bytes=row_bytes(length), production=production),
+        held.with_identification(
+            visitors=int(is_new), report_bytes=row_bytes(length), production=production, price=assessment.price
+        ),
     )
     if submission.idempotency is not None:
         row = Idempotency(submission.request_id.bytes, submission.at_ms)

@@ -16,13 +16,11 @@ from typing import Any, NamedTuple
 from svc.domain.ids import DAY_MS, first_id
 from svc.domain.matching import Block, Visitor
 from svc.domain.records import IDEMPOTENCY_MS, Idempotency
-from svc.domain.webhooks.records import WEBHOOK_ENVIRONMENTS
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.table import KeptFor, LastTwoPeriods
 from svc.store.tables import (
     ATTEMPT_COUNTS,
     ATTEMPTS,
-    ATTEMPTS_BY_ENVIRONMENT,
     BLOCKS,
     DELETED_VISITORS,
     EVENTS,
@@ -37,6 +35,7 @@ from svc.store.tables import (
 from svc.store.transactions.erasure import has_events, purge_event, purge_visitor, remove_from_block
 from svc.store.transactions.keys import purge_key
 from svc.store.transactions.webhooks import purge_webhook_event
+from svc.store.webhook_views import attempt_index_keys
 
 EVENTS_A_STEP = 32
 ROWS_A_STEP = 256
@@ -125,12 +124,12 @@ def _delete_below(table: Table[Any], bound: Any, start: tuple[Any, ...], transac
 
 
 def _forget_attempt(transaction: Transaction, number: int, attempt_id: bytes) -> None:
-    """With its index row, and with the count of its minute, which nothing counts any more."""
+    """With its index rows, and with the count of its minute, which nothing counts any more."""
     attempt = transaction.get(ATTEMPTS, number, attempt_id)
     assert attempt is not None
     transaction.delete(ATTEMPTS, number, attempt_id)
-    place = WEBHOOK_ENVIRONMENTS.index(attempt.environment)
-    transaction.delete(ATTEMPTS_BY_ENVIRONMENT, number, place, attempt_id)
+    for table, key in attempt_index_keys(number, attempt_id, attempt):
+        transaction.delete(table, *key)
     transaction.delete(ATTEMPT_COUNTS, number, attempt.endpoint, attempt.occurred_at_ms // 60_000)
 
 

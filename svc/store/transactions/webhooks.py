@@ -21,7 +21,6 @@ from svc.domain.webhooks.payloads import suspect
 from svc.domain.webhooks.queues import is_failing
 from svc.domain.webhooks.records import (
     DELIVERY_KINDS,
-    WEBHOOK_ENVIRONMENTS,
     Attempt,
     AttemptCount,
     AttemptStatus,
@@ -41,7 +40,6 @@ from svc.store.snapshot import Snapshot, Transaction
 from svc.store.tables import (
     ATTEMPT_COUNTS,
     ATTEMPTS,
-    ATTEMPTS_BY_ENVIRONMENT,
     DELIVERIES,
     DUE,
     ENDPOINT_HEALTH,
@@ -53,7 +51,15 @@ from svc.store.tables import (
     Table,
 )
 from svc.store.views import organization as find_organization
-from svc.store.webhook_views import MINUTES_PER_DAY, Registered, endpoints_of, health, subscribers, subscribes
+from svc.store.webhook_views import (
+    MINUTES_PER_DAY,
+    Registered,
+    attempt_index_keys,
+    endpoints_of,
+    health,
+    subscribers,
+    subscribes,
+)
 
 if TYPE_CHECKING:  # it reads reports, which takes long to import; `svc org` needs none of that
     from svc.domain.identification import Submission
@@ -288,7 +294,7 @@ def _queue(
 
 
 def _log(transaction: Transaction, made: AttemptRecord, status: AttemptStatus) -> None:
-    """The line in the log, its index row, and the endpoint's count of the minute."""
+    """The line in the log, its index rows, and the endpoint's count of the minute."""
     queue, result = made.queue, made.result
     attempt = Attempt(
         endpoint=queue.endpoint,
@@ -304,9 +310,10 @@ def _log(transaction: Transaction, made: AttemptRecord, status: AttemptStatus) -
         error=result.error,
         occurred_at_ms=result.started_ms,
     )
-    place = WEBHOOK_ENVIRONMENTS.index(attempt.environment)
-    transaction.put(ATTEMPTS, (queue.organization, made.attempt_id.bytes), attempt)
-    transaction.put(ATTEMPTS_BY_ENVIRONMENT, (queue.organization, place, made.attempt_id.bytes), b"")
+    number, attempt_id = queue.organization, made.attempt_id.bytes
+    transaction.put(ATTEMPTS, (number, attempt_id), attempt)
+    for table, key in attempt_index_keys(number, attempt_id, attempt):
+        transaction.put(table, key, b"")
     if not transaction.has(ENDPOINTS, *queue):
         return
     minute = result.started_ms // 60_000

@@ -8,7 +8,7 @@ from __future__ import annotations
 from svc.domain.model import Platform
 from svc.domain.refusals import Refusal
 from svc.domain.weights import StoredWeights, WeightsChange, changed, faulty
-from svc.store.snapshot import Transaction
+from svc.store.snapshot import Snapshot, Transaction
 from svc.store.tables import WEIGHTS
 from svc.store.views import find_sdk_key, stored_weights, weights_in_force, weights_key
 
@@ -16,18 +16,27 @@ from svc.store.views import find_sdk_key, stored_weights, weights_in_force, weig
 def save_weights(
     transaction: Transaction, number: int, key_id: str | None, platform: Platform, change: WeightsChange, now_ms: int
 ) -> StoredWeights | Refusal:
-    """Store a change upon the weights in force, with the next revision (decisions 6.3). `404 not_found` or `409
-    sdk_key_revoked` for a key that cannot be changed, `422` or `409 revision_conflict` as of `weights.changed`.
+    """Store a change upon the weights in force, with the next revision (decisions 6.3); refused as `changed_weights`
+    says.
     """
-    refusal = faulty(change, platform) or _unchangeable(transaction, number, key_id)
-    if refusal is not None:
-        return refusal
-    stored = stored_weights(transaction, number, key_id, platform)
-    in_force = weights_in_force(transaction, number, key_id, platform)
-    saved = changed(stored, in_force, change, platform, now_ms)
+    saved = changed_weights(transaction, number, key_id, platform, change, now_ms)
     if isinstance(saved, StoredWeights):
         transaction.put(WEIGHTS, weights_key(number, key_id, platform), saved)
     return saved
+
+
+def changed_weights(
+    snapshot: Snapshot, number: int, key_id: str | None, platform: Platform, change: WeightsChange, now_ms: int
+) -> StoredWeights | Refusal:
+    """What a change upon the weights in force comes to; nothing is written. `404 not_found` or `409 sdk_key_revoked`
+    for a key that cannot be changed, `422` or `409 revision_conflict` as of `weights.changed`.
+    """
+    refusal = faulty(change, platform) or _unchangeable(snapshot, number, key_id)
+    if refusal is not None:
+        return refusal
+    stored = stored_weights(snapshot, number, key_id, platform)
+    in_force = weights_in_force(snapshot, number, key_id, platform)
+    return changed(stored, in_force, change, platform, now_ms)
 
 
 def restore_weights(transaction: Transaction, number: int, key_id: str | None, platform: Platform) -> Refusal | None:
@@ -40,11 +49,11 @@ def restore_weights(transaction: Transaction, number: int, key_id: str | None, p
     return refusal
 
 
-def _unchangeable(transaction: Transaction, number: int, key_id: str | None) -> Refusal | None:
+def _unchangeable(snapshot: Snapshot, number: int, key_id: str | None) -> Refusal | None:
     """A key that the organization does not have is not there; a revoked one stays as it is (interface 3)."""
     if key_id is None:
         return None
-    key = find_sdk_key(transaction, number, key_id)
+    key = find_sdk_key(snapshot, number, key_id)
     if key is None:
         return Refusal("not_found")
     return Refusal("sdk_key_revoked") if key.status == "revoked" else None

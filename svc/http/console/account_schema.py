@@ -1,0 +1,183 @@
+"""Bodies of the console about an organization's money and its audit log. As in `svc.http.schema`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, get_args
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from svc.domain.audit import ActorKind, AuditRecord
+from svc.domain.billing import BillingChange, BillingStatus, BlockedReason, LedgerEntry, Settlement, Usage
+from svc.domain.credentials import Role
+from svc.domain.event_row import present
+from svc.domain.fields import A_KEY_ID, OBJECT_FORM, Cursor, PageCursor, RequestId, Timestamp, about, open_to
+from svc.domain.ids import DAY_MS
+from svc.domain.timestamps import timestamp
+from svc.http.schema import Limit
+from svc.store.audit_views import AuditMatch
+
+Identifications = Annotated[int, about("Identifications in production.", 1500)]
+Identifiable = Annotated[int, about("Charged as identifiable.", 1400)]
+Unidentifiable = Annotated[int, about("Charged as not identifiable.", 80)]
+Free = Annotated[int, about("Free, since the network look-up could not run.", 20)]
+Amount = Annotated[int, about("Charged, in millionths of a US dollar.", 4240000)]
+Status = Annotated[BillingStatus, about("Billing status.", "active", form=open_to(*get_args(BillingStatus)))]
+Blocked = Annotated[BlockedReason, about("Why traffic is blocked.", "operator", form=open_to(*get_args(BlockedReason)))]
+
+
+class UsageBody(msgspec.Struct, frozen=True, kw_only=True):
+    """What the identifications of a day so far come to."""
+
+    identifications: Identifications
+    identifiable: Identifiable
+    unidentifiable: Unidentifiable
+    free: Free
+    amount_micros: Amount
+
+
+class SettledDayBody(UsageBody, frozen=True, kw_only=True):
+    """One settled UTC day (decisions 5.4)."""
+
+    date: Annotated[str, about("UTC day.", "2026-01-05", form={"format": "date"})]
+    balance_micros: Annotated[int, about("Balance at the end of that day.", 20760000)]
+
+
+class CreditBody(msgspec.Struct, frozen=True):
+    """One credit on the ledger."""
+
+    at: Annotated[Timestamp, about("When it was entered.")]
+    amount_micros: Annotated[int, about("Millionths of a US dollar; negative where credit was taken back.", 25000000)]
+    note: Annotated[str, about("Who did it and why.", "invoice 7")]
+
+
+class BillingChangeBody(msgspec.Struct, frozen=True, kw_only=True):
+    """One change of the billing status (decisions 5.3)."""
+
+    at: Annotated[Timestamp, about("When it changed.")]
+    previous: Annotated[Status, about("Status before.")]
+    current: Annotated[Status, about("Status since.")]
+    blocked_reason: Annotated[Blocked, about("Why, where traffic was blocked.")] | UnsetType = UNSET
+    by: Annotated[str, about("The operator, or `settler` where a payment was overdue.", "operator")]
+    note: Annotated[str, about("What the operator noted.", "paid by invoice")]
+
+
+class BillingBody(msgspec.Struct, frozen=True, kw_only=True):
+    """The account of an organization."""
+
+    status: Status
+    blocked_reason: Annotated[Blocked, about("Why, where traffic is blocked.")] | UnsetType = UNSET
+    balance_micros: Annotated[int, about("Balance in millionths of a US dollar.", 24997000)]
+    credit_limit_micros: Annotated[int, about("How far the balance may go below zero.", 0)]
+    today: Annotated[UsageBody, about("This UTC day so far.")]
+    days: Annotated[tuple[SettledDayBody, ...], about("The last 90 settled days, newest first.")]
+    entries: Annotated[tuple[CreditBody, ...], about("The last 100 credits, newest first.")]
+    changes: Annotated[tuple[BillingChangeBody, ...], about("The last 100 changes of the status, newest first.")]
+
+
+class AuditQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Query of the audit log. Without a filter every change is listed."""
+
+    limit: Limit = 50
+    cursor: PageCursor | UnsetType = UNSET
+    action: (
+        Annotated[Annotated[str, Meta(max_length=200)], about("Only this operation id or command.", "issueSdkKey")]
+        | UnsetType
+    ) = UNSET
+    actor: (
+        Annotated[Annotated[str, Meta(max_length=200)], about("Only changes by whoever has this id or name.", A_KEY_ID)]
+        | UnsetType
+    ) = UNSET
+
+
+class ActorBody(msgspec.Struct, frozen=True, kw_only=True):
+    """Who made a change."""
+
+    kind: Annotated[ActorKind, about("A management key, or the operator's command line.", "management_key")]
+    id: Annotated[str, about("Id of the key, or the operator's name on the machine.", A_KEY_ID)]
+    name: Annotated[str | UnsetType, about("Name of the key then.", "ci")] = UNSET
+    role: Annotated[Role | UnsetType, about("Role of the key then.", "admin")] = UNSET
+    place: Annotated[str | UnsetType, about("Address that a key's request came from.", "203.0.113.7")] = UNSET
+
+
+class AuditRecordBody(msgspec.Struct, frozen=True, kw_only=True):
+    """One change that was made."""
+
+    id: Annotated[RequestId, about("UUIDv7 of the change: of the request, where a key made it.")]
+    at: Annotated[Timestamp, about("When it was made.")]
+    action: Annotated[str, about("Operation id, or the command of the operator.", "issueSdkKey")]
+    subject: Annotated[str | UnsetType, about("Id of what was changed, or a platform.", A_KEY_ID)] = UNSET
+    actor: Annotated[ActorBody, about("Who made it.")]
+    change: Annotated[dict[str, Any], about("What was asked for, by name.", {"name": "checkout"}, form=OBJECT_FORM)]
+
+
+class AuditBody(msgspec.Struct, frozen=True):
+    """A page of the audit log."""
+
+    records: Annotated[tuple[AuditRecordBody, ...], about("Newest first.")]
+    next_cursor: (
+        Annotated[Cursor, about("Of the next page, which may be empty; left out on the last one.")] | UnsetType
+    ) = UNSET
+
+
+def usage_row(usage: Usage) -> UsageBody:
+    """A day's usage so far."""
+    return UsageBody(
+        identifications=usage.identifications,
+        identifiable=usage.identifiable,
+        unidentifiable=usage.unidentifiable,
+        free=usage.free,
+        amount_micros=usage.charged_micros,
+    )
+
+
+def settled_row(day: int, settled: Settlement) -> SettledDayBody:
+    """A settled day; `day` is a UTC day since 1970."""
+    return SettledDayBody(
+        date=timestamp(day * DAY_MS)[:10],
+        identifications=settled.identifiable + settled.unidentifiable + settled.free,
+        identifiable=settled.identifiable,
+        unidentifiable=settled.unidentifiable,
+        free=settled.free,
+        amount_micros=settled.amount_micros,
+        balance_micros=settled.balance_micros,
+    )
+
+
+def credit_row(entry: LedgerEntry) -> CreditBody:
+    """A credit on the ledger."""
+    return CreditBody(timestamp(entry.at_ms), entry.amount_micros, entry.note)
+
+
+def billing_change_row(change: BillingChange) -> BillingChangeBody:
+    """A change of the billing status."""
+    return BillingChangeBody(
+        at=timestamp(change.at_ms),
+        previous=change.previous,
+        current=change.current,
+        blocked_reason=present(change.blocked_reason),
+        by=change.by,
+        note=change.note,
+    )
+
+
+def audit_row(found: AuditMatch) -> AuditRecordBody:
+    """A record of the audit log. The machine on which the operator works is not the organization's matter."""
+    record = found.record
+    return AuditRecordBody(
+        id=str(found.id),
+        at=timestamp(record.at_ms),
+        action=record.action,
+        subject=present(record.subject),
+        actor=_actor(record),
+        change=record.change,
+    )
+
+
+def _actor(record: AuditRecord) -> ActorBody:
+    actor = record.actor
+    if actor.kind == "command_line":
+        return ActorBody(kind=actor.kind, id=actor.id)
+    return ActorBody(
+        kind=actor.kind, id=actor.id, name=present(actor.name), role=present(actor.role), place=actor.place
+    )

@@ -1,0 +1,130 @@
+"""An organization's money and its audit log, for reading (decisions 5; docs/audit.md).
+
+Nothing here grows with the traffic: today's sum is kept beside what the organization holds, and credits have an index
+of their own.
+"""
+
+from __future__ import annotations
+
+import trio
+from msgspec import UNSET, UnsetType
+
+from svc.domain.refusals import invalid
+from svc.domain.webhooks.cursor import read_cursor, write_cursor
+from svc.http.change import caller_of, noted
+from svc.http.console.account_schema import (
+    AuditBody,
+    AuditQuery,
+    BillingBody,
+    audit_row,
+    billing_change_row,
+    credit_row,
+    settled_row,
+    usage_row,
+)
+from svc.http.endpoint import Call, Outcome, Services
+from svc.http.route import CONSOLE, KEYED, Route
+from svc.store import audit_views, views
+from svc.store.account_views import newest_billing_changes, newest_credits, newest_settlements
+from svc.store.audit_views import AuditMatch, Sought
+from svc.store.transactions.holdings import holding
+
+DAYS_SHOWN = 90
+LINES_SHOWN = 100
+RECORDS_AT_ONCE = 64
+"""About a millisecond."""
+RECORDS_A_PAGE = 10_000
+"""That are looked at for one page: a filter that fits few of them gets a short page and a cursor."""
+
+
+async def read_billing(services: Services, call: Call) -> Outcome:
+    """`GET /console/api/billing`: status, balance, today's usage, settled days, credits and changes of the status."""
+    number = (await noted(services, call)).organization.number
+    with services.store.read() as snapshot:
+        account = views.organization(snapshot, number)
+        body = BillingBody(
+            status=account.billing_status,
+            blocked_reason=UNSET if account.blocked_reason is None else account.blocked_reason,
+            balance_micros=views.balance(snapshot, number),
+            credit_limit_micros=account.credit_limit_micros,
+            today=usage_row(holding(snapshot, number).on(call.at_ms).usage),
+            days=tuple(settled_row(*settled) for settled in newest_settlements(snapshot, number, DAYS_SHOWN)),
+            entries=tuple(map(credit_row, newest_credits(snapshot, number, LINES_SHOWN))),
+            changes=tuple(map(billing_change_row, newest_billing_changes(snapshot, number, LINES_SHOWN))),
+        )
+    return Outcome(body)
+
+
+async def list_audit(services: Services, call: Call) -> Outcome:
+    """`GET /console/api/audit`: a page of the audit log, newest first. `422` (`invalid_cursor`)."""
+    query: AuditQuery = call.query
+    number, key = caller_of(call).organization.number, services.webhooks.cursors_key
+    before = None if query.cursor is UNSET else read_cursor(key, "audit", number, query.cursor)
+    if before is None and query.cursor is not UNSET:
+        return Outcome(invalid("cursor", "invalid_cursor", "query"))
+    await noted(services, call)
+    sought = Sought(number, action=_sent(query.action), actor=_sent(query.actor))
+    found, resume = await _page(services, sought, before, query.limit)
+    next_cursor = UNSET if resume is None else write_cursor(key, "audit", number, resume)
+    return Outcome(AuditBody(tuple(map(audit_row, found)), next_cursor))
+
+
+async def _page(
+    services: Services, sought: Sought, before: bytes | None, limit: int
+) -> tuple[list[AuditMatch], bytes | None]:
+    """Records that fit, and the id of the last one that was looked at; `None` = there are no older ones."""
+    assert sought.organization is not None
+    found: list[AuditMatch] = []
+    for looked_at in range(0, RECORDS_A_PAGE, RECORDS_AT_ONCE):
+        if looked_at:
+            await trio.lowlevel.checkpoint()
+        with services.store.read() as snapshot:
+            slice_ = audit_views.before(snapshot, sought.organization, before, RECORDS_AT_ONCE + 1)
+        for place, match in enumerate(slice_[:RECORDS_AT_ONCE], start=1):
+            if sought.fits(match.record):
+                found.append(match)
+            before = match.id.bytes
+            if len(found) == limit:
+                return found, before if place < len(slice_) else None
+        if len(slice_) <= RECORDS_AT_ONCE:
+            return found, None
+    return found, before
+
+
+def _sent(value: str | UnsetType) -> str | None:
+    return None if value is UNSET else value
+
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        operation_id="getConsoleBilling",
+        method="GET",
+        path="/billing",
+        under=(CONSOLE,),
+        tag="Console",
+        summary="Read the account",
+        description="Only production traffic is charged. Amounts are in millionths of a US dollar.",
+        endpoint=read_billing,
+        kinds=("management",),
+        answer=BillingBody,
+        errors=KEYED,
+    ),
+    Route(
+        operation_id="listConsoleAudit",
+        method="GET",
+        path="/audit",
+        under=(CONSOLE,),
+        tag="Console",
+        summary="List changes",
+        description=(
+            "The audit log of the organization: every change by a management key or the operator, newest first, for "
+            "400 days. A filter that fits few changes may be answered with a short or an empty page and a cursor that "
+            "goes on."
+        ),
+        endpoint=list_audit,
+        kinds=("management",),
+        query=AuditQuery,
+        answer=AuditBody,
+        errors=KEYED,
+    ),
+)

@@ -1,0 +1,35 @@
+"""The events of one environment, as the server API lists them."""
+
+from __future__ import annotations
+
+from svc.http.console.schema import ConsoleEventsQuery
+from svc.http.endpoint import Call, Outcome, Services
+from svc.http.events import answer_listing, asked_for
+from svc.http.route import CONSOLE, KEYED, Route
+from svc.http.schema import EventsAnswer
+
+
+async def list_events(services: Services, call: Call) -> Outcome:
+    """`GET /console/api/events`: a page of the events of an environment, newest first (decisions 7.1). `422
+    invalid_window` or `validation_error`.
+    """
+    query: ConsoleEventsQuery = call.query
+    return await answer_listing(services, call, asked_for(query), query.environment)
+
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        operation_id="listConsoleEvents",
+        method="GET",
+        path="/events",
+        under=(CONSOLE,),
+        tag="Console",
+        summary="List events of an environment",
+        description="As the server API lists those of its key's environment, with the same filters and pages.",
+        endpoint=list_events,
+        kinds=("management",),
+        query=ConsoleEventsQuery,
+        answer=EventsAnswer,
+        errors=(*KEYED, "invalid_window"),
+    ),
+)

@@ -1,0 +1,179 @@
+"""What other weights would make of the newest events, before they are saved (`svc.domain.preview`).
+
+A preview reads thousands of events with their documents. It does so some at a time, and lets identifications through in
+between; of all organizations one preview runs at a time.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+from uuid import UUID
+
+import structlog
+import trio
+from msgspec import UNSET, UnsetType
+
+from svc.domain.fields import KeyId, about
+from svc.domain.listing import EVERYTHING, Listing, Position
+from svc.domain.model import Environment, Platform
+from svc.domain.preview import MOST_EVENTS, Preview, WeightsPreview
+from svc.domain.records import RETENTION_MS, Document, Event
+from svc.domain.refusals import Refusal
+from svc.domain.scoring import Weights
+from svc.domain.weights import resolve
+from svc.http.change import noted
+from svc.http.endpoint import Call, Outcome, Services
+from svc.http.management.schema import WeightsFields
+from svc.http.management.weights import weights_change
+from svc.http.route import BODY, CONSOLE, OWN, Route
+from svc.store import events, views
+from svc.store.codec import CorruptionError
+from svc.store.snapshot import Snapshot
+from svc.store.transactions.weights import changed_weights
+
+log = structlog.get_logger()
+
+EVENTS_AT_ONCE = 8
+"""About two milliseconds with documents as large as those of browsers."""
+MOST_LOOKED_AT = 50_000
+"""Events among which those of the scope and platform are looked for."""
+
+
+class PreviewWeightsBody(WeightsFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What would be saved, and for which scope and platform."""
+
+    platform: Annotated[Platform, about("Platform whose weights would be saved.", "web")]
+    key_id: (
+        Annotated[KeyId, about("The SDK key whose weights would be saved; those of the organization when left out.")]
+        | UnsetType
+    ) = UNSET
+    environment: (
+        Annotated[
+            Environment,
+            about("Of the events to compare: when left out, that of the key, or `production`.", "production"),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class _Scope(NamedTuple):
+    """Which events other weights would apply to, and what applies to them now."""
+
+    organization: int
+    environment: Environment
+    platform: Platform
+    key_id: str | None
+    own: frozenset[str]
+    """Ids of keys that the organization's weights do not apply to."""
+    before: Weights
+    after: Weights
+
+    def has(self, event: Event) -> bool:
+        """Whether the event would be scored by the weights of this scope."""
+        if event.platform != self.platform:
+            return False
+        return event.key_id not in self.own if self.key_id is None else event.key_id == self.key_id
+
+
+async def preview_weights(services: Services, call: Call) -> Outcome:
+    """`POST /console/api/weights/preview`: what the newest events would come to. Nothing is saved. Refused as a save
+    of the same body is, and `429 rate_limited` while another one of the organization runs.
+    """
+    body: PreviewWeightsBody = call.body
+    number = (await noted(services, call)).organization.number
+    with services.store.read() as snapshot:
+        scope = _scope(snapshot, number, body, call.at_ms)
+    if isinstance(scope, Refusal):
+        return Outcome(scope)
+    refusal = services.limits.long_reads.refusal(number)
+    if refusal is not None:
+        return Outcome(refusal)
+    async with services.limits.long_reads.turn(number):
+        return Outcome(await _compared(services, scope, call.at_ms))
+
+
+async def _compared(services: Services, scope: _Scope, now_ms: int) -> WeightsPreview:
+    preview = Preview(scope.platform, scope.before, scope.after)
+    compared, after = 0, None
+    for looked_at in range(0, MOST_LOOKED_AT, EVENTS_AT_ONCE):
+        if looked_at:
+            await trio.lowlevel.checkpoint()
+        with services.store.read() as snapshot:
+            found, after = _older(snapshot, scope, now_ms, after)
+            for request_id, event in found:
+                if scope.has(event):
+                    preview.note(request_id, event, _document(snapshot, scope.organization, request_id, event))
+                    compared += 1
+                    if compared == MOST_EVENTS:
+                        return preview.summary()
+        if after is None:
+            break
+    return preview.summary()
+
+
+def _older(
+    snapshot: Snapshot, scope: _Scope, now_ms: int, after: Position | None
+) -> tuple[list[events.EventMatch], Position | None]:
+    """The next events behind a position, newest first, and the position of the last one; `None` = there are no more."""
+    listing = Listing(now_ms - RETENTION_MS, now_ms + 1, EVERYTHING, limit=EVENTS_AT_ONCE, after=after)
+    page = events.event_page(snapshot, scope.organization, scope.environment, listing)
+    return page.events, None if page.resume is None else page.resume.after
+
+
+def _scope(snapshot: Snapshot, number: int, body: PreviewWeightsBody, now_ms: int) -> _Scope | Refusal:
+    """Judged exactly as a save is: by the same function."""
+    key_id = None if body.key_id is UNSET else body.key_id
+    saved = changed_weights(snapshot, number, key_id, body.platform, weights_change(body), now_ms)
+    if isinstance(saved, Refusal):
+        return saved
+    environment: Environment = "production"
+    if body.environment is not UNSET:
+        environment = body.environment
+    elif key_id is not None:
+        key = views.find_sdk_key(snapshot, number, key_id)
+        assert key is not None, "a save for an unknown key is refused"
+        environment = key.environment or environment
+    return _Scope(
+        organization=number,
+        environment=environment,
+        platform=body.platform,
+        key_id=key_id,
+        own=views.keys_with_weights(snapshot, number, body.platform) if key_id is None else frozenset(),
+        before=views.weights_in_force(snapshot, number, key_id, body.platform),
+        after=resolve(None, saved, body.platform) if key_id is None else resolve(saved, None, body.platform),
+    )
+
+
+def _document(snapshot: Snapshot, number: int, request_id: UUID, event: Event) -> Document | None:
+    """A corrupt one is logged for the operator, and the event compared without it."""
+    if not event.has_document:
+        return None
+    try:
+        return views.document(snapshot, number, request_id)
+    except CorruptionError as error:
+        log.exception("an archive cannot be read", request_id=str(request_id), reason=str(error))
+        return None
+
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        operation_id="previewWeights",
+        method="POST",
+        path="/weights/preview",
+        under=(CONSOLE,),
+        tag="Console",
+        summary="Preview weights before they are saved",
+        description=(
+            "What the newest 10,000 events of that scope and platform would come to, had these weights been in force, "
+            "against what the weights in force now make of them. At most the newest 50,000 of the environment are "
+            "looked at. What was noticed then is weighed again, and nothing is detected again. Events of keys with "
+            "weights of their own are left out of the organization's preview. Refused as saving them would be; nothing "
+            "is saved."
+        ),
+        endpoint=preview_weights,
+        kinds=("management",),
+        body=PreviewWeightsBody,
+        answer=WeightsPreview,
+        errors=(*OWN, *BODY, "sdk_key_revoked"),
+    ),
+)

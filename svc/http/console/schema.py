@@ -1,0 +1,143 @@
+"""Bodies and queries of the console about events and visitors. As in `svc.http.schema`."""
+
+from __future__ import annotations
+
+from typing import Annotated, get_args
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from svc.domain.credentials import ApiKey
+from svc.domain.event_row import EventBody
+from svc.domain.fields import A_KEY_ID, Cursor, PageCursor, RequestId, Tag, Timestamp, VisitorId, about, open_to
+from svc.domain.listing import MAX_TAG_LENGTH
+from svc.domain.model import AnonymityNetwork, Environment
+from svc.http.management.webhook_schema import WebhookDeliveryBody
+from svc.http.schema import EventDetailBody, Limit, ListEventsQuery
+
+InEnvironment = Annotated[Environment, about("Environment whose events are meant.", "production")]
+
+
+class EventKeyBody(msgspec.Struct, frozen=True, kw_only=True):
+    """The key with which an event came."""
+
+    id: Annotated[str, about("Id of the key whose platforms, origins and weights applied.", A_KEY_ID)]
+    name: Annotated[str | UnsetType, about("A name for people; left out where the key is gone.", "checkout")] = UNSET
+    last4: Annotated[str | UnsetType, about("Last four characters of the secret.", "x7Qe")] = UNSET
+
+
+class ConsoleEventBody(msgspec.Struct, frozen=True, kw_only=True):
+    """One event, and what surrounds it."""
+
+    event: Annotated[EventDetailBody, about("The event, as the server API shows it.")]
+    key: Annotated[EventKeyBody, about("The key with which it came.")]
+    previous: Annotated[RequestId, about("The visitor's event before it, in the same environment.")] | UnsetType = UNSET
+    next: Annotated[RequestId, about("The visitor's event after it, in the same environment.")] | UnsetType = UNSET
+    deliveries: Annotated[
+        tuple[WebhookDeliveryBody, ...], about("The last 100 attempts to deliver webhooks about it, newest first.")
+    ]
+
+
+def event_key(key_id: str, key: ApiKey | None) -> EventKeyBody:
+    """The key of an event; `None` = it is not kept any more."""
+    return EventKeyBody(id=key_id) if key is None else EventKeyBody(id=key.id, name=key.name, last4=key.last4)
+
+
+class ConsoleEventsQuery(ListEventsQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Query of the events of an environment."""
+
+    environment: InEnvironment = "production"
+
+
+class VisitorsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Query of the visitors. The filters are checked by `svc.http.console.visitors`."""
+
+    environment: InEnvironment = "production"
+    tag: (
+        Annotated[str, about("Only visitors seen with this tag.", "order 1234", form={"maxLength": MAX_TAG_LENGTH})]
+        | UnsetType
+    ) = UNSET
+    ip_address: Annotated[str, about("Only visitors seen at this address.", "81.2.69.160")] | UnsetType = UNSET
+    limit: Limit = 50
+    cursor: PageCursor | UnsetType = UNSET
+
+
+class VisitorQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Query of one visitor."""
+
+    environment: InEnvironment = "production"
+
+
+class VisitorRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One visitor of a list."""
+
+    visitor_id: VisitorId
+    first_seen: Annotated[Timestamp, about("When it was first seen; with a filter: with that.")]
+    last_seen: Annotated[Timestamp, about("When it was last seen; with a filter: with that.")]
+    events: Annotated[
+        int,
+        about("Visits, at most 65,535; with a tag its events with it, at most 1,000; with an address those there.", 12),
+    ]
+
+
+class VisitorsBody(msgspec.Struct, frozen=True):
+    """A page of visitors."""
+
+    visitors: Annotated[
+        tuple[VisitorRow, ...], about("The most recently created first; with a filter in the order of their ids.")
+    ]
+    next_cursor: Annotated[Cursor, about("For the next page; left out on the last one.")] | UnsetType = UNSET
+
+
+class TagRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A tag that a visitor was seen with."""
+
+    tag: Tag
+    first_seen: Annotated[Timestamp, about("When first.")]
+    last_seen: Annotated[Timestamp, about("When last.")]
+    events: Annotated[int, about("How often, at most 1,000.", 3)]
+
+
+class AddressRow(msgspec.Struct, frozen=True, kw_only=True):
+    """An address that a visitor was seen at, as it was known when it was last used."""
+
+    ip_address: Annotated[str, about("The address.", "81.2.69.160")]
+    country_code: Annotated[str | UnsetType, about("ISO 3166-1 alpha-2.", "GB")] = UNSET
+    asn: Annotated[str | UnsetType, about("Number of the autonomous system.", "20712")] = UNSET
+    asn_name: Annotated[str | UnsetType, about("Name of the network.", "Andrews & Arnold Ltd")] = UNSET
+    anonymity_network: Annotated[
+        str | UnsetType, about("Left out for an ordinary connection.", "vpn", form=open_to(*get_args(AnonymityNetwork)))
+    ] = UNSET
+    first_seen: Annotated[Timestamp, about("When first.")]
+    last_seen: Annotated[Timestamp, about("When last.")]
+    events: Annotated[int, about("How often.", 3)]
+
+
+class VisitBody(EventBody, frozen=True, kw_only=True):
+    """An event of a visitor's timeline."""
+
+    changes: Annotated[
+        tuple[str, ...] | UnsetType,
+        about(
+            "What differed from the visitor's last report; left out for a new visitor and without a document.",
+            ["browser_version"],
+        ),
+    ] = UNSET
+
+
+class VisitorBody(msgspec.Struct, frozen=True, kw_only=True):
+    """One visitor."""
+
+    visitor_id: VisitorId
+    first_seen: Annotated[Timestamp, about("When the organization first saw it, in any environment.")]
+    last_seen: Annotated[Timestamp, about("The last visit that was sure to be its own.")]
+    visits: Annotated[int, about("Visits in all environments, at most 65,535; frequent ones may go uncounted.", 12)]
+    identifiable: Annotated[
+        bool, about("`false` for one that cannot be recognized: what is here is what its one event says.", True)
+    ]
+    tags: Annotated[tuple[TagRow, ...], about("Tags it was seen with, the latest first, at most 50.")]
+    addresses: Annotated[tuple[AddressRow, ...], about("Those of its newest 200 events, the latest first.")]
+    events: Annotated[tuple[VisitBody, ...], about("Its newest 50 events, newest first.")]
+    next_cursor: (
+        Annotated[Cursor, about("For the events behind them: of the list of events with `visitor` alone.")] | UnsetType
+    ) = UNSET

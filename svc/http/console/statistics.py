@@ -1,0 +1,191 @@
+"""What the identifications of an environment come to, by hour or day: read from counters, never by looking at events.
+
+Thirty days are 720 rows, read and added up a day at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from heapq import nsmallest
+from typing import Annotated, Any, Literal
+
+import msgspec
+import trio
+from msgspec import UNSET, Meta, UnsetType
+
+from svc.domain.counting import HOUR_MS, NOTHING, HourCounts
+from svc.domain.fields import TIME_FORM, Timestamp, about
+from svc.domain.ids import DAY_MS
+from svc.domain.listing import read_window
+from svc.domain.model import Environment
+from svc.domain.preview import LevelCounts, SignalName
+from svc.domain.refusals import Refusal
+from svc.domain.timestamps import timestamp
+from svc.http.change import caller_of, noted
+from svc.http.console.schema import InEnvironment
+from svc.http.endpoint import Call, Outcome, Services
+from svc.http.route import CONSOLE, KEYED, Route
+from svc.store.hours import hours
+
+Step = Annotated[Literal["hour", "day"], about("Length of a period; days are those of UTC.", "hour")]
+SIGNALS_SHOWN = 20
+COUNTRIES_SHOWN = 50
+
+_encoder = msgspec.json.Encoder()
+
+
+class StatisticsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Query of the statistics. The window is checked by `svc.domain.listing`."""
+
+    environment: InEnvironment = "production"
+    start: Annotated[
+        str | UnsetType,
+        about("Start of the window; 24 hours before its end when left out.", "2026-01-05T09:00:00Z", form=TIME_FORM),
+    ] = msgspec.field(default=UNSET, name="from")
+    end: Annotated[
+        str | UnsetType,
+        about("End of the window, exclusive; now when left out.", "2026-01-05T10:00:00Z", form=TIME_FORM),
+    ] = msgspec.field(default=UNSET, name="to")
+    step: Step = "hour"
+
+
+class SignalCount(msgspec.Struct, frozen=True):
+    """How often a signal fired."""
+
+    signal: SignalName
+    count: Annotated[int, about("Identifications in which it fired.", 42)]
+
+
+class CountryCount(msgspec.Struct, frozen=True):
+    """How many identifications came from a country."""
+
+    country_code: Annotated[str, about("ISO 3166-1 alpha-2.", "GB")]
+    count: Annotated[int, about("Identifications from there.", 420)]
+
+
+class CountsBody(msgspec.Struct, frozen=True, kw_only=True):
+    """What identifications come to."""
+
+    identifications: Annotated[int, about("All of them.", 1500)]
+    levels: Annotated[LevelCounts, about("By suspect level.")]
+    new: Annotated[int, about("Of visitors that were not known.", 900)]
+    returning: Annotated[int, about("Of visitors that were recognized.", 580)]
+    unidentifiable: Annotated[int, about("Of visitors that cannot be recognized.", 20)]
+    amount_micros: Annotated[int, about("Charged, in millionths of a US dollar.", 4450000)]
+    scores: Annotated[
+        tuple[Annotated[tuple[int, ...], Meta(min_length=2, max_length=2)], ...],
+        about(
+            "Histogram of the scores: where each part begins, and how many are in it. Parts without any are left out, "
+            "and so are identifications that were not scored.",
+            [[0, 1200], [30, 280]],
+        ),
+    ]
+    signals: Annotated[tuple[SignalCount, ...], about("The 20 that fired most often.")]
+    countries: Annotated[tuple[CountryCount, ...], about("The 50 with most identifications.")]
+    kinds: Annotated[dict[str, int], about("Kind of visitor to identifications.", {"human": 1450, "automation": 50})]
+
+
+class PeriodBody(CountsBody, frozen=True, kw_only=True):
+    """What the identifications of one period come to."""
+
+    at: Annotated[Timestamp, about("When the period begins.")]
+
+
+class StatisticsBody(msgspec.Struct, frozen=True, kw_only=True):
+    """The statistics of an environment."""
+
+    step: Step
+    start: Annotated[Timestamp, about("Start of the first hour.")] = msgspec.field(name="from")
+    end: Annotated[Timestamp, about("End of the last hour.")] = msgspec.field(name="to")
+    totals: Annotated[CountsBody, about("Of the whole window.")]
+    periods: Annotated[tuple[PeriodBody, ...], about("Oldest first; those without identifications are left out.")]
+
+
+async def read_statistics(services: Services, call: Call) -> Outcome:
+    """`GET /console/api/statistics`: counts of the hours that the window touches, as whole hours or days, and their
+    sum. `422 invalid_window`.
+    """
+    query: StatisticsQuery = call.query
+    window = read_window(
+        None if query.start is UNSET else query.start, None if query.end is UNSET else query.end, call.at_ms
+    )
+    if isinstance(window, Refusal):
+        return Outcome(window)
+    await noted(services, call)
+    from_ms, to_ms = window[0] // HOUR_MS * HOUR_MS, -(-window[1] // HOUR_MS) * HOUR_MS
+    step_ms = HOUR_MS if query.step == "hour" else DAY_MS
+    number = caller_of(call).organization.number
+    totals = NOTHING
+    periods: dict[int, HourCounts] = {}
+    rows: list[Any] = []
+    for day_ms in range(from_ms // DAY_MS * DAY_MS, to_ms, DAY_MS):
+        await trio.lowlevel.checkpoint()
+        periods = _day(services, number, query.environment, max(day_ms, from_ms), min(day_ms + DAY_MS, to_ms), step_ms)
+        for at_ms, counts in periods.items():
+            totals += counts
+            rows.append(msgspec.Raw(_encoder.encode(PeriodBody(at=timestamp(at_ms), **_fields(counts)))))
+    return Outcome(
+        StatisticsBody(
+            step=query.step,
+            start=timestamp(from_ms),
+            end=timestamp(to_ms),
+            totals=CountsBody(**_fields(totals)),
+            periods=tuple(rows),
+        )
+    )
+
+
+def _day(
+    services: Services, number: int, environment: Environment, from_ms: int, to_ms: int, step_ms: int
+) -> dict[int, HourCounts]:
+    """Start of the period -> its counts, of one day, oldest first."""
+    with services.store.read() as snapshot:
+        found = hours(snapshot, number, environment, from_ms, to_ms)
+    periods: dict[int, HourCounts] = {}
+    for at_ms, counts in found:
+        period_ms = at_ms // step_ms * step_ms
+        before = periods.get(period_ms)
+        periods[period_ms] = counts if before is None else before + counts
+    return periods
+
+
+def _fields(counts: HourCounts) -> dict[str, Any]:
+    """The fields of `CountsBody`."""
+    return {
+        "identifications": counts.identifications,
+        "levels": LevelCounts(**counts.levels),
+        "new": counts.new,
+        "returning": counts.returning,
+        "unidentifiable": counts.unidentifiable,
+        "amount_micros": counts.amount_micros,
+        "scores": tuple(sorted(counts.scores.items())),
+        "signals": tuple(SignalCount(*one) for one in _most(counts.signals, SIGNALS_SHOWN)),
+        "countries": tuple(CountryCount(*one) for one in _most(counts.countries, COUNTRIES_SHOWN)),
+        "kinds": counts.kinds,
+    }
+
+
+def _most(counts: Mapping[str, int], shown: int) -> list[tuple[str, int]]:
+    """The largest counts, ties by name."""
+    return nsmallest(shown, counts.items(), key=lambda one: (-one[1], one[0]))
+
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        operation_id="getConsoleStatistics",
+        method="GET",
+        path="/statistics",
+        under=(CONSOLE,),
+        tag="Console",
+        summary="Read statistics of an environment",
+        description=(
+            "Of the whole hours that the window touches, at most 30 days back. They are counted with each "
+            "identification, and what is erased or over 30 days old is taken off."
+        ),
+        endpoint=read_statistics,
+        kinds=("management",),
+        query=StatisticsQuery,
+        answer=StatisticsBody,
+        errors=(*KEYED, "invalid_window"),
+    ),
+)

@@ -1,0 +1,310 @@
+"""Visitors of the organization: who there is, who was seen with a tag or at an address, and one visitor's history.
+
+Lists and histories are bounded, and read some rows at a time: how often somebody was here delays nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+import trio
+from msgspec import UNSET, UnsetType
+
+from svc.domain.addresses import parse_ip
+from svc.domain.event_row import event_row, present
+from svc.domain.ids import is_visitor_id
+from svc.domain.listing import MAX_TAG_LENGTH, Asked, CursorScope, Filters, Listing, Position, Resume, next_cursor
+from svc.domain.matching import Visitor
+from svc.domain.model import Environment
+from svc.domain.records import RETENTION_MS, Event
+from svc.domain.refusals import Refusal, invalid
+from svc.domain.timestamps import timestamp
+from svc.domain.webhooks.cursor import read_cursor, write_cursor
+from svc.http.change import caller_of, noted
+from svc.http.console.schema import (
+    AddressRow,
+    TagRow,
+    VisitBody,
+    VisitorBody,
+    VisitorQuery,
+    VisitorRow,
+    VisitorsBody,
+    VisitorsQuery,
+)
+from svc.http.endpoint import Call, Outcome, Services
+from svc.http.route import CONSOLE, KEYED, OWN, Route
+from svc.http.rows import ROWS_AT_ONCE
+from svc.store import events, views, visitor_views
+from svc.store.codec import CorruptionError
+from svc.store.events import EventMatch
+from svc.store.visitor_views import Sighting, TagUse
+
+EVENTS_SHOWN = 50
+EVENTS_LOOKED_AT = 200
+TAGS_SHOWN = 50
+SIGHTINGS_AT_ONCE = 4
+"""Of a tag: each reads up to `visitor_views.MOST_COUNTED` keys."""
+
+
+async def list_visitors(services: Services, call: Call) -> Outcome:
+    """`GET /console/api/visitors`: a page of all visitors, or of those seen with a tag or at an address. `422
+    validation_error`.
+    """
+    query: VisitorsQuery = call.query
+    number, key = caller_of(call).organization.number, services.webhooks.cursors_key
+    filters = _filters(query)
+    if isinstance(filters, Refusal):
+        return Outcome(filters)
+    bound = _bound(query.environment, filters)
+    row = b"" if query.cursor is UNSET else read_cursor(key, "visitors", number, query.cursor)
+    if row is None or (row and not row.startswith(bound)):
+        return Outcome(invalid("cursor", "invalid_cursor", "query"))
+    await noted(services, call)
+    after = row[len(bound) :]
+    if filters is None:
+        found = _created(services, number, after, query.limit + 1)
+    else:
+        found = await _seen_with(services, number, query.environment, filters, after, query.limit + 1)
+    shown = found[: query.limit]
+    cursor = write_cursor(key, "visitors", number, bound + shown[-1][0]) if len(found) > query.limit else UNSET
+    return Outcome(VisitorsBody(tuple(visitor for _, visitor in shown), cursor))
+
+
+def _filters(query: VisitorsQuery) -> Filters | Refusal | None:
+    """`None` = all visitors."""
+    if query.tag is not UNSET:
+        if query.ip_address is not UNSET:
+            return invalid("ip_address", "invalid_value", "query")
+        return Filters(tag=query.tag) if len(query.tag) <= MAX_TAG_LENGTH else invalid("tag", "too_long", "query")
+    if query.ip_address is UNSET:
+        return None
+    address = parse_ip(query.ip_address)
+    return invalid("ip_address", "invalid_value", "query") if address is None else Filters(ip_address=address)
+
+
+def _bound(environment: Environment, filters: Filters | None) -> bytes:
+    """What a cursor is bound to beside the organization."""
+    asked = msgspec.json.encode((environment if filters is not None else None, filters), order="deterministic")
+    return blake2b(asked, digest_size=16).digest()
+
+
+def _created(services: Services, number: int, after: bytes, limit: int) -> list[tuple[bytes, VisitorRow]]:
+    """(where the next page begins, visitor), the most recently created first."""
+    with services.store.read() as snapshot:
+        found = visitor_views.visitors(snapshot, number, int.from_bytes(after) if after else None, limit)
+    return [(visitor.to_bytes(4), _visitor_row(record)) for visitor, record in found]
+
+
+def _visitor_row(record: Visitor) -> VisitorRow:
+    return VisitorRow(
+        visitor_id=record.visitor_id,
+        first_seen=timestamp(record.first_seen_s * 1000),
+        last_seen=timestamp(record.last_seen_s * 1000),
+        events=record.visits,
+    )
+
+
+async def _seen_with(
+    services: Services, number: int, environment: Environment, filters: Filters, after: bytes, limit: int
+) -> list[tuple[bytes, VisitorRow]]:
+    found: list[Sighting] = []
+    # those of an address are all found among its newest events, which are read once
+    at_once = SIGHTINGS_AT_ONCE if filters.ip_address is None else limit
+    last = after.decode() or None
+    while len(found) < limit:
+        with services.store.read() as snapshot:
+            more = visitor_views.visitors_with(
+                snapshot, number, environment, filters, last, min(at_once, limit - len(found))
+            )
+        found += more
+        if not more or at_once == limit:
+            break
+        last = more[-1].visitor_id
+        await trio.lowlevel.checkpoint()
+    return [(sighting.visitor_id.encode(), _sighting_row(sighting)) for sighting in found]
+
+
+def _sighting_row(sighting: Sighting) -> VisitorRow:
+    return VisitorRow(
+        visitor_id=sighting.visitor_id,
+        first_seen=timestamp(sighting.first_seen_ms),
+        last_seen=timestamp(sighting.last_seen_ms),
+        events=sighting.events,
+    )
+
+
+async def read_visitor(services: Services, call: Call) -> Outcome:
+    """`GET /console/api/visitors/{visitor_id}`: a visitor, its tags and addresses, and its newest events in an
+    environment. `404 not_found` for a visitor that the organization does not have.
+    """
+    query: VisitorQuery = call.query
+    visitor_id, environment = call.path["visitor_id"], query.environment
+    number = (await noted(services, call)).organization.number
+    if not is_visitor_id(visitor_id):
+        return Outcome(Refusal("not_found"))
+    listing = Listing(call.at_ms - RETENTION_MS, call.at_ms + 1, Filters(visitor_id=visitor_id), limit=EVENTS_LOOKED_AT)
+    with services.store.read() as snapshot:
+        record = visitor_views.find_visitor(snapshot, number, visitor_id)
+        places = events.places(snapshot, number, environment, listing).rows
+        digests = visitor_views.tag_digests(snapshot, number, environment, visitor_id, TAGS_SHOWN)
+    found = await _events(services, places, listing.filters)
+    if record is None and not found:
+        return Outcome(Refusal("not_found"))
+    visits = await _visits(services, number, found[:EVENTS_SHOWN])
+    tags = await _tags(services, number, environment, visitor_id, digests)
+    return Outcome(
+        VisitorBody(
+            visitor_id=visitor_id,
+            **_summary(record, found),
+            tags=tuple(map(_tag_row, tags)),
+            addresses=_addresses(found),
+            events=visits,
+            next_cursor=_behind(services, number, environment, listing, found),
+        )
+    )
+
+
+def _summary(record: Visitor | None, found: Sequence[EventMatch]) -> dict[str, Any]:
+    """When and how often it was seen. Of a visitor that cannot be recognized there are only its events."""
+    if record is not None:
+        return {
+            "first_seen": timestamp(record.first_seen_s * 1000),
+            "last_seen": timestamp(record.last_seen_s * 1000),
+            "visits": record.visits,
+            "identifiable": True,
+        }
+    return {
+        "first_seen": timestamp(found[-1].event.occurred_at_ms),
+        "last_seen": timestamp(found[0].event.occurred_at_ms),
+        "visits": len(found),
+        "identifiable": False,
+    }
+
+
+async def _events(services: Services, places: Sequence[events.EventPosition], filters: Filters) -> list[EventMatch]:
+    found: list[EventMatch] = []
+    for start in range(0, len(places), ROWS_AT_ONCE):
+        if start:
+            await trio.lowlevel.checkpoint()
+        with services.store.read() as snapshot:
+            found += events.read(snapshot, places[start : start + ROWS_AT_ONCE], filters)
+    return found
+
+
+async def _visits(services: Services, number: int, found: Sequence[EventMatch]) -> tuple[VisitBody, ...]:
+    visits: list[VisitBody] = []
+    for start in range(0, len(found), ROWS_AT_ONCE):
+        await trio.lowlevel.checkpoint()
+        for match in found[start : start + ROWS_AT_ONCE]:
+            row = msgspec.structs.asdict(event_row(match.event, match.request_id))
+            visits.append(VisitBody(**row, changes=present(_changes(services, number, match))))
+    return tuple(visits)
+
+
+def _changes(services: Services, number: int, match: EventMatch) -> tuple[str, ...] | None:
+    """What differed from the visitor's report before; `None` where nothing says."""
+    if not match.event.has_document:
+        return None
+    try:
+        with services.store.read() as snapshot:
+            document = views.document(snapshot, number, match.request_id)
+    except CorruptionError:
+        return None  # who opens the event finds that its document cannot be read
+    return None if document is None else document.changes
+
+
+async def _tags(
+    services: Services, number: int, environment: Environment, visitor_id: str, digests: Sequence[bytes]
+) -> list[TagUse]:
+    uses: list[TagUse] = []
+    for start in range(0, len(digests), SIGHTINGS_AT_ONCE):
+        await trio.lowlevel.checkpoint()
+        with services.store.read() as snapshot:
+            some = digests[start : start + SIGHTINGS_AT_ONCE]
+            uses += visitor_views.tag_uses(snapshot, number, environment, visitor_id, some)
+    return visitor_views.latest_first(uses)
+
+
+def _tag_row(use: TagUse) -> TagRow:
+    return TagRow(
+        tag=use.tag,
+        first_seen=timestamp(use.first_seen_ms),
+        last_seen=timestamp(use.last_seen_ms),
+        events=use.events,
+    )
+
+
+def _addresses(found: Sequence[EventMatch]) -> tuple[AddressRow, ...]:
+    """The addresses of these events, which are newest first."""
+    by_address: dict[str, list[Event]] = {}
+    for match in found:
+        by_address.setdefault(match.event.ip_address, []).append(match.event)
+    return tuple(_address_row(used) for used in by_address.values())
+
+
+def _address_row(used: Sequence[Event]) -> AddressRow:
+    latest = used[0]
+    return AddressRow(
+        ip_address=latest.ip_address,
+        country_code=present(latest.country_code),
+        asn=present(latest.asn),
+        asn_name=present(latest.asn_name),
+        anonymity_network=present(latest.anonymity_network),
+        first_seen=timestamp(used[-1].occurred_at_ms),
+        last_seen=timestamp(latest.occurred_at_ms),
+        events=len(used),
+    )
+
+
+def _behind(
+    services: Services, number: int, environment: Environment, listing: Listing, found: Sequence[EventMatch]
+) -> str | UnsetType:
+    """The cursor of the list of events behind those that are shown."""
+    if len(found) <= EVENTS_SHOWN:
+        return UNSET
+    last = found[EVENTS_SHOWN - 1]
+    scope = CursorScope(services.webhooks.cursors_key, number, environment)
+    resume = Resume(Position(last.event.occurred_at_ms, last.request_id.bytes))
+    return next_cursor(Asked(visitor=listing.filters.visitor_id), listing, resume, scope)
+
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        operation_id="listConsoleVisitors",
+        method="GET",
+        path="/visitors",
+        under=(CONSOLE,),
+        tag="Console",
+        summary="List visitors",
+        description=(
+            "All visitors of the organization, the most recently created first. With `tag` or `ip_address`, of which "
+            "one may be sent, those seen with it in the environment, in the order of their ids; of an address those "
+            "among its 500 newest events."
+        ),
+        endpoint=list_visitors,
+        kinds=("management",),
+        query=VisitorsQuery,
+        answer=VisitorsBody,
+        errors=KEYED,
+    ),
+    Route(
+        operation_id="getConsoleVisitor",
+        method="GET",
+        path="/visitors/{visitor_id}",
+        under=(CONSOLE,),
+        tag="Console",
+        summary="Read one visitor",
+        description=(
+            "With its tags, addresses and newest events in the environment. Those behind them are listed by the list "
+            "of events, with `visitor`, `environment` and `next_cursor` as its `cursor`, and no window."
+        ),
+        endpoint=read_visitor,
+        kinds=("management",),
+        query=VisitorQuery,
+        answer=VisitorBody,
+        errors=OWN,
+    ),
+)

@@ -1,0 +1,41 @@
+"""Computations that take about a second: one at a time, and never two of one organization.
+
+Owns whose turn it is, in memory. Each gives way to others many times while it runs; that there is only one keeps the
+sum of them from delaying identifications.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import trio
+
+from svc.domain.refusals import Refusal
+
+RETRY_AFTER_S = 1
+
+
+class LongReads:
+    """The turns of one service."""
+
+    def __init__(self) -> None:
+        self._lock = trio.Lock()
+        self._organizations: set[int] = set()
+
+    def refusal(self, organization: int) -> Refusal | None:
+        """`429 rate_limited` while the organization has one that runs or waits."""
+        if organization not in self._organizations:
+            return None
+        explanation = "A preview of this organization is being computed. Wait for the seconds in Retry-After."
+        return Refusal("rate_limited", retry_after_s=RETRY_AFTER_S, explanation=explanation)
+
+    @asynccontextmanager
+    async def turn(self, organization: int) -> AsyncGenerator[None]:
+        """Wait for the turn, and hold it for a block. To be entered only where there is no `refusal`."""
+        self._organizations.add(organization)
+        try:
+            async with self._lock:
+                yield
+        finally:
+            self._organizations.discard(organization)

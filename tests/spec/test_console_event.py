@@ -1,0 +1,130 @@
+"""`GET /console/api/events/{request_id}`: one event of any environment, its webhooks, and the visits beside it."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import trio.testing
+
+from svc.store.transactions import removal
+from tests.spec.answers import DRIVEN, assert_error, visit
+from tests.spec.automation import Automation
+from tests.spec.console import UNKNOWN, Console
+from tests.spec.subscriber import COMPLETED, subscribing
+from tests.support.live import ORIGIN, Live, report
+from tests.support.receivers import DOWN
+
+HOSTILE = '<script>alert(1)</script>"&\u2028'
+"""A tag that a page must show as text."""
+
+
+async def identified(live: Live, secret: str, signals: Any = None, **given: Any) -> str:
+    """The request id of a new identification."""
+    return (await visit(live, secret, signals, **given)).json()["request_id"]
+
+
+async def test_an_event_of_any_environment_is_shown_as_the_server_api_shows_it(live: Live):
+    console = Console(live)
+    for environment in ("production", "staging", "development"):
+        key, public = live.issue("public", environment)
+        _, secret = live.issue("secret", environment)
+        request_id = await identified(live, public, report(**DRIVEN), tag=HOSTILE)
+        seen = await console.seen(f"/events/{request_id}")
+        read = await live.client.get(f"/api/v1/events/{request_id}", headers={"x-api-key": secret})
+        assert seen["event"] == read.json()
+        assert seen["event"]["environment"] == environment
+        assert seen["event"]["tag"] == HOSTILE
+        assert seen["event"]["document"]["evidence"]["automation"]
+        assert seen["key"] == {"id": key.id, "name": "test", "last4": public[-4:]}
+        assert seen["deliveries"] == []
+
+
+async def test_the_visitors_events_before_and_after_it_are_named_within_its_environment(live: Live):
+    """Whatever their levels; also of one millisecond, and not of another visitor or environment."""
+    console, (_, public) = Console(live), live.issue()
+    _, staging = live.issue("public", "staging")
+    visits: list[str] = []
+    for count in range(6):
+        visits.append(await identified(live, public, report(**(DRIVEN if count % 2 else {}))))
+        await identified(live, public, report(5))
+        await identified(live, staging, report())
+        if count != 2:
+            live.clock.advance(seconds=60)
+    beside = [await console.seen(f"/events/{request_id}") for request_id in visits]
+    visitors = {seen["event"]["visitor_id"] for seen in beside}
+    assert len(visitors) == 1
+    assert [seen.get("previous") for seen in beside] == [None, *visits[:-1]]
+    assert [seen.get("next") for seen in beside] == [*visits[1:], None]
+
+
+async def test_the_oldest_event_that_is_readable_has_none_before_it(live: Live):
+    console, (_, public) = Console(live), live.issue()
+    old = await identified(live, public)
+    live.clock.advance(hours=1)
+    new = await identified(live, public)
+    live.clock.advance(hours=30 * 24 - 0.5)
+    assert "previous" not in await console.seen(f"/events/{new}")
+    assert_error(await console.get(f"/events/{old}"), 404, "event_not_found")
+
+
+async def test_attempts_to_deliver_webhooks_about_it_are_there_newest_first(tmp_path: Path):
+    """Of both event types, every endpoint and every attempt; of no other event."""
+    async with subscribing(tmp_path) as hooks:
+        console = Console(hooks.live)
+        await hooks.create(events=[COMPLETED, "visitor.suspect"])
+        removed, _ = await hooks.create()
+        other = await identified(hooks.live, hooks.production)
+        await trio.testing.wait_all_tasks_blocked()
+        hooks.receivers.answer(DOWN)
+        request_id = await identified(hooks.live, hooks.production, report(2, **DRIVEN))
+        await trio.testing.wait_all_tasks_blocked()
+        assert len((await console.seen(f"/events/{request_id}"))["deliveries"]) == 3
+        posts = [*hooks.receivers.take(), *await hooks.wait(seconds=10)]
+        assert (await hooks("DELETE", f"/webhooks/{removed}")).status_code == 204
+        deliveries = (await console.seen(f"/events/{request_id}"))["deliveries"]
+        listed = await hooks.deliveries()
+        about = {post.event["id"] for post in posts if post.event["data"]["request_id"] == request_id}
+        assert deliveries == [row for row in listed if row["event_id"] in about]
+        assert {(row["event"], row["attempt"]) for row in deliveries} == {
+            (COMPLETED, 1),
+            (COMPLETED, 2),
+            ("visitor.suspect", 1),
+            ("visitor.suspect", 2),
+        }
+        assert len(deliveries) == 6
+        assert [row["id"] for row in deliveries] == sorted((row["id"] for row in deliveries), reverse=True)
+        assert len((await console.seen(f"/events/{other}"))["deliveries"]) == 2
+
+
+async def test_what_another_organization_has_is_not_there(live: Live):
+    stranger = Console(live, "admin", live.new_organization())
+    _, public = live.issue()
+    request_id = await identified(live, public)
+    message = assert_error(await stranger.get(f"/events/{request_id}"), 404, "event_not_found")
+    assert message == assert_error(await stranger.get(f"/events/{UNKNOWN}"), 404, "event_not_found")
+    assert "organization" in message
+
+
+async def test_an_event_of_an_erased_visitor_is_gone(live: Live):
+    admin, console, (_, public) = Automation(live), Console(live), live.issue()
+    request_id = await identified(live, public)
+    visitor_id = (await console.seen(f"/events/{request_id}"))["event"]["visitor_id"]
+    assert (await admin("DELETE", f"/visitors/{visitor_id}")).status_code == 204
+    assert_error(await console.get(f"/events/{request_id}"), 404, "event_not_found")
+
+
+async def test_an_event_without_a_document_is_shown_without_it(live: Live):
+    console, (_, public) = Console(live), live.issue(allowed_origins=(ORIGIN,))
+    request_id = await identified(live, public, report(**DRIVEN))
+    beyond = removal.before(live.clock.now_ms + 1)
+    live.found.store.write_now([partial(removal.drop_documents, number=live.organization.number, beyond=beyond)])
+    event = (await console.seen(f"/events/{request_id}"))["event"]
+    assert (event["has_document"], event["document"]) == (False, None)
+    assert [fired["signal"] for fired in event["signals"]] == ["automation"]
+
+
+async def test_a_path_that_names_no_request_id_is_invalid(live: Live):
+    response = await Console(live).get("/events/latest")
+    assert_error(response, 422, "invalid_request_id", ("request_id", "invalid_value", "path"))

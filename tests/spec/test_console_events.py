@@ -1,0 +1,202 @@
+"""`GET /console/api/events` and `/console/api/statistics`: the events of an environment, listed and counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+import pytest
+
+from svc.domain.records import Event
+from svc.store.events import put_event
+from svc.store.snapshot import Transaction
+from svc.store.tables import EVENTS
+from svc.store.transactions.holdings import counted, holding, keep
+from tests.spec.answers import DRIVEN, HEADLESS, TOO_LITTLE, assert_error, assert_invalid, visit
+from tests.spec.automation import Automation
+from tests.spec.console import Console
+from tests.support.live import Live, report
+
+HOUR_MS = 3_600_000
+
+
+async def busy(live: Live, environment: str = "production") -> list[str]:
+    """Visits of every kind, some hours apart; their request ids, newest first."""
+    _, public = live.issue("public", environment)
+    asked: list[dict[str, Any]] = [
+        {},
+        {"signals": report(2, **DRIVEN), "tag": "ada"},
+        {"signals": TOO_LITTLE},
+        {"signals": report(2), "tag": "bob"},
+        {"headers": HEADLESS},
+        {},
+    ]
+    ids: list[str] = []
+    for given in asked:
+        ids.append((await visit(live, public, given.pop("signals", None), **given)).json()["request_id"])
+        live.clock.advance(hours=1.25)
+    return ids[::-1]
+
+
+async def test_events_are_those_that_the_server_api_lists_in_that_environment(live: Live):
+    """The same rows, filters and cursors; `production` when nothing is said."""
+    console = Console(live)
+    for environment in ("production", "staging"):
+        ids = await busy(live, environment)
+        _, secret = live.issue("secret", environment)
+        for query in (
+            {},
+            {"level": "medium"},
+            {"tag": "ada"},
+            {"signal": "headless"},
+            {"kind": "human", "level": "low"},
+        ):
+            read = await live.client.get("/api/v1/events", params=query | {"limit": 50}, headers={"x-api-key": secret})
+            assert await console.seen("/events", environment=environment, limit=50, **query) == read.json()
+        rows = (await console.seen("/events", environment=environment, limit=50))["rows"]
+        assert [row["request_id"] for row in rows] == ids
+    assert (await console.seen("/events"))["rows"][0]["environment"] == "production"
+    assert (await console.seen("/events", environment="development"))["rows"] == []
+
+
+async def test_pages_follow_each_other_and_a_cursor_is_of_its_environment(live: Live):
+    console = Console(live)
+    ids = await busy(live)
+    found: list[str] = []
+    query: dict[str, Any] = {}
+    while True:
+        page = await console.seen("/events", limit=4, **query)
+        found += [row["request_id"] for row in page["rows"]]
+        if "next_cursor" not in page:
+            break
+        query = {"cursor": page["next_cursor"]}
+        response = await console.get("/events", environment="staging", limit=4, **query)
+        assert_invalid(response, "cursor", "invalid_cursor", "query")
+        stranger = Console(live, organization=live.new_organization())
+        assert_invalid(await stranger.get("/events", limit=4, **query), "cursor", "invalid_cursor", "query")
+    assert found == ids
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [({"environment": "live"}, "environment"), ({"limit": 0}, "limit"), ({"color": "red"}, "color")],
+)
+async def test_a_query_that_it_does_not_know_is_invalid(live: Live, query: dict[str, Any], field: str):
+    for path in ("/events", "/visitors"):
+        response = await Console(live).get(path, **query)
+        assert (response.status_code, response.json()["error"]["details"][0]["field"]) == (422, field)
+
+
+def counts_of(events: list[Event]) -> dict[str, Any]:
+    """The counts of these events, by looking at each of them."""
+    verdicts = [event.verdict for event in events]
+    levels = Counter(verdict.suspect_level or "not_scored" for verdict in verdicts)
+    fired = Counter(signal.signal for verdict in verdicts for signal in verdict.signals or ())
+    return {
+        "identifications": len(events),
+        "levels": {name: levels[name] for name in ("low", "medium", "high", "not_scored")},
+        "new": sum(verdict.identifiable and verdict.visitor_is_new for verdict in verdicts),
+        "returning": sum(verdict.identifiable and not verdict.visitor_is_new for verdict in verdicts),
+        "unidentifiable": sum(not verdict.identifiable for verdict in verdicts),
+        "amount_micros": sum(event.price_micros for event in events),
+        "signals": [
+            {"signal": name, "count": count} for name, count in sorted(fired.items(), key=lambda one: (-one[1], one[0]))
+        ],
+        "kinds": dict(Counter(event.visitor_kind for event in events)),
+    }
+
+
+def without_places(counts: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in counts.items() if name not in ("scores", "countries", "at")}
+
+
+@pytest.mark.parametrize("step", ["hour", "day"])
+async def test_statistics_are_what_looking_at_every_event_gives(live: Live, step: str):
+    console = Console(live)
+    live.clock.advance(hours=20)
+    await busy(live)
+    await busy(live, "staging")
+    stored = [event for _, event in live.events() if event.environment == "production"]
+    seen = await console.seen("/statistics", step=step)
+    assert without_places(seen["totals"]) == counts_of(stored)
+    length_ms = HOUR_MS * (1 if step == "hour" else 24)
+    by_period = Counter(event.occurred_at_ms // length_ms for event in stored)
+    assert len(by_period) == (6 if step == "hour" else 2)
+    expected = [
+        counts_of([event for event in stored if event.occurred_at_ms // length_ms == period])
+        for period in sorted(by_period)
+    ]
+    assert [without_places(period) for period in seen["periods"]] == expected
+    assert [period["at"] for period in seen["periods"]] == sorted(period["at"] for period in seen["periods"])
+    assert all(period["at"].endswith(":00:00.000Z") for period in seen["periods"])
+    scores = Counter(event.verdict.suspect_score for event in stored)
+    assert sum(count for _, count in seen["totals"]["scores"]) == scores.total()
+    assert (seen["step"], seen["to"]) == (step, "2026-01-02T12:00:00.000Z")
+
+
+async def test_the_window_is_whole_hours_and_at_most_thirty_days(live: Live):
+    console = Console(live)
+    await busy(live)
+    asked = {"from_": "2026-01-01T01:30:00Z", "to": "2026-01-01T03:10:00Z"}
+    seen = await console.seen("/statistics", **asked)
+    assert (seen["from"], seen["to"]) == ("2026-01-01T01:00:00.000Z", "2026-01-01T04:00:00.000Z")
+    assert [period["at"][11:13] for period in seen["periods"]] == ["01", "02", "03"]
+    for wrong in (
+        {"from_": "yesterday"},
+        {"from_": asked["to"], "to": asked["from_"]},
+        {"from_": "2025-01-01T00:00:00Z"},
+    ):
+        assert_error(
+            await console.get("/statistics", **wrong),
+            422,
+            "invalid_window",
+            ("from", "invalid_value" if wrong["from_"] == "yesterday" else "out_of_range", "query"),
+        )
+    assert_invalid(await console.get("/statistics", step="week"), "step", "invalid_value", "query")
+
+
+async def test_an_empty_organization_has_empty_statistics(live: Live):
+    await busy(live)
+    seen = await Console(live, organization=live.new_organization()).seen("/statistics")
+    assert (seen["periods"], seen["totals"]["identifications"], seen["totals"]["kinds"]) == ([], 0, {})
+
+
+async def test_what_is_erased_is_taken_off(live: Live):
+    admin, console = Automation(live), Console(live)
+    await busy(live)
+    event = (await console.seen("/events", tag="bob"))["rows"][0]
+    before = (await console.seen("/statistics"))["totals"]
+    assert (await admin("DELETE", f"/visitors/{event['visitor_id']}")).status_code == 204
+    after = (await console.seen("/statistics"))["totals"]
+    assert after["identifications"] == before["identifications"] - 2
+    assert (await console.seen("/events", tag="bob"))["rows"] == []
+
+
+async def test_an_event_of_0_1_0_is_listed_and_counted_without_signals(live: Live):
+    _, public = live.issue(environment="staging")
+    request_id = (await visit(live, public, report(**DRIVEN))).json()["request_id"]
+    older = live.world.request_id(live.clock.now_ms)
+
+    def age(transaction: Transaction) -> None:
+        (_, event), *_ = transaction.scan(EVENTS, live.organization.number)
+        verdict = msgspec.structs.replace(event.verdict, signals=None)
+        put_event(
+            transaction,
+            live.organization.number,
+            older,
+            msgspec.structs.replace(event, verdict=verdict, has_document=False),
+        )
+        held = counted(transaction, live.organization.number)
+        kept = holding(transaction, live.organization.number)
+        keep(transaction, live.organization.number, msgspec.structs.replace(kept, events=held.events))
+
+    assert live.found.store.write_now([age]) == [None]
+    console = Console(live)
+    rows = (await console.seen("/events", environment="staging"))["rows"]
+    assert [row["request_id"] for row in rows] == [str(older), request_id]
+    assert ["signals" in row for row in rows] == [False, True]
+    totals = (await console.seen("/statistics", environment="staging"))["totals"]
+    assert totals["identifications"] == 2
+    assert {"signal": "automation", "count": 1} in totals["signals"]
+    assert (await console.seen(f"/events/{older}"))["event"]["triggers"] == rows[0]["triggers"]

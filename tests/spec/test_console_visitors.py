@@ -1,0 +1,190 @@
+"""`GET /console/api/visitors` and `/console/api/visitors/{visitor_id}`: who was here, with what, and how it changed."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from svc.store.transactions import removal
+from tests.spec.answers import TOO_LITTLE, assert_error, assert_invalid, visit
+from tests.spec.automation import Automation
+from tests.spec.console import NOBODY, Console
+from tests.support.live import PUBLIC_ADDRESS, Live, report
+
+ELSEWHERE = {"x-forwarded-for": "81.2.69.161"}
+
+
+async def came(live: Live, public: str, device: int = 1, **given: Any) -> str:
+    """One visit of a device; the visitor's id. A minute passes."""
+    visitor_id = (await visit(live, public, given.pop("signals", None) or report(device), **given)).json()["visitor_id"]
+    live.clock.advance(seconds=60)
+    return visitor_id
+
+
+async def pages(console: Console, **query: Any) -> list[list[dict[str, Any]]]:
+    found: list[list[dict[str, Any]]] = []
+    cursor: dict[str, str] = {}
+    while True:
+        page = await console.seen("/visitors", **query, **cursor)
+        found.append(page["visitors"])
+        if "next_cursor" not in page:
+            return found
+        cursor = {"cursor": page["next_cursor"]}
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5, 200])
+async def test_all_visitors_are_listed_the_most_recently_created_first(live: Live, limit: int):
+    """Of every environment: a visitor is the organization's (decisions 3.5)."""
+    ids = [
+        await came(live, live.issue("public", one)[1], device)
+        for device, one in enumerate(("production", "staging") * 2)
+    ]
+    found = await pages(Console(live), limit=limit)
+    assert [visitor["visitor_id"] for page in found for visitor in page] == ids[::-1]
+    assert all(len(page) == limit for page in found[:-1])
+    assert found[0][0] == {
+        "visitor_id": ids[-1],
+        "first_seen": "2026-01-01T00:03:00.000Z",
+        "last_seen": "2026-01-01T00:03:00.000Z",
+        "events": 1,
+    }
+
+
+@pytest.mark.parametrize("limit", [1, 3, 200])
+async def test_those_seen_with_a_tag_or_at_an_address_are_found(live: Live, limit: int):
+    """In one environment; what is said of them is about the tag or the address."""
+    console, (_, public) = Console(live), live.issue(environment="production")
+    _, staging = live.issue(environment="staging")
+    shared = [await came(live, public, device, tag="ada") for device in range(1, 8)]
+    await came(live, public, 1, tag="ada", headers=ELSEWHERE)
+    await came(live, public, 1, tag="bob", headers=ELSEWHERE)
+    await came(live, staging, 9, tag="ada")
+    for query, ids, first, last, events in (
+        ({"tag": "ada"}, shared, "00:00", "07:00", 2),
+        ({"ip_address": PUBLIC_ADDRESS}, shared, "00:00", "00:00", 1),
+        ({"ip_address": "::ffff:81.2.69.161"}, shared[:1], "07:00", "08:00", 2),
+        ({"tag": "bob"}, shared[:1], "08:00", "08:00", 1),
+        ({"tag": "nobody"}, [], "", "", 0),
+    ):
+        found = [visitor for page in await pages(console, limit=limit, **query) for visitor in page]
+        assert [visitor["visitor_id"] for visitor in found] == sorted(ids)
+        if ids:
+            row = next(visitor for visitor in found if visitor["visitor_id"] == shared[0])
+            assert row == {
+                "visitor_id": shared[0],
+                "first_seen": f"2026-01-01T00:{first}.000Z",
+                "last_seen": f"2026-01-01T00:{last}.000Z",
+                "events": events,
+            }
+
+
+async def test_a_cursor_is_of_its_list_filter_environment_and_organization(live: Live):
+    console, (_, public) = Console(live), live.issue(environment="production")
+    for device in (1, 2, 3):
+        await came(live, public, device, tag="ada")
+    plain = (await console.seen("/visitors", limit=1))["next_cursor"]
+    tagged = (await console.seen("/visitors", limit=1, tag="ada"))["next_cursor"]
+    stranger = Console(live, organization=live.new_organization())
+    for who, query in (
+        (console, {"cursor": tagged}),
+        (console, {"cursor": plain, "tag": "ada"}),
+        (console, {"cursor": tagged, "tag": "bob"}),
+        (console, {"cursor": tagged, "tag": "ada", "environment": "staging"}),
+        (console, {"cursor": ""}),
+        (console, {"cursor": "AAAA"}),
+        (stranger, {"cursor": plain}),
+    ):
+        assert_invalid(await who.get("/visitors", **query), "cursor", "invalid_cursor", "query")
+
+
+@pytest.mark.parametrize(
+    ("query", "field", "issue"),
+    [
+        ({"ip_address": "here"}, "ip_address", "invalid_value"),
+        ({"ip_address": PUBLIC_ADDRESS, "tag": "ada"}, "ip_address", "invalid_value"),
+        ({"tag": "a" * 1025}, "tag", "too_long"),
+    ],
+)
+async def test_a_filter_that_cannot_be_is_invalid(live: Live, query: dict[str, str], field: str, issue: str):
+    assert_invalid(await Console(live).get("/visitors", **query), field, issue, "query")
+
+
+async def test_a_visitor_is_shown_with_its_tags_addresses_and_what_changed(live: Live):
+    console, (_, public) = Console(live), live.issue(environment="production")
+    _, staging = live.issue(environment="staging")
+    visitor_id = await came(live, public, tag="ada")
+    await came(live, public, tag="bob", headers=ELSEWHERE)
+    grown = report(screen={"width": 1920, "height": 1080, "colorDepth": 24, "devicePixelRatio": 1.25})
+    assert await came(live, public, signals=grown, tag="ada") == visitor_id
+    assert await came(live, staging, tag="cyd") == visitor_id
+    await came(live, public, 5, tag="eve")
+    seen = await console.seen(f"/visitors/{visitor_id}")
+    listed = (await console.seen("/events", visitor=visitor_id))["rows"]
+    assert [{k: v for k, v in row.items() if k != "changes"} for row in seen["events"]] == listed
+    newest, again, first = seen["events"]
+    assert "changes" not in first
+    assert again["changes"] == []
+    assert "screen" in " ".join(newest["changes"])
+    assert seen["tags"] == [
+        {"tag": "ada", "first_seen": at(0), "last_seen": at(2), "events": 2},
+        {"tag": "bob", "first_seen": at(1), "last_seen": at(1), "events": 1},
+    ]
+    assert [(row["ip_address"], row["first_seen"], row["last_seen"], row["events"]) for row in seen["addresses"]] == [
+        (PUBLIC_ADDRESS, at(0), at(2), 2),
+        ("81.2.69.161", at(1), at(1), 1),
+    ]
+    assert (seen["visitor_id"], seen["first_seen"], seen["identifiable"]) == (visitor_id, at(0), True)
+    assert seen["visits"] >= 1
+    assert "next_cursor" not in seen
+    elsewhere = await console.seen(f"/visitors/{visitor_id}", environment="staging")
+    assert [row["tag"] for row in elsewhere["events"]] == ["cyd"]
+    assert (await console.seen(f"/visitors/{visitor_id}", environment="development"))["events"] == []
+
+
+def at(minutes: int) -> str:
+    return f"2026-01-01T00:{minutes:02}:00.000Z"
+
+
+async def test_events_behind_the_newest_fifty_are_listed_with_its_cursor(live: Live):
+    console, (_, public) = Console(live), live.issue(environment="production")
+    ids = [await came(live, public) for _ in range(53)]
+    assert len(set(ids)) == 1
+    seen = await console.seen(f"/visitors/{ids[0]}")
+    behind = await console.seen("/events", visitor=ids[0], cursor=seen["next_cursor"])
+    shown = [row["request_id"] for row in seen["events"] + behind["rows"]]
+    assert shown == [request_id for request_id, _ in reversed(live.events())]
+    assert (len(seen["events"]), seen["addresses"][0]["events"]) == (50, 53)
+
+
+async def test_a_visitor_that_cannot_be_recognized_is_what_its_event_says(live: Live):
+    _, public = live.issue(environment="production")
+    visitor_id = await came(live, public, signals=TOO_LITTLE)
+    seen = await Console(live).seen(f"/visitors/{visitor_id}")
+    assert (seen["identifiable"], seen["visits"], seen["first_seen"], seen["last_seen"]) == (False, 1, at(0), at(0))
+    assert len(seen["events"]) == 1
+
+
+async def test_an_unknown_an_erased_and_another_organizations_visitor_is_not_found(live: Live):
+    console, (_, public) = Console(live), live.issue(environment="production")
+    stranger = Console(live, "admin", live.new_organization())
+    visitor_id = await came(live, public, tag="ada")
+    for who, asked in ((stranger, visitor_id), (console, NOBODY), (console, "me"), (console, "%00" * 20)):
+        assert_error(await who.get(f"/visitors/{asked}"), 404, "not_found")
+    assert await stranger.seen("/visitors") == {"visitors": []}
+    assert await stranger.seen("/visitors", tag="ada") == {"visitors": []}
+    assert (await Automation(live)("DELETE", f"/visitors/{visitor_id}")).status_code == 204
+    assert_error(await console.get(f"/visitors/{visitor_id}"), 404, "not_found")
+    assert await console.seen("/visitors") == {"visitors": []}
+    assert await console.seen("/visitors", tag="ada") == {"visitors": []}
+
+
+async def test_without_documents_the_timeline_says_nothing_of_changes(live: Live):
+    _, public = live.issue(environment="production")
+    visitor_id = await came(live, public)
+    await came(live, public)
+    beyond = removal.before(live.clock.now_ms + 1)
+    live.found.store.write_now([partial(removal.drop_documents, number=live.organization.number, beyond=beyond)])
+    seen = await Console(live).seen(f"/visitors/{visitor_id}")
+    assert [("changes" in row, row["has_document"]) for row in seen["events"]] == [(False, False)] * 2

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from svc.domain.attestation.attested_key import AttestationResult
 from svc.domain.billing import BillingStatus, BlockedReason
 from svc.domain.model import Environment, Platform
 from svc.domain.ratelimit import DEFAULT_LIMIT_PER_S
@@ -96,6 +97,8 @@ class Document(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     changes: tuple[str, ...] | None = None
     """What differs from the visitor's last report, as of `matching.changes`; `None` where there is nothing to compare
     with: a new visitor, or a document stored by 0.1.0."""
+    attestation: AttestationResult | None = None
+    """What the report's attestation came to; `None` where it carried none, or in documents stored by 0.1.0."""
 
 
 class DeferredReport(msgspec.Struct, frozen=True, array_like=True, kw_only=True):

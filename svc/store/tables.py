@@ -10,7 +10,6 @@ nothing of another can be reached by a range. Request ids are UUIDv7: the id is 
 
 from __future__ import annotations
 
-from svc.domain.attestation.challenge import LIFETIME_MS, Challenge
 from svc.domain.audit import AUDIT_MS, AuditRecord
 from svc.domain.billing import BillingChange, LedgerEntry, Settlement
 from svc.domain.credentials import ApiKey as CredentialKey
@@ -44,6 +43,11 @@ from svc.domain.webhooks.records import (
 )
 from svc.domain.webhooks.refused import Refusals
 from svc.domain.weights import StoredWeights
+from svc.store.attestation_tables import (  # noqa: F401  declared with the others, below
+    ATTESTED_KEYS,  # pyright: ignore[reportUnusedImport]  as above, and so the others
+    CHALLENGES,  # pyright: ignore[reportUnusedImport]
+    VISITOR_KEYS,  # pyright: ignore[reportUnusedImport]
+)
 from svc.store.codec import Flattened, Key, Layout, Opaque, Record, Signed
 from svc.store.key_parts import (
     DAY,
@@ -331,15 +335,6 @@ REPORT_FINGERPRINTS: Table[ReportFingerprint] = Table(
 )
 """By the digest of a nonce or of a whole report: its first sending. Both digests follow from the archived document, so
 that the erasure of a visitor finds these rows too."""
-
-CHALLENGES: Table[Challenge] = Table(
-    "challenges",
-    Key(organization=U32, period=period(LIFETIME_MS), challenge=SECRET_32),
-    Record(Challenge),
-    LastTwoPeriods(),
-    NOT_PERSONAL,
-)
-"""By the period of 5 minutes in which it was issued, and the challenge itself."""
 
 # The outbox. Endpoints have numbers too, given per organization and never twice, so that what is left of a removed one
 # can be nobody else's. A delivery is an event on its way to an endpoint.

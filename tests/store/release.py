@@ -77,7 +77,7 @@ async def _populate(directory: Path, **settings: Any) -> dict[str, Any]:
         gone = (await live.identify(subscriber.production, report(3))).json()
         await trio.testing.wait_all_tasks_blocked()
         await _manage(subscriber, gone["visitor_id"])
-        await _attest(live)
+        attested = await _attest(live)
         live.set_billing_status("active")
         live.set_billing_status("past_due")
         bodies = [answer.json() for answer in answers]
@@ -90,6 +90,7 @@ async def _populate(directory: Path, **settings: Any) -> dict[str, Any]:
             "endpoint": endpoint,
             "events": events,
             "erased": gone["visitor_id"],
+            "attested": attested["visitor_id"],
             "balance": live.balance(),
         }
 
@@ -106,14 +107,15 @@ async def _manage(subscriber: Subscriber, erased: str) -> None:
         assert response.is_success, response.text
 
 
-async def _attest(live: Live) -> None:
-    """An Apple device attests its key."""
+async def _attest(live: Live) -> dict[str, Any]:
+    """What an Apple device gets that attests its key."""
     _, key = live.issue(platforms=("ios",), allowed_origins=())
     headers = {"x-api-key": key, "x-svc-sdk-platform": "ios"}
     issued = await live.client.post("/api/v1/attestation/challenge", headers=headers)
     attestation = apple_world.Device().attested(base64.b64decode(issued.json()["challenge"]))
     response = await live.identify(key, iphone(attestation=attestation), origin=None, sdk={"platform": "ios"})
     assert response.is_success, response.text
+    return response.json()
 
 
 async def _supplement(subscriber: Subscriber, answer: dict[str, Any]) -> None:

@@ -32,7 +32,7 @@ from svc.domain.attestation.trust import Trust
 from svc.domain.model import Level, Observation, Platform
 from svc.domain.report.values import members
 
-_PLATFORMS: dict[Any, Platform] = {"android-key": "android", "apple-app-attest": "ios"}
+_PLATFORMS: dict[str, Platform] = {"android-key": "android", "apple-app-attest": "ios"}
 """Format -> the platform that it proves."""
 
 

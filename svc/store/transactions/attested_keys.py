@@ -40,9 +40,11 @@ def forget_key(transaction: Transaction, number: int, key_id: bytes, key: Attest
 
 def forget_keys(transaction: Transaction, number: int, visitor_id: str) -> None:
     """Delete all keys of a visitor; nothing where it has none."""
-    for key_id in _listed(transaction, number, visitor_id):
+    listed = _listed(transaction, number, visitor_id)
+    for key_id in listed:
         transaction.delete(ATTESTED_KEYS, number, key_id)
-    _list(transaction, number, visitor_id, ())
+    if listed:
+        _list(transaction, number, visitor_id, ())
 
 
 def _listed(snapshot: Snapshot, number: int, visitor_id: str) -> tuple[bytes, ...]:

@@ -93,6 +93,7 @@ def test_the_built_in_root_is_the_published_one(shared_data: Path):
     assert sha256(der).hexdigest() == "1cb9823ba28ba6ad2d33a006941de2ae4f513ef1d4e831b9f7e0fa7b6242c932"
 
 
+@pytest.mark.slow(1)
 def test_attestations_of_real_devices_verify_and_changed_ones_do_not(shared_data: Path):
     judged = {"accept": 0, "reject": 0, "either": 0}
     for vector in vectors(shared_data, "attestations.jsonl"):
@@ -248,6 +249,7 @@ def test_roots_of_android_and_of_apple_do_not_vouch_for_each_other():
     )
 
 
+@pytest.mark.slow(1)
 def test_no_bit_of_an_attestation_can_change_but_those_of_its_receipt():
     made = DEVICE.attestation()
     start, end = made.index(b"receipt"), made.index(bytes(500)) + 500
@@ -258,7 +260,8 @@ def test_no_bit_of_an_attestation_can_change_but_those_of_its_receipt():
             assert isinstance(found, tuple), at
 
 
-@settings(max_examples=200)
+@pytest.mark.slow(1)
+@settings(max_examples=60)
 @given(st.data())
 def test_no_damage_makes_a_reader_raise(data: st.DataObject):
     """Bytes of both objects written over, left out or put in; objects in each other's place."""
@@ -433,6 +436,7 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.slow(1)
 @settings(max_examples=60)
 @given(json_values)
 def test_no_json_makes_it_raise(attestation: Any):
@@ -455,6 +459,7 @@ cbor_values = st.recursive(
 )
 
 
+@pytest.mark.slow(1)
 @given(cbor_values, st.binary(max_size=3))
 def test_what_is_read_is_what_was_written(value: Any, behind: bytes):
     written = cbor2.dumps(value)
@@ -476,6 +481,7 @@ def test_numbers_with_a_point_are_read(half: str, value: float):
     assert read_item(bytes.fromhex(half)) == (value, len(half) // 2)
 
 
+@pytest.mark.slow(1)
 @settings(max_examples=300)
 @given(st.binary(max_size=60))
 def test_no_bytes_are_read_in_another_way_than_the_library_reads_them(raw_item: bytes):

@@ -15,7 +15,8 @@ from svc.domain.attestation.attested_key import AppleEnvironment
 from svc.domain.attestation.cbor import CborError, read_item
 
 KEY_ID_BYTES = 32
-POINT_BYTES = 65
+MAX_VERSION = 64
+"""Characters that are kept of a bundle version."""
 
 _HEAD_BYTES = 37
 _COUNTER = slice(33, 37)
@@ -90,12 +91,9 @@ def _head(raw: bytes, end: int) -> AuthenticatorData:
     return AuthenticatorData(
         app_digest=raw[:32],
         counter=int.from_bytes(raw[_COUNTER]),
-        bundle_version=version[:_MAX_VERSION] if type(version) is str else None,
+        bundle_version=version[:MAX_VERSION] if type(version) is str else None,
         distribution=None if number is None else DISTRIBUTIONS.get(number, str(number)),
     )
-
-
-_MAX_VERSION = 64
 
 
 def _extensions(raw: bytes, start: int) -> dict[Any, Any]:

@@ -41,12 +41,14 @@ Natural = Annotated[int, Meta(ge=0)]
 Share = Annotated[float, Meta(gt=0, le=1)]
 Seconds = Annotated[float, Meta(gt=0)]
 Digest = Annotated[str, Meta(pattern="^[0-9a-fA-F]{64}$")]
+AppleApp = Annotated[str, Meta(pattern="^[0-9A-Z]{10}[.][0-9A-Za-z._-]{1,155}$")]
 
 LogFormat = Literal["json", "console"]
 LISTS = (
     "trusted_proxies",
     "attestation_packages",
     "attestation_digests",
+    "attestation_apple_apps",
     "webhook_allow_networks",
     "webhook_allow_ports",
     "network_sources",
@@ -131,7 +133,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     attestation_roots_file: Annotated[
         str | None,
         about(
-            "Root certificates of attestations, PEM or JSON as Android publishes them; the built-in ones when not set.",
+            "Root certificates of Android key attestation, PEM or JSON as Android publishes them; the built-in ones "
+            "when not set.",
             "/etc/svc/attestation-roots.pem",
         ),
     ] = None
@@ -149,6 +152,20 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         tuple[Digest, ...],
         about("SHA-256, in hexadecimal, of the certificates that these apps are signed with; any when empty."),
     ] = ()
+    attestation_apple_apps: Annotated[
+        tuple[AppleApp, ...],
+        about(
+            "Team id and bundle id of the Apple apps that may attest, as in A1B2C3D4E5.com.example.shop; none when "
+            "empty."
+        ),
+    ] = ()
+    attestation_apple_roots_file: Annotated[
+        str | None,
+        about(
+            "Root certificates of App Attest, PEM; Apple's published one when not set.",
+            "/etc/svc/attestation-apple-roots.pem",
+        ),
+    ] = None
     webhook_allow_networks: Annotated[
         tuple[str, ...],
         about(

@@ -27,7 +27,15 @@ from svc.actors.refusal_log import RefusalLog
 from svc.actors.supervisor import supervise
 from svc.config import Config, ConfigError
 from svc.domain import deferred
-from svc.domain.attestation.trust import Trust, published_trust, read_revoked, read_roots
+from svc.domain.attestation.trust import (
+    AppleTrust,
+    Trust,
+    apps_by_digest,
+    published_trust,
+    read_apple_roots,
+    read_revoked,
+    read_roots,
+)
 from svc.domain.model import Report, RequestFacts
 from svc.domain.timestamps import timestamp
 from svc.domain.useragent import read_agent
@@ -241,16 +249,24 @@ def read_trust(config: Config) -> Trust:
     """The roots, revocations and apps by which attestations are judged, from the files that the settings name; the
     published roots where they name none. Raises `ConfigError`.
     """
+    published = published_trust()
     roots, revoked = config.attestation_roots_file, config.attestation_status_file
+    apple = config.attestation_apple_roots_file
     return Trust(
-        roots=published_trust().roots if roots is None else _read_file("attestation_roots_file", roots, read_roots),
+        roots=published.roots if roots is None else _read_file("attestation_roots_file", roots, read_roots),
         revoked=frozenset() if revoked is None else _read_file("attestation_status_file", revoked, read_revoked),
         packages=frozenset(config.attestation_packages),
         signing_digests=frozenset(map(bytes.fromhex, config.attestation_digests)),
+        apple=AppleTrust(
+            roots=published.apple.roots
+            if apple is None
+            else _read_file("attestation_apple_roots_file", apple, read_apple_roots),
+            apps=apps_by_digest(config.attestation_apple_apps),
+        ),
     )
 
 
-def _read_file(setting: str, file: str, read: Callable[[bytes], frozenset[T]]) -> frozenset[T]:
+def _read_file(setting: str, file: str, read: Callable[[bytes], T]) -> T:
     try:
         return read(Path(file).read_bytes())
     except OSError as error:

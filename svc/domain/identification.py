@@ -14,7 +14,7 @@ from uuid import UUID
 
 import msgspec
 
-from svc.domain.attestation.claim import Attestation, read_attestation
+from svc.domain.attestation.claim import Attestation, missing, read_attestation
 from svc.domain.attestation.trust import Trust, published_trust
 from svc.domain.billing import price_micros
 from svc.domain.detection import detect
@@ -141,7 +141,8 @@ def assess(submission: Submission, ranges: Ranges | None, trust: Trust | None = 
         agent=agent,
         network=network,
         features=extract(report, agent, submission.facts, network),
-        observations=detect(report, submission.facts, agent, network, platform, submission.at_ms),
+        observations=detect(report, submission.facts, agent, network, platform, submission.at_ms)
+        + missing(submission.signals, platform),
         trace=trace(report, network, submission.facts.ip, submission.signals_json, submission.at_ms),
         attestation=read_attestation(submission.signals, platform, trust or published_trust(), submission.at_ms),
         scored=bool(report.collectors or submission.facts.user_agent or report.claims.user_agent),

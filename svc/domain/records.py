@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from svc.domain.attestation.attested_key import AttestationResult
 from svc.domain.billing import BillingStatus, BlockedReason
 from svc.domain.model import Environment, Platform
 from svc.domain.ratelimit import DEFAULT_LIMIT_PER_S
@@ -99,6 +100,8 @@ class Document(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     headers: bytes | None = None
     """What the request said of its browser besides the report, for `request_headers.read_headers`; `None` in documents
     stored by 0.1.0."""
+    attestation: AttestationResult | None = None
+    """What the report's attestation came to; `None` where it carried none, or in documents stored by 0.1.0."""
 
 
 class DeferredReport(msgspec.Struct, frozen=True, array_like=True, kw_only=True):

@@ -295,8 +295,8 @@ ROUTES: tuple[Route, ...] = (
         description=(
             "With the archived submission under `document`, and the deferred report when one arrived. The document "
             "also says why the verdict is what it is: `evidence` of each signal, `linkage` (how the visitor was found "
-            "and how sure that is) and `changes` since the visitor's last report. Its contents are not a public "
-            "contract."
+            "and how sure that is), `changes` since the visitor's last report, and what its `attestation` came to. Its "
+            "contents are not a public contract."
         ),
         endpoint=get_event,
         kinds=("secret",),

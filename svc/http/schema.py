@@ -13,6 +13,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from svc.domain.attestation.attested_key import AttestationResult
 from svc.domain.event_row import EventBody, TriggerBody, VerdictBody, event_row, present, signal_rows, verdict_fields
 from svc.domain.fields import (
     A_REPORT,
@@ -34,6 +35,7 @@ from svc.domain.records import Document, Event
 from svc.domain.redaction import redact
 from svc.domain.refusals import CATALOGUE, Issue, Location, Refusal
 from svc.domain.signals import CATALOGUE as SIGNALS
+from svc.domain.timestamps import timestamp
 from svc.domain.verdict import Verdict
 
 Name64 = Annotated[str, Meta(min_length=1, max_length=64)]
@@ -173,6 +175,20 @@ class LinkageBody(msgspec.Struct, frozen=True, kw_only=True):
     """The report brought the token of a visitor whose device it contradicts."""
 
 
+class AttestationBody(msgspec.Struct, frozen=True, kw_only=True):
+    """What the report's attestation came to (docs/attestation.md)."""
+
+    format: str
+    """`android-key`, `apple-app-attest`, `none`, or `unknown`."""
+    verified: bool
+    app_id: str | UnsetType = UNSET
+    environment: str | UnsetType = UNSET
+    counter: int | UnsetType = UNSET
+    key_first_seen_at: str | UnsetType = UNSET
+    bundle_version: str | UnsetType = UNSET
+    distribution: str | UnsetType = UNSET
+
+
 class DocumentBody(msgspec.Struct, frozen=True, kw_only=True):
     """The archived submission of an event, what scored it, and why the verdict is what it is (decisions 7.3)."""
 
@@ -192,6 +208,8 @@ class DocumentBody(msgspec.Struct, frozen=True, kw_only=True):
     linkage: LinkageBody
     changes: tuple[str, ...] | UnsetType = UNSET
     """What differs from the visitor's last report; left out for a new visitor."""
+    attestation: AttestationBody | UnsetType = UNSET
+    """Left out where the report carried none."""
 
 
 class EventDetailBody(EventBody, frozen=True, kw_only=True):
@@ -256,6 +274,21 @@ def document_body(event: Event, document: Document, signals: bytes, weights: dic
             token_conflict="token_conflict" in document.evidence,
         ),
         changes=present(document.changes),
+        attestation=UNSET if document.attestation is None else _attestation(document.attestation),
+    )
+
+
+def _attestation(found: AttestationResult) -> AttestationBody:
+    first_ms = found.key_first_seen_ms
+    return AttestationBody(
+        format=found.format,
+        verified=found.verified,
+        app_id=present(found.app_id),
+        environment=present(found.environment),
+        counter=present(found.counter),
+        key_first_seen_at=UNSET if first_ms is None else timestamp(first_ms),
+        bundle_version=present(found.bundle_version),
+        distribution=present(found.distribution),
     )
 
 

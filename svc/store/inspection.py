@@ -21,6 +21,7 @@ from svc.store.naming import show_key_bytes
 from svc.store.reading import ReadOnlyStore
 from svc.store.tables import (
     ATTEMPTS,
+    ATTESTED_KEYS,
     AUDIT,
     DEFERRED_REPORTS,
     DELETED_VISITORS,
@@ -38,6 +39,7 @@ from svc.store.tables import (
     REFUSALS,
     VISITOR_HISTORY,
     VISITOR_IDS,
+    VISITOR_KEYS,
     VISITORS,
     WEBHOOK_EVENTS,
     Table,
@@ -213,8 +215,8 @@ def _at_ms(row: Row) -> float:
 
 
 def of_visitor(store: ReadOnlyStore, number: int, visitor_id: str) -> Iterator[Row]:
-    """A visitor's number, record, days of history and erasure, and each event after its index row. Nothing where there
-    is no such visitor; corrupt rows come with their `problem`.
+    """A visitor's number, record, days of history and erasure, its attested keys, and each event after its index row.
+    Nothing where there is no such visitor; corrupt rows come with their `problem`.
     """
     raw_id = visitor_id.encode()
     for row in (*find_rows(store, VISITOR_IDS, number, raw_id), *find_rows(store, ERASURES, number, raw_id)):
@@ -223,6 +225,10 @@ def of_visitor(store: ReadOnlyStore, number: int, visitor_id: str) -> Iterator[R
             yield from find_rows(store, VISITORS, number, row.value)
             yield from find_rows(store, DELETED_VISITORS, number, row.value)
             yield from _history(store, number, row.value)
+    for row in find_rows(store, VISITOR_KEYS, number, raw_id):
+        yield row
+        for key_id in () if row.problem is not None else row.value.key_ids:
+            yield from find_rows(store, ATTESTED_KEYS, number, key_id)
     for place in range(len(ENVIRONMENTS)):
         for row in rows(store, EVENTS_BY_VISITOR, EVENTS_BY_VISITOR.key.prefix(number, place, raw_id)):
             yield row

@@ -28,6 +28,7 @@ from svc.store.repeated import repeated
 from svc.store.snapshot import Snapshot
 from svc.store.steps import QUIET, Steps
 from svc.store.tables import (
+    ATTESTED_KEYS,
     AUDIT,
     BALANCES,
     BILLING_CHANGES,
@@ -54,6 +55,7 @@ from svc.store.tables import (
     VISITOR_COUNTS,
     VISITOR_HISTORY,
     VISITOR_IDS,
+    VISITOR_KEYS,
     VISITORS,
     WEIGHTS,
     WEIGHTS_SNAPSHOTS,
@@ -282,6 +284,19 @@ def _history(snapshot: Snapshot, number: int) -> Iterator[str]:
             yield f"the history of day {day} names visitor {visitor_number}, who is not known"
 
 
+def _attested_keys(snapshot: Snapshot, number: int) -> Iterator[str]:
+    """Every attested key is listed once, with the visitor that it names."""
+    for (_, key_id), key in snapshot.scan(ATTESTED_KEYS, number):
+        listed = snapshot.get(VISITOR_KEYS, number, key.visitor_id.encode())
+        if listed is None or listed.key_ids.count(key_id) != 1:
+            yield f"attested key {key_id.hex()} of organization {number} is not listed with its visitor"
+    for (_, raw_id), listed in snapshot.scan(VISITOR_KEYS, number):
+        for key_id in listed.key_ids:
+            key = snapshot.get(ATTESTED_KEYS, number, key_id)
+            if key is None or key.visitor_id.encode() != raw_id:
+                yield f"the list of a visitor of organization {number} has {key_id.hex()}, which is no key of it"
+
+
 def _holding(snapshot: Snapshot, number: int) -> Iterator[str]:
     kept, found = holding(snapshot, number), counted(snapshot, number)
     told = (kept.events, kept.visitors, kept.report_bytes)
@@ -337,6 +352,7 @@ RULES: tuple[Rule, ...] = (
     _visitors,
     _blocks,
     _history,
+    _attested_keys,
     _holding,
     _active_keys,
     _weights,

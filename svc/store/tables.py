@@ -10,7 +10,6 @@ nothing of another can be reached by a range. Request ids are UUIDv7: the id is 
 
 from __future__ import annotations
 
-from svc.domain.attestation.challenge import LIFETIME_MS, Challenge
 from svc.domain.audit import AUDIT_MS, AuditRecord
 from svc.domain.billing import BillingChange, LedgerEntry, Settlement
 from svc.domain.counting import HOUR_MS, HourCounts
@@ -32,6 +31,11 @@ from svc.domain.records import (
     WeightsSnapshot,
 )
 from svc.domain.weights import StoredWeights
+from svc.store.attestation_tables import (  # noqa: F401  declared with the others, below
+    ATTESTED_KEYS,  # pyright: ignore[reportUnusedImport]  as above, and so the others
+    CHALLENGES,  # pyright: ignore[reportUnusedImport]
+    VISITOR_KEYS,  # pyright: ignore[reportUnusedImport]
+)
 from svc.store.codec import Flattened, Key, Layout, Opaque, Part, Record, Signed
 from svc.store.key_parts import (
     DAY,
@@ -331,15 +335,6 @@ REPORT_FINGERPRINTS: Table[ReportFingerprint] = Table(
 )
 """By the digest of a nonce or of a whole report: its first sending. Both digests follow from the archived document, so
 that the erasure of a visitor finds these rows too."""
-
-CHALLENGES: Table[Challenge] = Table(
-    "challenges",
-    Key(organization=U32, period=period(LIFETIME_MS), challenge=SECRET_32),
-    Record(Challenge),
-    LastTwoPeriods(),
-    NOT_PERSONAL,
-)
-"""By the period of 5 minutes in which it was issued, and the challenge itself."""
 
 # The operation log (`operations`): kept only while somebody follows it, and never in itself.
 FOLLOWING: Table[Following] = Table(

@@ -244,7 +244,7 @@ def test_only_the_apps_that_are_expected_may_attest(
 
 
 def test_a_report_that_proves_itself_fails_in_nothing():
-    assert read(attested(chain())) == Attestation(CHALLENGE, ())
+    assert read(attested(chain())) == Attestation(CHALLENGE, (), "android-key")
 
 
 def test_a_report_without_attestation_is_not_judged():
@@ -323,8 +323,8 @@ def test_an_assessment_holds_the_attestation_of_its_report():
         signals=signals,
         signals_json=msgspec.json.encode(signals),
     )
-    assert assess(submission, None, trust()).attestation == Attestation(CHALLENGE, ())
-    assert assess(submission, None).attestation == Attestation(CHALLENGE, ("chain_untrusted",))
+    assert assess(submission, None, trust()).attestation == Attestation(CHALLENGE, (), "android-key")
+    assert assess(submission, None).attestation == Attestation(CHALLENGE, ("chain_untrusted",), "android-key")
 
 
 names = st.sampled_from(["format", "challenge", "certificate_chain", "none", "android-key", *GOOD["certificate_chain"]])

@@ -11,7 +11,8 @@ from cryptography.hazmat.primitives.hashes import SHA224
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc.domain.attestation.chain import MAX_CERTIFICATE_BYTES, verify_chain
+from svc.domain.attestation.certificates import MAX_CERTIFICATE_BYTES
+from svc.domain.attestation.chain import verify_chain
 from svc.domain.attestation.key_description import ATTESTATION_EXTENSION, KeyDescription
 from svc.domain.attestation.trust import Trust, public_key, published_trust
 from tests.domain.attestation_world import (

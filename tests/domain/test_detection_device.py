@@ -117,8 +117,8 @@ def test_an_identification_measures_a_reset_by_the_moment_of_its_arrival():
         facts=FACTS, signals=signals, signals_json=b"{}",
     )  # fmt: skip
     later = msgspec.structs.replace(submission, at_ms=NOW + RECENT_MS)
-    assert [seen.signal for seen in assess(submission, None).observations] == ["factory_reset"]
-    assert assess(later, None).observations == ()
+    assert [seen.signal for seen in assess(submission, None).observations] == ["factory_reset", "attestation_missing"]
+    assert [seen.signal for seen in assess(later, None).observations] == ["attestation_missing"]
 
 
 @pytest.mark.parametrize(

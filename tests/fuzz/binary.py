@@ -12,15 +12,18 @@ from ipaddress import IPv4Address, ip_address
 from itertools import pairwise
 from typing import Any
 
+import cbor2
 import httpcore
 import msgspec
 import trio
 import trio.testing
 from hypothesis import strategies as st
 
+from svc.domain.attestation.app_attest import NewKey, judge
+from svc.domain.attestation.attested_key import AttestedKey
 from svc.domain.attestation.claim import Attestation, read_attestation
 from svc.domain.attestation.key_description import KeyDescription, read_key_description
-from svc.domain.attestation.trust import Trust, read_revoked, read_roots
+from svc.domain.attestation.trust import Trust, read_apple_roots, read_revoked, read_roots
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.addresses import TargetPolicy
 from svc.domain.webhooks.transport_types import Attempted
@@ -32,7 +35,7 @@ from svc.network_data.mmdb import Database
 from svc.network_data.refused import NetworkFileError
 from svc.network_data.writer import Tree
 from svc.webhook_transport.transport import WebhookTransport
-from tests.domain import attestation_world
+from tests.domain import apple_world, attestation_world
 from tests.edge.test_framing import AMBIGUOUS, AMBIGUOUS_BODIES, CHUNKED, ENCLOSED, SOUND, framed
 from tests.fuzz.target import Target, json_values, mutated
 from tests.fuzz.texts import NOW_MS
@@ -225,7 +228,7 @@ def check_answer(_: bytes, found: Attempted) -> None:
 
 # Attestation
 
-TRUST: Trust = attestation_world.trust()
+TRUST: Trust = msgspec.structs.replace(attestation_world.trust(), apple=apple_world.trust())
 CHAIN = attestation_world.chain()
 DESCRIPTIONS = [attestation_world.described(), attestation_world.described(levels=(2, 0), software={}, hardware={})]
 DER_PIECES = [
@@ -253,6 +256,32 @@ def check_claim(sent: tuple[list[bytes], object], found: Attestation | None) -> 
     assert all(name.replace("_", "").isalpha() for name in found.failures)
 
 
+DEVICE = apple_world.Device()
+ATTESTATION = DEVICE.attestation()
+ASSERTIONS = [DEVICE.assertion(), DEVICE.assertion(extensions=apple_world.EXTENSIONS_OF_IOS_27)]
+CBOR_PIECES = [b"\xa0", b"\x80", b"\x9f", b"\xbf\xff", b"\x5b\x7f\xff\xff\xff", b"\xf9\x7e\x00", b"\xd8\x1d\x00"]
+
+
+def read_app_attest(sent: tuple[bytes, bytes]) -> Attestation | None:
+    """An attestation, or else an assertion."""
+    attestation, assertion = sent
+    claim = DEVICE.attested(raw=attestation) if attestation else DEVICE.asserted(raw=assertion)
+    return read_attestation({"attestation": claim}, "ios", TRUST, NOW_MS)
+
+
+def check_app_attest(sent: tuple[bytes, bytes], found: Attestation | None) -> None:
+    assert found is not None
+    assert (found.proof is None) == bool(found.failures)
+    if isinstance(found.proof, NewKey):
+        judged = [cbor2.loads(raw) for raw in (sent[0], ATTESTATION)]
+        assert judged[0]["authData"] == judged[1]["authData"]
+        assert judged[0]["attStmt"]["x5c"] == judged[1]["attStmt"]["x5c"]
+    elif found.proof is not None:
+        known = AttestedKey(DEVICE.point, apple_world.APP, "production", 0, "", 0, 0)
+        is_sound = cbor2.loads(sent[1]) in [cbor2.loads(raw) for raw in ASSERTIONS]
+        assert is_sound or "signature_invalid" in judge(found.proof, known, "production")
+
+
 def check_description(raw: bytes, found: KeyDescription | None) -> None:
     if found is not None:
         assert found.challenge in raw
@@ -261,7 +290,7 @@ def check_description(raw: bytes, found: KeyDescription | None) -> None:
 
 def read_trust_files(raw: bytes) -> list[Any]:
     found: list[Any] = []
-    for reader in (read_roots, read_revoked):
+    for reader in (read_roots, read_apple_roots, read_revoked):
         try:
             found.append(reader(raw))
         except ValueError as error:
@@ -271,7 +300,7 @@ def read_trust_files(raw: bytes) -> list[Any]:
 
 def check_trust_files(_: bytes, found: list[Any]) -> None:
     for one in found:
-        assert isinstance(one, frozenset) or "\n" not in one
+        assert isinstance(one, frozenset | tuple) or "\n" not in one
 
 
 PEM = b"-----BEGIN CERTIFICATE-----\n" + base64.encodebytes(CHAIN[-1]) + b"-----END CERTIFICATE-----\n"
@@ -368,6 +397,11 @@ TARGETS = {
         ),
         read_claim,
         check_claim,
+    ),
+    "app-attest": Target(
+        st.tuples(st.just(b"") | mutated([ATTESTATION], CBOR_PIECES), mutated(ASSERTIONS, CBOR_PIECES)),
+        read_app_attest,
+        check_app_attest,
     ),
     "key-descriptions": Target(mutated(DESCRIPTIONS, DER_PIECES), read_key_description, check_description),
     "trust-files": Target(

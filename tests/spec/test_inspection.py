@@ -213,6 +213,8 @@ def test_a_visitor_is_shown_with_its_events_until_it_is_erased(run: Run, toured:
     assert found[:3] == ["visitor_ids", "visitors", "visitor_history"]
     assert found[3:] == 2 * ["events_by_visitor", "events"]
     assert [line["key"]["request_id"] for line in lines(ran)[4::2]] == [event["request_id"] for event in events[:2]]
+    ran = run("inspect", "visitor", organization, toured.known["attested"], "--data", toured.directory, "--json")
+    assert tables_of(ran)[3:5] == ["visitor_keys", "attested_keys"]
     for number, gone in ((organization, toured.known["erased"]), (1, "B" * 20), (1, "no id")):
         run("inspect", "visitor", number, gone, "--data", toured.directory).assert_refused("nothing is kept", gone)
     run("inspect", "visitor", 2, visitor_id, "--data", toured.directory).assert_refused("organization '2'")
@@ -236,7 +238,7 @@ def test_rows_are_chosen_by_organization_key_and_prefix(run: Run, toured: Toured
     assert count("blocks", "--prefix", "00000002") == count("settlements", "--org", 1, "--key", "2026-01-02") == 0
     assert count("settlements", "--org", 1, "--key", "2026-01-01") == 1
     assert count("events", "--org", 1, "--key", toured.request) == 1
-    assert count("key_ids", "--prefix", "key_") == 4
+    assert count("key_ids", "--prefix", "key_") == 5
     assert count("events_by_level", "--org", 1, "--key", "production", "--key", "low") == 3
     ran = run("inspect", "rows", "blocks", "--limit", 5, *data)
     assert (ran.status, len(lines(ran))) == (0, 5)

@@ -9,6 +9,7 @@ later programs are for what lies in them. Until the release in `CHANGELOG.md` ha
 
 from __future__ import annotations
 
+import base64
 import json
 import tarfile
 import tempfile
@@ -22,11 +23,13 @@ import svc
 from svc.store.migrations import MIGRATIONS
 from svc.store.reading import read_only
 from svc.store.tables import TABLES
+from tests.domain import apple_world
+from tests.domain.test_report_native import iphone
 from tests.spec.answers import BROWSER
 from tests.spec.automation import Automation
 from tests.spec.subscriber import Subscriber, subscribing
 from tests.store.schema import schema
-from tests.support.live import ORIGIN, report
+from tests.support.live import ORIGIN, Live, report
 
 RELEASED = Path(__file__).parent / "released"
 TOKEN = "token-of-the-first-device-0123456789"
@@ -55,7 +58,13 @@ def written(described: dict[str, Any]) -> str:
 
 async def populate(directory: Path) -> dict[str, Any]:
     """Have a service do something of everything in an empty directory; what is known of it then."""
-    async with subscribing(directory) as subscriber:
+    with tempfile.TemporaryDirectory() as temporary:
+        roots = apple_world.write_roots(Path(temporary) / "roots.pem")
+        return await _populate(directory, attestation_apple_roots_file=roots, attestation_apple_apps=(apple_world.APP,))
+
+
+async def _populate(directory: Path, **settings: Any) -> dict[str, Any]:
+    async with subscribing(directory, **settings) as subscriber:
         live = subscriber.live
         _, secret = live.issue("secret", environment="production")
         first = report(1, client_token=TOKEN, client_token_is_new=True)
@@ -68,6 +77,7 @@ async def populate(directory: Path) -> dict[str, Any]:
         gone = (await live.identify(subscriber.production, report(3))).json()
         await trio.testing.wait_all_tasks_blocked()
         await _manage(subscriber, gone["visitor_id"])
+        attested = await _attest(live)
         live.set_billing_status("active")
         live.set_billing_status("past_due")
         bodies = [answer.json() for answer in answers]
@@ -80,6 +90,7 @@ async def populate(directory: Path) -> dict[str, Any]:
             "endpoint": endpoint,
             "events": events,
             "erased": gone["visitor_id"],
+            "attested": attested["visitor_id"],
             "balance": live.balance(),
         }
 
@@ -94,6 +105,17 @@ async def _manage(subscriber: Subscriber, erased: str) -> None:
         ),
     ):
         assert response.is_success, response.text
+
+
+async def _attest(live: Live) -> dict[str, Any]:
+    """What an Apple device gets that attests its key."""
+    _, key = live.issue(platforms=("ios",), allowed_origins=())
+    headers = {"x-api-key": key, "x-svc-sdk-platform": "ios"}
+    issued = await live.client.post("/api/v1/attestation/challenge", headers=headers)
+    attestation = apple_world.Device().attested(base64.b64decode(issued.json()["challenge"]))
+    response = await live.identify(key, iphone(attestation=attestation), origin=None, sdk={"platform": "ios"})
+    assert response.is_success, response.text
+    return response.json()
 
 
 async def _supplement(subscriber: Subscriber, answer: dict[str, Any]) -> None:

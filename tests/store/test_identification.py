@@ -11,6 +11,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from svc.domain.attestation.attested_key import MAX_KEYS_OF_VISITOR, AttestedKey
 from svc.domain.attestation.claim import Attestation
 from svc.domain.credentials import ApiKey
 from svc.domain.identification import Duplicate, Identified, Refused, Submission, assess, inflate
@@ -23,6 +24,7 @@ from svc.domain.refusals import Refusal
 from svc.domain.weights import WeightsChange
 from svc.store.snapshot import Transaction
 from svc.store.tables import (
+    ATTESTED_KEYS,
     BLOCKS,
     DOCUMENTS,
     EVENTS,
@@ -33,14 +35,17 @@ from svc.store.tables import (
     TABLES,
     VISITOR_COUNTS,
     VISITOR_IDS,
+    VISITOR_KEYS,
     VISITORS,
     WEIGHTS_SNAPSHOTS,
 )
 from svc.store.transactions import accounts
+from svc.store.transactions.attested_keys import keep_key
 from svc.store.transactions.identification import Recorded, VisitorIndex, identify
 from svc.store.transactions.keys import issue_key
 from svc.store.transactions.weights import save_weights
 from svc.store.views import balance
+from tests.store.test_identification_bounds import Counted
 from tests.support.live import report
 from tests.support.outbox import OutboxWorld, outbox_world
 from tests.support.worlds import EPOCH_MS, Everywhere
@@ -411,6 +416,34 @@ def test_an_attested_report_uses_up_its_challenge(shop: Shop):
         for document in shop.rows(DOCUMENTS)
     ]
     assert told == [{"challenge_unknown"}, set()]
+
+
+def test_an_attested_key_costs_three_reads_and_four_writes_at_most(shop: Shop):
+    """Also where it changes its visitor, and where the new one has as many keys as are kept."""
+
+    def key(name: int, visitor_id: str) -> AttestedKey:
+        return AttestedKey(bytes((name,)) * 65, "A1B2C3D4E5.com.example.shop", "production", 1, visitor_id, 5, 5)
+
+    counted: list[tuple[int, int]] = []
+
+    def keep(transaction: Transaction) -> None:
+        owners: dict[int, str] = {}
+        for name, owner in [(0, "a"), *((name, "b") for name in range(1, MAX_KEYS_OF_VISITOR + 1)), (0, "b"), (0, "b")]:
+            counting = Counted(transaction)
+            key_id, visitor_id = bytes((name,)) * 32, owner * 20
+            before = counting.get(ATTESTED_KEYS, shop.number, key_id)
+            assert (before and before.visitor_id) == owners.get(name)
+            keep_key(counting, shop.number, key_id, key(name, visitor_id), before)
+            owners[name] = visitor_id
+            counted.append((counting.read.total(), counting.written.total()))
+
+    shop.world.do(keep)
+    assert counted[:2] == [(2, 2), (2, 2)]
+    assert counted[-2:] == [(3, 4), (1, 1)]
+    with shop.world.store.read() as snapshot:
+        ((_, listed),) = snapshot.scan(VISITOR_KEYS)
+        assert [key_id[0] for key_id in listed.key_ids] == [0, *range(MAX_KEYS_OF_VISITOR, 1, -1)]
+        assert {key_id for (_, key_id), _ in snapshot.scan(ATTESTED_KEYS)} == set(listed.key_ids)
 
 
 def test_a_block_in_which_the_visitor_stands_is_not_written_again(shop: Shop):

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from bench.retention import Months
+from svc.domain.attestation.attested_key import AttestedKey, VisitorKeys
 from svc.domain.history import VisitorHistory
 from svc.domain.key_quota import ActiveKeys
 from svc.domain.matching import EMPTY_BLOCK
@@ -24,6 +25,7 @@ from svc.store.snapshot import Transaction
 from svc.store.steps import Steps
 from svc.store.store import Store
 from svc.store.tables import (
+    ATTESTED_KEYS,
     BALANCES,
     BLOCKS,
     DELETED_VISITORS,
@@ -39,6 +41,7 @@ from svc.store.tables import (
     VISITOR_COUNTS,
     VISITOR_HISTORY,
     VISITOR_IDS,
+    VISITOR_KEYS,
     VISITORS,
     WEIGHTS,
     Table,
@@ -50,6 +53,7 @@ from tests.support.backup import put
 
 STORED = changed(None, default_profile("web"), WeightsChange(threshold=5), "web", 5)
 assert isinstance(STORED, StoredWeights)
+ATTESTED = AttestedKey(bytes(65), "A1B2C3D4E5.com.example.shop", "production", 1, "v" * 20, 5, 5)
 
 
 def found_in(directory: Path, *jobs: Callable[[Transaction], object]) -> list[str]:
@@ -72,6 +76,8 @@ def found_in(directory: Path, *jobs: Callable[[Transaction], object]) -> list[st
         (lambda txn: txn.put(VISITOR_HISTORY, (1, 20454, 9), VisitorHistory()), "names visitor 9, who is not known"),
         (lambda txn: txn.put(WEIGHTS, (1, 0, "key_x"), STORED), "weights for key key_x, which is none of its SDK keys"),
         (lambda txn: txn.put(WEIGHTS, (1, 3, ""), STORED), "weights for platform 3, which does not exist"),
+        (lambda txn: txn.put(ATTESTED_KEYS, (1, b"k" * 32), ATTESTED), "is not listed with its visitor"),
+        (lambda txn: txn.put(VISITOR_KEYS, (1, b"v" * 20), VisitorKeys((b"k" * 32,))), "which is no key of it"),
     ],
 )
 def test_what_belongs_to_nobody_is_told(tmp_path: Path, job: Callable[[Transaction], None], sentence: str):

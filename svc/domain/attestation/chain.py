@@ -11,21 +11,24 @@ reading and one signature of a root at most.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-from cryptography.utils import CryptographyDeprecationWarning
-from cryptography.x509.oid import ObjectIdentifier, SignatureAlgorithmOID
+from cryptography.x509.oid import ObjectIdentifier
 
+from svc.domain.attestation.certificates import (
+    CERTIFICATE_ERRORS,
+    extension_value,
+    is_issued_by,
+    is_valid_at,
+    read_certificates,
+)
 from svc.domain.attestation.key_description import ATTESTATION_EXTENSION, KeyDescription, read_key_description
 from svc.domain.attestation.trust import Trust, public_key
 
 MAX_CERTIFICATES = 10
-MAX_CERTIFICATE_BYTES = 10_000
 
 ChainFailure = Literal[
     "chain_malformed",
@@ -41,16 +44,6 @@ ChainFailure = Literal[
 _EXTENSION = ObjectIdentifier(ATTESTATION_EXTENSION)
 _PROVISIONING = ObjectIdentifier("1.3.6.1.4.1.11129.2.1.30")
 """Marks the certificate of a key that was certified over the network, for weeks, rather than in a factory."""
-_SIGNATURES = frozenset(
-    {
-        SignatureAlgorithmOID.RSA_WITH_SHA256,
-        SignatureAlgorithmOID.RSA_WITH_SHA384,
-        SignatureAlgorithmOID.RSA_WITH_SHA512,
-        SignatureAlgorithmOID.ECDSA_WITH_SHA256,
-        SignatureAlgorithmOID.ECDSA_WITH_SHA384,
-        SignatureAlgorithmOID.ECDSA_WITH_SHA512,
-    }
-)
 _Chain = Sequence[x509.Certificate]
 
 
@@ -65,31 +58,23 @@ def verify_chain(certificates: Sequence[bytes], trust: Trust, at_ms: int) -> Key
         return "chain_malformed"
     try:
         return _verify(chain, trust, at_ms)
-    except (ValueError, TypeError, UnsupportedAlgorithm, x509.DuplicateExtension, x509.UnsupportedGeneralNameType):
+    except CERTIFICATE_ERRORS:
         return "chain_malformed"
 
 
 def _read(certificates: Sequence[bytes]) -> _Chain | None:
-    if not 2 <= len(certificates) <= MAX_CERTIFICATES or max(map(len, certificates)) > MAX_CERTIFICATE_BYTES:
+    if not 2 <= len(certificates) <= MAX_CERTIFICATES or len(set(certificates)) != len(certificates):
         return None
-    if len(set(certificates)) != len(certificates):
-        return None
-    # What the library still reads, but announces to refuse, is refused today.
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", CryptographyDeprecationWarning)
-        try:
-            return [x509.load_der_x509_certificate(raw) for raw in certificates]
-        except (ValueError, x509.InvalidVersion, CryptographyDeprecationWarning):
-            return None
+    return read_certificates(certificates)
 
 
 def _verify(chain: _Chain, trust: Trust, at_ms: int) -> KeyDescription | ChainFailure:
     failure = _failure(chain, trust, at_ms)
     if failure is not None:
         return failure
-    if any(_extension(certificate, _EXTENSION) is not None for certificate in chain[1:]):
+    if any(extension_value(certificate, _EXTENSION) is not None for certificate in chain[1:]):
         return "description_repeated"
-    raw = _extension(chain[0], _EXTENSION)
+    raw = extension_value(chain[0], _EXTENSION)
     if raw is None:
         return "description_missing"
     return read_key_description(raw) or "description_malformed"
@@ -99,22 +84,12 @@ def _failure(chain: _Chain, trust: Trust, at_ms: int) -> ChainFailure | None:
     root = chain[-1]
     if public_key(root) not in trust.roots:
         return "chain_untrusted"
-    if not all(_is_issued_by(child, parent) for parent, child in pairwise((root, *reversed(chain)))):
+    # The root is verified by itself, too, since its copy came with the report.
+    if not all(is_issued_by(child, parent) for parent, child in pairwise((root, *reversed(chain)))):
         return "chain_broken"
     if any(certificate.serial_number in trust.revoked for certificate in chain):
         return "chain_revoked"
     return None if _is_in_time(chain[1:-1], at_ms) else "chain_expired"
-
-
-def _is_issued_by(child: x509.Certificate, parent: x509.Certificate) -> bool:
-    """Name and signature; of a root by itself, too, since its copy came with the report."""
-    if child.signature_algorithm_oid not in _SIGNATURES:
-        return False
-    try:
-        child.verify_directly_issued_by(parent)
-    except (ValueError, TypeError, InvalidSignature):
-        return False
-    return True
 
 
 def _is_in_time(issuers: _Chain, at_ms: int) -> bool:
@@ -126,16 +101,7 @@ def _is_in_time(issuers: _Chain, at_ms: int) -> bool:
     """
     if not issuers:
         return True
-    starts = [issuer.not_valid_before_utc.timestamp() for issuer in issuers]
-    provisioned = any(_extension(issuer, _PROVISIONING) is not None for issuer in issuers)
-    moment = at_ms / 1000 if provisioned else max(starts)
-    return all(
-        start <= moment <= issuer.not_valid_after_utc.timestamp() for start, issuer in zip(starts, issuers, strict=True)
-    )
-
-
-def _extension(certificate: x509.Certificate, name: ObjectIdentifier) -> bytes | None:
-    for extension in certificate.extensions:
-        if extension.oid == name and isinstance(extension.value, x509.UnrecognizedExtension):
-            return extension.value.value
-    return None
+    starts = [1000 * issuer.not_valid_before_utc.timestamp() for issuer in issuers]
+    provisioned = any(extension_value(issuer, _PROVISIONING) is not None for issuer in issuers)
+    moment_ms = at_ms if provisioned else max(starts)
+    return all(is_valid_at(issuer, moment_ms) for issuer in issuers)

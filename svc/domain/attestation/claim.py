@@ -9,27 +9,44 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Any, cast
 
 import msgspec
 
 from svc.domain.attestation import challenge as challenges
-from svc.domain.attestation.chain import MAX_CERTIFICATE_BYTES, MAX_CERTIFICATES, verify_chain
+from svc.domain.attestation.app_attest import (
+    MAX_ASSERTION_BYTES,
+    MAX_ATTESTATION_BYTES,
+    AppAttestFailure,
+    Proof,
+    read_assertion,
+    verify_attestation,
+)
+from svc.domain.attestation.attested_key import AttestationResult, AttestedKey
+from svc.domain.attestation.authenticator_data import KEY_ID_BYTES
+from svc.domain.attestation.certificates import MAX_CERTIFICATE_BYTES
+from svc.domain.attestation.chain import MAX_CERTIFICATES, verify_chain
 from svc.domain.attestation.key_description import BootState, KeyDescription, KeyOrigin, SecurityLevel
 from svc.domain.attestation.trust import Trust
 from svc.domain.model import Level, Observation, Platform
 from svc.domain.report.values import members
 
-_MAX_BASE64 = (MAX_CERTIFICATE_BYTES + 2) // 3 * 4
+_PLATFORMS: dict[str, Platform] = {"android-key": "android", "apple-app-attest": "ios"}
+"""Format -> the platform that it proves."""
 
 
 class Attestation(msgspec.Struct, frozen=True):
-    """The attestation of a report, judged but for its challenge, which only the store knows."""
+    """The attestation of a report, judged but for what only the store knows: its challenge and the keys of devices."""
 
     challenge: bytes | None
     """The challenge to use up; `None` where the report names none that could be one."""
     failures: tuple[str, ...]
     """Names of what does not hold."""
+    format: str = "none"
+    """As of `AttestationResult`."""
+    proof: Proof | None = None
+    """Of `apple-app-attest`: what is to be kept of the key, or an assertion to be verified by what is kept of it."""
 
 
 def read_attestation(signals: dict[str, Any], platform: Platform, trust: Trust, at_ms: int) -> Attestation | None:
@@ -43,18 +60,23 @@ def read_attestation(signals: dict[str, Any], platform: Platform, trust: Trust, 
     named = claim.get("challenge")
     challenge = challenges.from_text(named)
     failures = ["challenge_unknown"] if named is not None and challenge is None else []
-    match claim.get("format"):
-        case "none":  # proves nothing, and says so: but a challenge that it names is used up
-            pass
-        case "android-key":
-            if named is None:
-                failures.append("challenge_missing")
-            if platform != "android":
-                failures.append("platform_mismatch")
-            failures += _android_key(claim.get("certificate_chain"), challenge, trust, at_ms)
-        case _:
-            failures.append("format_unknown")
-    return Attestation(challenge, tuple(failures))
+    kind = claim.get("format")
+    if kind == "none":  # proves nothing, and says so: but a challenge that it names is used up
+        return Attestation(challenge, tuple(failures))
+    proves = _PLATFORMS.get(kind) if isinstance(kind, str) else None
+    if proves is None:
+        return Attestation(challenge, (*failures, "format_unknown"), "unknown")
+    if named is None:
+        failures.append("challenge_missing")
+    if platform != proves:
+        failures.append("platform_mismatch")
+    if proves == "android":
+        failures += _android_key(claim.get("certificate_chain"), challenge, trust, at_ms)
+        return Attestation(challenge, tuple(failures), "android-key")
+    found = _app_attest(claim, challenge or b"", trust, at_ms)
+    if isinstance(found, tuple):
+        return Attestation(challenge, (*failures, *found), "apple-app-attest")
+    return Attestation(challenge, tuple(failures), "apple-app-attest", found)
 
 
 def observe(failures: tuple[str, ...]) -> tuple[Observation, ...]:
@@ -65,6 +87,36 @@ def observe(failures: tuple[str, ...]) -> tuple[Observation, ...]:
         return ()
     confidence: Level = "medium" if len(failures) == 1 else "high"
     return (Observation("attestation_failed", confidence, failures),)
+
+
+def missing(signals: dict[str, Any], platform: Platform) -> tuple[Observation, ...]:
+    """The signal `attestation_missing`, where an app sends no attestation or says that it has none. Any JSON may be
+    passed.
+    """
+    sent = signals.get("attestation")
+    if platform == "web" or (sent is not None and members(sent).get("format") != "none"):
+        return ()
+    return (Observation("attestation_missing", "low", ("attestation_absent" if sent is None else "attestation_none",)),)
+
+
+def result(attestation: Attestation, failures: tuple[str, ...], known: AttestedKey | None) -> AttestationResult:
+    """What the document says of an attestation, once it is judged by the store. `known`: what is kept of the key of a
+    verified proof.
+    """
+    verified = attestation.format != "none" and not failures
+    proof = attestation.proof
+    if not verified or proof is None or known is None:
+        return AttestationResult(attestation.format, verified)
+    return AttestationResult(
+        attestation.format,
+        verified,
+        app_id=known.app_id,
+        environment=known.environment,
+        counter=known.counter,
+        key_first_seen_ms=known.first_seen_ms,
+        bundle_version=proof.data.bundle_version,
+        distribution=proof.data.distribution,
+    )
 
 
 def _android_key(chain: Any, challenge: bytes | None, trust: Trust, at_ms: int) -> Iterator[str]:
@@ -105,6 +157,24 @@ def _is_expected_app(description: KeyDescription, trust: Trust) -> bool:
     return known and signed
 
 
+def _app_attest(
+    claim: dict[str, Any], challenge: bytes, trust: Trust, at_ms: int
+) -> Proof | tuple[AppAttestFailure, ...]:
+    """The client data hash is SHA-256 over the challenge's 32 bytes."""
+    key_id, attestation, assertion = claim.get("key_id"), claim.get("attestation"), claim.get("assertion")
+    key = _decoded(key_id, KEY_ID_BYTES)
+    client_data_hash = sha256(challenge).digest()
+    if assertion is not None:
+        raw = _decoded(assertion, MAX_ASSERTION_BYTES)
+        if raw is None or key is None or len(key) != KEY_ID_BYTES or attestation is not None:
+            return ("assertion_malformed",)
+        return read_assertion(raw, key, client_data_hash, trust.apple)
+    raw = _decoded(attestation, MAX_ATTESTATION_BYTES)
+    if raw is None or key is None or len(key) != KEY_ID_BYTES:
+        return ("attestation_malformed",)
+    return verify_attestation(raw, key, client_data_hash, trust.apple, at_ms)
+
+
 def _certificates(chain: Any) -> list[bytes] | None:
     """The certificates as bytes, where they are a list of base64 texts of a size that will be looked at."""
     if type(chain) is not list:
@@ -112,12 +182,15 @@ def _certificates(chain: Any) -> list[bytes] | None:
     texts = cast("list[Any]", chain)
     if not 0 < len(texts) <= MAX_CERTIFICATES:
         return None
-    certificates: list[bytes] = []
-    for text in texts:
-        if type(text) is not str or len(text) > _MAX_BASE64:
-            return None
-        try:
-            certificates.append(base64.b64decode(text, validate=True))
-        except (binascii.Error, ValueError):
-            return None
-    return certificates
+    certificates = [_decoded(text, MAX_CERTIFICATE_BYTES) for text in texts]
+    return [raw for raw in certificates if raw is not None] if None not in certificates else None
+
+
+def _decoded(text: Any, most: int) -> bytes | None:
+    """Standard base64 of at most `most` bytes; `None` for anything else."""
+    if type(text) is not str or len(text) > (most + 2) // 3 * 4:
+        return None
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return None

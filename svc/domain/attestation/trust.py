@@ -1,13 +1,16 @@
 """What a verified attestation is measured against: root keys, the list of revoked certificates, the apps expected.
 
-What may live here: the published root certificates of Android key attestation (`roots.pem`, beside this module), the
-readers of the files that take their place, and the value that holds all of it. Nothing here opens a file of the
+What may live here: the published root certificates of Android key attestation and of App Attest (`roots.pem` and
+`apple_roots.pem`, beside this module), the readers of the files that take their place, and the value that holds all of
+it. The roots of the two are kept apart: neither vouches for the other's devices. Nothing here opens a file of the
 operator's; bytes come in.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
+from hashlib import sha256
 from importlib.resources import files
 
 import msgspec
@@ -16,8 +19,16 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 
+class AppleTrust(msgspec.Struct, frozen=True, kw_only=True):
+    """The roots and apps by which App Attest is judged. Without a root, or without an app, nothing verifies."""
+
+    roots: tuple[x509.Certificate, ...] = ()
+    apps: dict[bytes, str] = {}
+    """SHA-256 of an app id -> the id: team id, dot, bundle id."""
+
+
 class Trust(msgspec.Struct, frozen=True, kw_only=True):
-    """The roots, revocations and apps by which attestations are judged."""
+    """The roots, revocations and apps by which attestations are judged; all but `apple` are Android's."""
 
     roots: frozenset[bytes]
     """Public keys (DER SubjectPublicKeyInfo). Keys rather than certificates: a device carries whichever certificate of
@@ -28,6 +39,7 @@ class Trust(msgspec.Struct, frozen=True, kw_only=True):
     """Names of the apps that may attest; empty = any app."""
     signing_digests: frozenset[bytes] = frozenset()
     """SHA-256 of the certificates that these apps are signed with; empty = any."""
+    apple: AppleTrust = AppleTrust()
 
 
 def public_key(certificate: x509.Certificate) -> bytes:
@@ -42,8 +54,23 @@ def public_key(certificate: x509.Certificate) -> bytes:
 
 @cache
 def published_trust() -> Trust:
-    """The published root keys, no revocations, any app."""
-    return Trust(roots=read_roots((files("svc.domain.attestation") / "roots.pem").read_bytes()))
+    """The published roots; no revocations, any app of Android and none of Apple."""
+    folder = files("svc.domain.attestation")
+    apple = AppleTrust(roots=read_apple_roots((folder / "apple_roots.pem").read_bytes()))
+    return Trust(roots=read_roots((folder / "roots.pem").read_bytes()), apple=apple)
+
+
+def apps_by_digest(app_ids: Iterable[str]) -> dict[bytes, str]:
+    """`AppleTrust.apps` of these ids, which are compared exactly."""
+    return {sha256(app_id.encode()).digest(): app_id for app_id in app_ids}
+
+
+def read_apple_roots(raw: bytes) -> tuple[x509.Certificate, ...]:
+    """The root certificates in a file of PEM. Raises `ValueError` with one line that says what is wrong."""
+    try:
+        return tuple(x509.load_pem_x509_certificates(raw))
+    except ValueError as error:
+        raise ValueError("no PEM certificates that can be read") from error
 
 
 def read_roots(raw: bytes) -> frozenset[bytes]:

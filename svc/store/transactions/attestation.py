@@ -1,18 +1,25 @@
-"""Attestation challenges: given out, and used up by the first identification that names them (decisions 7.5).
+"""Attestation in the store: challenges are given out and used up by the first identification that names them, and the
+keys of Apple devices are kept with their counters (decisions 7.5).
 
-Three reads and one write at most, and only for a report that names a challenge.
+For a challenge three reads and one write at most; for an attested key three reads and four writes (`attested_keys`).
+A report that carries no attestation costs nothing.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
+from svc.domain.attestation.app_attest import judge, updated
+from svc.domain.attestation.attested_key import AttestationResult
 from svc.domain.attestation.challenge import Challenge, ChallengeFailure, period, periods_to_search, refusal
-from svc.domain.attestation.claim import Attestation, observe
+from svc.domain.attestation.claim import Attestation, observe, result
 from svc.domain.identification import Submission
 from svc.domain.model import Observation
 from svc.store.snapshot import Transaction
-from svc.store.tables import CHALLENGES
+from svc.store.tables import ATTESTED_KEYS, CHALLENGES
+from svc.store.transactions.attested_keys import keep_key
 
 
 def issue_challenge(transaction: Transaction, number: int, key_id: str, challenge: bytes, now_ms: int) -> Challenge:
@@ -22,15 +29,29 @@ def issue_challenge(transaction: Transaction, number: int, key_id: str, challeng
     return issued
 
 
-def redeem(transaction: Transaction, submission: Submission, attestation: Attestation) -> tuple[Observation, ...]:
-    """Use up the challenge of an attested report, also where something else is wrong with it. Returns
-    `attestation_failed` with every reason, or nothing where all is well (decisions 7.5).
+class Redeemed(NamedTuple):
+    """What an attestation came to."""
+
+    observations: tuple[Observation, ...]
+    """`attestation_failed` with every reason, or nothing where all is well."""
+    result: AttestationResult
+
+
+def redeem(transaction: Transaction, submission: Submission, attestation: Attestation, visitor_id: str) -> Redeemed:
+    """Use up the challenge of an attested report, also where something else is wrong with it (decisions 7.5). Where
+    nothing is, the key of an Apple device is kept, with its counter and with the visitor that the report was given to.
     """
-    failures = attestation.failures
-    if attestation.challenge is not None:
-        failure = _use(transaction, submission, attestation.challenge)
-        failures = failures if failure is None else (failure, *failures)
-    return observe(failures)
+    number, proof = submission.organization, attestation.proof
+    challenged = None if attestation.challenge is None else _use(transaction, submission, attestation.challenge)
+    failures = (*(() if challenged is None else (challenged,)), *attestation.failures)
+    known = None
+    if proof is not None:
+        before = transaction.get(ATTESTED_KEYS, number, proof.key_id)
+        failures = (*failures, *judge(proof, before, submission.environment))
+        if not failures:
+            known = updated(proof, before, visitor_id, submission.at_ms)
+            keep_key(transaction, number, proof.key_id, known, before)
+    return Redeemed(observe(failures), result(attestation, failures, known))
 
 
 def _use(transaction: Transaction, submission: Submission, challenge: bytes) -> ChallengeFailure | None:

@@ -7,8 +7,8 @@ rows are found otherwise does not load without one in `BY_FUNCTION`.
 A visitor is erased in steps, since it may have any number of events. The first step forgets who it is and leaves a row
 in `erasures`, so that nothing can be added to what is left and that the sweeper ends what an interruption has begun;
 the last step deletes that row. The response comes after the last step: then there is no event, document, deferred
-report, index row, record, id or history of it, nor what its reports are recognized by, nor a webhook about it that is
-not sent.
+report, index row, record, id, history or attested key of it, nor what its reports are recognized by, nor a webhook
+about it that is not sent.
 
 What stays is not of the person: ledger lines (when and how much, by request id), idempotency digests with the request
 id that they were answered with (for a day), the audit record that names the visitor's id as erased (docs/audit.md),
@@ -42,6 +42,7 @@ from svc.store.snapshot import Snapshot, Transaction
 from svc.store.table import LEADS, ErasedBy, ErasedByKey, PolicyError
 from svc.store.tables import (
     ADDRESS_HISTORY,
+    ATTESTED_KEYS,
     BLOCKS,
     DELETED_VISITORS,
     DELIVERIES,
@@ -56,10 +57,12 @@ from svc.store.tables import (
     REPORT_FINGERPRINTS,
     TABLES,
     VISITOR_IDS,
+    VISITOR_KEYS,
     VISITORS,
     WEBHOOK_EVENTS,
     Table,
 )
+from svc.store.transactions.attested_keys import forget_keys, has_keys
 from svc.store.transactions.holdings import release, report_bytes
 from svc.store.transactions.webhooks import erase_identification
 
@@ -68,6 +71,7 @@ BY_FUNCTION: dict[str, tuple[Table[Any], ...]] = {
     "uncount": (HOURS,),
     "forget_report": (ADDRESS_HISTORY, REPORT_FINGERPRINTS),
     "leave_blocks": (BLOCKS,),
+    "forget_keys": (ATTESTED_KEYS, VISITOR_KEYS),
     "erase_identification": (WEBHOOK_EVENTS, DELIVERIES, DUE, MANUAL),
 }
 """Function -> the tables of which it erases what is of a visitor."""
@@ -99,9 +103,13 @@ def erase_visitor(transaction: Transaction, number: int, visitor_id: str, now_ms
     raw_id = visitor_id.encode()
     if not transaction.has(ERASURES, number, raw_id):
         visitor_number = transaction.get(VISITOR_IDS, number, raw_id) or 0
-        if not visitor_number and not has_events(transaction, number, raw_id):
+        is_known = (
+            visitor_number or has_events(transaction, number, raw_id) or has_keys(transaction, number, visitor_id)
+        )
+        if not is_known:
             return Refusal("not_found")
         transaction.put(ERASURES, (number, raw_id), visitor_number)
+        forget_keys(transaction, number, visitor_id)
         if visitor_number:
             leave_blocks(transaction, number, visitor_number)
             purge_visitor(transaction, number, visitor_number, now_ms)
@@ -169,6 +177,7 @@ def purge_visitor(transaction: Transaction, number: int, visitor_number: int, no
             transaction.delete(table, *stem, visitor_number)
     for table in ERASED_BY_KEY["visitor_id"]:
         transaction.delete(table, number, visitor.visitor_id.encode())
+    forget_keys(transaction, number, visitor.visitor_id)
     release(transaction, number, visitors=1)
     transaction.put(DELETED_VISITORS, (number, visitor_number), now_ms)
 

@@ -5,8 +5,9 @@ force, then event, document, ledger and balance. Nothing is written before nothi
 
 Bounds, whatever the size of the store, which a test counts: at most 9 blocks and 20 visitors are read for matching and
 its writes, 5 rows of history, 2 of weights and 10 beside them; 30 rows are written, one more for each signal that
-fired, and 3 of history. A report that names a challenge reads at most 3 more and writes 1 more. An organization without
-webhook endpoints has one read for them; with ten that subscribe to everything, 11 rows are read and 42 written.
+fired, and 3 of history. A report that names a challenge reads at most 3 more and writes 1 more; the attested key of an
+Apple device takes 3 reads and 4 writes beside them. An organization without webhook endpoints has one read for them;
+with ten that subscribe to everything, 11 rows are read and 42 written.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from uuid import UUID
 
 import msgspec
 
+from svc.domain.attestation.attested_key import AttestationResult
 from svc.domain.billing import LedgerEntry, refused_for_money
 from svc.domain.detection import visitor_kind
 from svc.domain.identification import Assessment, Duplicate, Identified, Refused, decide
@@ -111,14 +113,17 @@ def identify(
     observations = remembered.observations
     if recognition.token_conflict:
         observations += (Observation("token_conflict", "medium", ("device_contradicts_token",)),)
+    redeemed = None
     if assessment.attestation is not None:
-        observations += redeem(transaction, submission, assessment.attestation)
+        redeemed = redeem(transaction, submission, assessment.attestation, visitor.id)
+        observations += redeemed.observations
     profile = weights_in_force(transaction, number, submission.key_id, submission.platform)
     result = score(observations, profile, submission.platform) if assessment.scored else None
     verdict = decide(assessment, recognition, visitor.id, result)
     event = _record_event(transaction, assessment, verdict, archived=archived)
     queues = enqueue_identification(transaction, submission, event, profile.threshold) if submission.notify else ()
-    length = _record_document(transaction, assessment, event, index, recognition, observations, profile)
+    attested = None if redeemed is None else redeemed.result
+    length = _record_document(transaction, assessment, event, index, recognition, observations, profile, attested)
     is_new = recognition.number is None and visitor.number is not None
     keep(
         transaction,
@@ -267,6 +272,7 @@ def _record_document(
     recognition: Recognition,
     observations: tuple[Observation, ...],
     profile: Weights,
+    attested: AttestationResult | None,
 ) -> int:
     """Bytes of the row; 0 for an event that has none."""
     if not event.has_document:
@@ -288,5 +294,6 @@ def _record_document(
         link_probability=round(recognition.probability, 4),
         changes=None if before is None else changes(assessment.features, before),
         headers=assessment.headers,
+        attestation=attested,
     )
     return transaction.put(DOCUMENTS, (submission.organization, submission.request_id.bytes), document)

@@ -13,6 +13,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
+from svc.domain.attestation.attested_key import AttestedKey
 from svc.domain.ids import DAY_MS, first_id
 from svc.domain.matching import Block, Visitor
 from svc.domain.records import IDEMPOTENCY_MS, Idempotency
@@ -21,6 +22,7 @@ from svc.store.table import KeptFor, LastTwoPeriods
 from svc.store.tables import (
     ATTEMPT_COUNTS,
     ATTEMPTS,
+    ATTESTED_KEYS,
     BLOCKS,
     DELETED_VISITORS,
     EVENTS,
@@ -32,6 +34,7 @@ from svc.store.tables import (
     WEBHOOK_EVENTS,
     Table,
 )
+from svc.store.transactions.attested_keys import forget_key
 from svc.store.transactions.erasure import has_events, purge_event, purge_visitor, remove_from_block
 from svc.store.transactions.keys import purge_key
 from svc.store.transactions.webhooks import purge_webhook_event
@@ -89,12 +92,13 @@ def expired_by_key(snapshot: Snapshot, number: int, now_ms: int) -> list[Cleanup
 
 
 def full_scans(number: int, now_ms: int, visitor_days: int) -> tuple[CleanupTask, ...]:
-    """Tasks that look at every row of an organization: idempotency keys, visitors unseen for `visitor_days`, ended
-    keys.
+    """Tasks that look at every row of an organization: idempotency keys, visitors and attested keys of devices unseen
+    for `visitor_days`, ended keys.
     """
     return (
         CleanupTask(IDEMPOTENCY.name, partial(_pass_idempotency, now_ms), (number,)),
         CleanupTask(VISITORS.name, partial(_pass_visitors, now_ms, visitor_days), (number,)),
+        CleanupTask(ATTESTED_KEYS.name, partial(_pass_attested_keys, now_ms, visitor_days), (number,)),
         CleanupTask(KEYS.name, partial(_pass_keys, now_ms), (number,)),
     )
 
@@ -161,6 +165,19 @@ def _pass_visitors(now_ms: int, visitor_days: int, start: tuple[Any, ...], trans
         return True
 
     return _look(transaction, VISITORS, start, delete)
+
+
+def _pass_attested_keys(
+    now_ms: int, visitor_days: int, start: tuple[Any, ...], transaction: Transaction
+) -> CleanupStep:
+    def delete(key: tuple[Any, ...], attested: AttestedKey) -> bool:
+        if now_ms - attested.last_seen_ms < visitor_days * DAY_MS:
+            return False
+        number, key_id = key
+        forget_key(transaction, number, key_id, attested)
+        return True
+
+    return _look(transaction, ATTESTED_KEYS, start, delete)
 
 
 def _pass_keys(now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:

@@ -1,0 +1,117 @@
+"""Authenticator data: what the device signs of itself, in attestations and in assertions of App Attest.
+
+What may live here: its binary layout (Web Authentication 6.1, as Apple uses it). The flags are not asked: an assertion
+claims to carry a credential and does not, and a map that follows is announced by some devices only. What is there is
+found by its place.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import msgspec
+
+from svc.domain.attestation.attested_key import AppleEnvironment
+from svc.domain.attestation.cbor import CborError, read_item
+
+KEY_ID_BYTES = 32
+MAX_VERSION = 64
+"""Characters that are kept of a bundle version."""
+
+_HEAD_BYTES = 37
+_COUNTER = slice(33, 37)
+_AAGUID = slice(37, 53)
+_CREDENTIAL_ID_LENGTH = slice(53, 55)
+_CREDENTIAL_ID = slice(55, 55 + KEY_ID_BYTES)
+_KEY = _CREDENTIAL_ID.stop
+
+_ENVIRONMENTS: dict[bytes, AppleEnvironment] = {
+    b"appattestdevelop": "development",
+    b"appattest\x00\x00\x00\x00\x00\x00\x00": "production",
+}
+_COSE_P256 = {1: 2, 3: -7, -1: 1}
+"""Of a COSE key (RFC 9053): EC2, ES256, P-256. Its -2 and -3 are x and y."""
+
+DISTRIBUTIONS = {
+    1: "system",
+    2: "testflight",
+    3: "development",
+    4: "app_store",
+    5: "enterprise",
+    6: "developer_id",
+    10: "other",
+}
+"""`apple_validation_category_01`, since iOS 27: how the app came onto the device."""
+
+
+class AuthenticatorData(msgspec.Struct, frozen=True):
+    """Authenticator data of an assertion, or what an attestation has of the same."""
+
+    app_digest: bytes
+    """SHA-256 of the app id."""
+    counter: int
+    bundle_version: str | None = None
+    distribution: str | None = None
+    """A name of `DISTRIBUTIONS`; the number as text where it has none."""
+
+
+class Credential(msgspec.Struct, frozen=True):
+    """The part that only an attestation has."""
+
+    environment: AppleEnvironment | None
+    """`None` for an identifier that is neither."""
+    id: bytes
+    """32 bytes."""
+    point: bytes | None
+    """The public key, uncompressed; `None` for a key that is not one of P-256."""
+
+
+def read_assertion_data(raw: bytes) -> AuthenticatorData:
+    """37 bytes, and since iOS 27 a map behind them. Raises `ValueError` for anything else."""
+    if len(raw) < _HEAD_BYTES:
+        raise ValueError("authenticator data ends early")
+    return _head(raw, _HEAD_BYTES)
+
+
+def read_attestation_data(raw: bytes) -> tuple[AuthenticatorData, Credential]:
+    """37 bytes, a credential of 32 bytes with its key, and since iOS 27 a map behind it. Raises `ValueError` for
+    anything else.
+    """
+    if len(raw) < _KEY or int.from_bytes(raw[_CREDENTIAL_ID_LENGTH]) != KEY_ID_BYTES:
+        raise ValueError("authenticator data has no credential of 32 bytes")
+    key, end = read_item(raw, _KEY)
+    return _head(raw, end), Credential(_ENVIRONMENTS.get(raw[_AAGUID]), raw[_CREDENTIAL_ID], _point(key))
+
+
+def _head(raw: bytes, end: int) -> AuthenticatorData:
+    extensions = _extensions(raw, end)
+    version = extensions.get("apple_bundle_version_01")
+    category = extensions.get("apple_validation_category_01")
+    number = int.from_bytes(category, "little") if type(category) is bytes and len(category) == 4 else None
+    return AuthenticatorData(
+        app_digest=raw[:32],
+        counter=int.from_bytes(raw[_COUNTER]),
+        bundle_version=version[:MAX_VERSION] if type(version) is str else None,
+        distribution=None if number is None else DISTRIBUTIONS.get(number, str(number)),
+    )
+
+
+def _extensions(raw: bytes, start: int) -> dict[Any, Any]:
+    if start == len(raw):
+        return {}
+    found, end = read_item(raw, start)
+    if type(found) is not dict or end != len(raw):
+        raise CborError("what follows is not one map")
+    return cast("dict[Any, Any]", found)
+
+
+def _point(key: Any) -> bytes | None:
+    """The uncompressed form of a COSE key."""
+    if type(key) is not dict:
+        return None
+    fields = cast("dict[Any, Any]", key)
+    x, y = fields.get(-2), fields.get(-3)
+    is_p256 = all(fields.get(name) == value for name, value in _COSE_P256.items())
+    if not is_p256 or type(x) is not bytes or type(y) is not bytes:
+        return None
+    return b"\x04" + x + y

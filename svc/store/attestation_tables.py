@@ -1,0 +1,36 @@
+"""The tables of attestation. `tables` declares them with all others; import them from there."""
+
+from __future__ import annotations
+
+from svc.domain.attestation.attested_key import AttestedKey, VisitorKeys
+from svc.domain.attestation.challenge import LIFETIME_MS, Challenge
+from svc.store.codec import Key, Record
+from svc.store.key_parts import SECRET_32, U32, VISITOR_ID, digest, period
+from svc.store.table import NOT_PERSONAL, ErasedBy, LastTwoPeriods, Swept, Table, With
+
+CHALLENGES: Table[Challenge] = Table(
+    "challenges",
+    Key(organization=U32, period=period(LIFETIME_MS), challenge=SECRET_32),
+    Record(Challenge),
+    LastTwoPeriods(),
+    NOT_PERSONAL,
+)
+"""By the period of 5 minutes in which it was issued, and the challenge itself."""
+ATTESTED_KEYS: Table[AttestedKey] = Table(
+    "attested_keys",
+    Key(organization=U32, attested_key=digest(32)),
+    Record(AttestedKey),
+    Swept("unused for `visitor_retention_days`; sooner with its visitor"),
+    ErasedBy("forget_keys"),
+    rules=("attested_keys",),
+)
+"""By the id of an Apple device's key, which is the SHA-256 of the public key."""
+VISITOR_KEYS: Table[VisitorKeys] = Table(
+    "visitor_keys",
+    Key(organization=U32, visitor_id=VISITOR_ID),
+    Record(VisitorKeys),
+    With("attested_keys"),
+    ErasedBy("forget_keys"),
+    rules=("attested_keys",),
+)
+"""-> the attested keys of a visitor, also of one who has no number."""

@@ -8,7 +8,7 @@ SHELL := /bin/bash
 PYTHON ?= python3.11
 BIN := .venv/bin
 
-.PHONY: run test quick venv web check format bench bench-events sim fuzz accuracy detection mutation reference screenshots browsers wheel lock clean
+.PHONY: run test quick venv web check format bench bench-stages bench-events sim fuzz accuracy detection mutation reference screenshots browsers wheel lock clean
 
 run: venv
 	$(BIN)/svc dev
@@ -52,6 +52,11 @@ format: venv
 
 bench: venv
 	$(BIN)/python -m bench.identify
+
+# CPU of an identification by stage, with the reports of the web SDK, then with small ones.
+bench-stages: venv
+	$(BIN)/python -m bench.stages --sdk
+	$(BIN)/python -m bench.stages
 
 # Makes a million events and reads them back: a minute or two and 3 GB of the temporary directory. EVENTS=N for others.
 bench-events: venv

@@ -1,9 +1,17 @@
-"""Reports to measure with: plausible desktop browsers, about 2 kB each, every device different."""
+"""Reports to measure with: plausible desktop browsers, every device different. Made-up ones of about 2 kB, and those of
+the web SDK, of about 20.
+"""
 
 from __future__ import annotations
 
+import gzip
+import json
 import random
+from functools import cache
+from pathlib import Path
 from typing import Any
+
+CAPTURES = Path(__file__).parents[1] / "tests" / "captures" / "sdk-ladder.jsonl.gz"
 
 ZONES = ("Europe/London", "Europe/Berlin", "America/New_York", "America/Los_Angeles", "Asia/Tokyo", "Australia/Sydney")
 LANGUAGES = (["en-GB", "en"], ["de-DE", "de", "en"], ["en-US", "en"], ["es"], ["ja", "en-US"], ["en-AU", "en"])
@@ -64,3 +72,26 @@ def device_report(number: int) -> dict[str, Any]:
         "extra": {"vendorFlavors": ["chrome"], "pdfViewerEnabled": True, "installedApps": []},
         "performance": {f"mark{index}": chance.getrandbits(32) / 1000 for index in range(8)},
     }
+
+
+def sdk_report(number: int) -> tuple[dict[str, Any], str]:
+    """The report of a device as the web SDK sends it, and the user agent of its request; the same number gives the
+    same report.
+    """
+    capture = _captures()[number % len(_captures())]
+    signals = json.loads(capture["signals"])
+    chance = random.Random(number)
+    components = signals["components"]
+    components["canvas"]["value"] |= {"text": f"{chance.getrandbits(128):032x}"}
+    components["fonts"] = {"value": sorted(chance.sample(FONTS, 16))}
+    for name in ("renderer", "rendererUnmasked"):
+        components["webGlBasics"]["value"][name] += f" 0x{number % 100:08X}"
+    signals |= {"nonce": f"{chance.getrandbits(128):032x}", "collected_at": 1_790_000_000_000 + number}
+    return signals, capture["user_agent"]
+
+
+@cache
+def _captures() -> list[dict[str, str]]:
+    lines = gzip.decompress(CAPTURES.read_bytes()).splitlines()
+    read = [json.loads(line) for line in lines]
+    return [{"signals": json.dumps(one["signals"]), "user_agent": one["headers"]["user-agent"]} for one in read]

@@ -81,12 +81,18 @@ def beyond_bounds(text: bytes) -> Refusal | None:
 
     Exact for valid JSON; what is not valid, and passes, the decoder refuses.
     """
-    if not _may_be_beyond(text):
+    counted = text.translate(None, _NOT_COUNTED)
+    containers = counted.count(b"[") + counted.count(b"{")
+    # Brackets and commas inside strings are counted with the others.
+    few = containers + counted.count(b",") < MAX_VALUES and not _may_have_many_digits(text)
+    if few and containers <= MAX_DEPTH:
         return None
     # Without what is escaped, every quote begins or ends a string, and every second part lies between two strings.
-    plain = text.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in text else text
-    if plain.count(b'"') > 4 * MAX_VALUES:  # a value may have a name
+    plain = text.replace(b"\\\\", b"").replace(b'\\"', b"") if _ESCAPED.search(text) is not None else text
+    if len(plain) > 4 * MAX_VALUES and plain.count(b'"') > 4 * MAX_VALUES:  # a value may have a name
         return _TOO_MANY_VALUES
+    if few:
+        return _TOO_DEEP if _is_too_deep(_brackets(plain)) else None
     outside = b'"'.join(plain.split(b'"')[::2]).translate(_AS_LISTS, b" \t\r\n")
     brackets = outside.translate(None, _NO_BRACKETS)
     if _MANY_OPENED in brackets:
@@ -94,31 +100,42 @@ def beyond_bounds(text: bytes) -> Refusal | None:
     values = outside.count(b",") + outside.count(b"[") - outside.count(b"[]") + 1
     if values > MAX_VALUES or _MANY_DIGITS in outside.translate(_AS_ZEROS):
         return _TOO_MANY_VALUES
-    return _TOO_DEEP if _is_deeper(brackets, MAX_DEPTH) else None
+    return _TOO_DEEP if _is_too_deep(brackets) else None
 
 
-def _may_be_beyond(text: bytes) -> bool:
-    """Settles all but the largest reports: brackets and commas inside strings are counted with the others."""
-    containers = text.count(b"[") + text.count(b"{")
-    return (
-        containers > MAX_DEPTH
-        or containers + text.count(b",") + 1 > MAX_VALUES
-        or _MANY_DIGITS in text.translate(_AS_ZEROS)
-    )
+def _may_have_many_digits(text: bytes) -> bool:
+    """Whether a number may be too long. `MAX_DIGITS` and one more are eight of every 64th character in a row, so that
+    few texts are looked at as a whole. Digits inside strings count with the others.
+    """
+    return _EIGHT_DIGITS in text[::64].translate(_AS_ZEROS) and _MANY_DIGITS in text.translate(_AS_ZEROS)
 
 
-def _is_deeper(brackets: bytes, levels: int) -> bool:
+def _brackets(plain: bytes) -> bytes:
+    """The brackets outside strings, all as those of lists. Of the rest only quotes matter, and two that stand side by
+    side by then have nothing between them that does.
+    """
+    quoted = plain.translate(_AS_LISTS, _NEITHER_BRACKETS_NOR_QUOTES).replace(b'""', b"")
+    return b"".join(quoted.split(b'"')[::2])
+
+
+def _is_too_deep(brackets: bytes) -> bool:
     """Takes the innermost lists away, level by level. Brackets that do not match are left to the decoder."""
-    for _ in range(levels):
+    if _MANY_OPENED in brackets:
+        return True
+    for _ in range(MAX_DEPTH):
         brackets = brackets.replace(b"[]", b"")
     return b"[]" in brackets
 
 
+_ESCAPED = re.compile(rb'\\[\\"]')
 _AS_LISTS = bytes.maketrans(b"{}", b"[]")
+_NOT_COUNTED = bytes(byte for byte in range(256) if byte not in b"[{,")
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]")
+_NEITHER_BRACKETS_NOR_QUOTES = bytes(byte for byte in range(256) if byte not in b'[]{}"')
 _AS_ZEROS = bytes(ord("0") if byte in b"0123456789" else 0 for byte in range(256))
 _MANY_OPENED = b"[" * (MAX_DEPTH + 1)
 _MANY_DIGITS = b"0" * (MAX_DIGITS + 1)
+_EIGHT_DIGITS = b"0" * (MAX_DIGITS // 64)
 
 
 class _Sdk(msgspec.Struct):
@@ -129,12 +146,16 @@ class _WithSdk(msgspec.Struct):
     sdk: _Sdk
 
 
+_decode_sdk = msgspec.json.Decoder(_WithSdk).decode
+_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
+
+
 def sdk_platform(body: bytes) -> str | None:
     """`sdk.platform` of a body, which authentication needs before the body is checked (decisions 2.7); `None` where it
     has none, or is not JSON.
     """
     try:
-        return msgspec.json.decode(body, type=_WithSdk).sdk.platform
+        return _decode_sdk(body).sdk.platform
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
@@ -168,7 +189,7 @@ def decode(body: bytes, kind: type[T]) -> T | Refusal:
         return _MALFORMED_JSON
     except RecursionError:
         return _TOO_DEEP
-    return _wrong_names(body, kind) or value
+    return _wrong_names(body, value) or value
 
 
 def decode_object(raw: bytes, field: str) -> dict[str, Any] | Refusal:
@@ -178,7 +199,7 @@ def decode_object(raw: bytes, field: str) -> dict[str, Any] | Refusal:
     if raw[:1] != b"{":
         return invalid(field, "wrong_type")
     try:
-        value = msgspec.json.decode(raw, type=dict[str, Any])
+        value = _decode_object(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return _MALFORMED_JSON
     except RecursionError:
@@ -195,13 +216,14 @@ def _is_malformed(body: bytes) -> bool:
     return False
 
 
-def _wrong_names(body: bytes, kind: type[msgspec.Struct]) -> Refusal | None:
+def _wrong_names(body: bytes, value: msgspec.Struct) -> Refusal | None:
     """No member name twice at the top level (decisions 1.4).
 
     The decoder keeps the last of two silently. Unknown names are refused already, so two members of one name spell it
     out twice, or hide it behind an escape; when neither can be, they are not looked at one by one.
     """
-    if b"\\u" not in body and all(body.count(name) <= 1 for name in _quoted_names(kind)):
+    outside = _without_last_object(body, value)
+    if b"\\u" not in outside and all(outside.count(name) <= 1 for name in _quoted_names(type(value))):
         return None
     try:
         # Objects as the pairs that they are written in; numbers, which do not matter here, as their length.
@@ -218,6 +240,19 @@ def _wrong_names(body: bytes, kind: type[msgspec.Struct]) -> Refusal | None:
             return invalid(name, "invalid_value")
         seen.add(name)
     return None
+
+
+def _without_last_object(body: bytes, value: msgspec.Struct) -> bytes:
+    """The body without the free-form object that ends it, as the signals end most: a whole object has an even number of
+    quotes, so what ends the body like it is it, or another member.
+    """
+    for name in value.__struct_fields__:
+        member = getattr(value, name)
+        if member.__class__ is msgspec.Raw:
+            raw = bytes(member)
+            if raw[:1] == b"{" and body[-1:] == b"}" and body.endswith(raw, 0, -1):
+                return body[: -1 - len(raw)]
+    return body
 
 
 @cache

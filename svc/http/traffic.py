@@ -68,6 +68,7 @@ class Traffic:
 
     def __init__(self, logged: Logged = "all") -> None:
         self._logged = logged
+        self._log = log.bind()  # else made again for each line
         self._in_flight = 0
         self._requests: Counter[Finished] = Counter()
         self._requests_s: dict[str, Histogram] = {}
@@ -89,7 +90,7 @@ class Traffic:
             histogram = self._requests_s[operation_id] = Histogram(REQUEST_S)
         histogram.observe(seconds)
         if self._logged == "all" or (self._logged == "refused" and (status is None or status >= 300)):
-            _tell(passing, status, seconds)
+            self._tell(passing, status, seconds)
 
     def statistics(self) -> TrafficStatistics:
         """A copy of the counts."""
@@ -99,25 +100,24 @@ class Traffic:
             requests_s={name: histogram.statistics() for name, histogram in self._requests_s.items()},
         )
 
-
-def _tell(passing: RequestContext, status: int | None, seconds: float) -> None:
-    fields: dict[str, Any] = {"request_id": str(passing.request_id), "operation": passing.operation_id}
-    if status is not None:
-        fields["status"] = status
-    fields["duration_ms"] = round(1000 * seconds, 1)
-    caller, refusal = passing.caller, passing.refusal
-    if caller is not None:
-        fields["organization"] = caller.organization.id
-        fields["key_id"] = caller.key.id
-    if refusal is not None:
-        fields["code"] = refusal.code
-        if refusal.key is not None:
-            fields["key_id"] = refusal.key.id
-        if refusal.reason:
-            fields["reason"] = refusal.reason
-    if status is None:
-        log.info("client closed request", **fields)
-    elif status >= 500:
-        log.warning("request", **fields)
-    else:
-        log.info("request", **fields)
+    def _tell(self, passing: RequestContext, status: int | None, seconds: float) -> None:
+        fields: dict[str, Any] = {"request_id": str(passing.request_id), "operation": passing.operation_id}
+        if status is not None:
+            fields["status"] = status
+        fields["duration_ms"] = round(1000 * seconds, 1)
+        caller, refusal = passing.caller, passing.refusal
+        if caller is not None:
+            fields["organization"] = caller.organization.id
+            fields["key_id"] = caller.key.id
+        if refusal is not None:
+            fields["code"] = refusal.code
+            if refusal.key is not None:
+                fields["key_id"] = refusal.key.id
+            if refusal.reason:
+                fields["reason"] = refusal.reason
+        if status is None:
+            self._log.info("client closed request", **fields)
+        elif status >= 500:
+            self._log.warning("request", **fields)
+        else:
+            self._log.info("request", **fields)

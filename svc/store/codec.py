@@ -87,6 +87,8 @@ class Key:
                 raise ValueError(f"the layout {layout!r} is none of B, H, I, Q and NNs, and a text comes last")
         self._prefixes = [struct.Struct(">" + "".join(fixed[:count])) for count in range(len(fixed) + 1)]
         self._fixed = self._prefixes[-1]
+        if not self._text:
+            self.pack = self._fixed.pack
         self._named = namedtuple("Row", parts)._make  # noqa: PYI024  # pyright: ignore[reportUntypedNamedTuple]  of any types
 
     @property
@@ -98,8 +100,6 @@ class Key:
         """The whole key from one value for each part. Raises `ValueError` for a key of more than 511 bytes or none, and
         `struct.error` for values that the layout cannot hold.
         """
-        if not self._text:
-            return self._fixed.pack(*values)
         packed = self._fixed.pack(*values[:-1]) + values[-1].encode()
         if not 0 < len(packed) <= MAX_KEY_BYTES:
             raise ValueError(f"a key of {len(packed)} bytes; LMDB takes 1 to {MAX_KEY_BYTES}")

@@ -49,6 +49,9 @@ def issue_of(result: object) -> tuple[str, str]:
         ('{"sdk":{},"signals":{},"sdk":{}}', "sdk", "invalid_value"),
         ('{"sdk":{},"signals":{},"s\\u0064k":{}}', "sdk", "invalid_value"),
         ('{"sdk":{},"signals":{},"tag":"a","tag":"a"}', "tag", "invalid_value"),
+        ('{"sdk":{},"sdk":{"platform":"x"},"signals":{"platform":"x"}}', "sdk", "invalid_value"),
+        ('{"sdk":{},"signals":{"a":1},"signals":{"a":1}}', "signals", "invalid_value"),
+        ('{"sdk":{},"signals":{"a":1},"sdk":{"a":1}}', "sdk.a", "unknown_field"),
     ],
 )
 def test_each_fault_of_a_body_is_named(body: str, field: str, issue: str):
@@ -63,6 +66,7 @@ def test_each_fault_of_a_body_is_named(body: str, field: str, issue: str):
         '{"sdk":{},"signals":{},"tag":"\\"sdk\\":"}',
         '{"sdk":{},"signals":{"a":"\\u0041"},"tag":"\\"tag\\":\\u00e9"}',
         '{"sdk":{},"signals":{"tag":"tag","x":{"tag":1,"tag":2}},"tag":"x"}',
+        '{"sdk":{},"tag":"x","signals":{"tag":"tag","\\u0061":{"sdk":1,"sdk":2}}}',
     ],
 )
 def test_a_name_inside_a_value_is_not_taken_for_a_second_field(body: str):
@@ -99,6 +103,16 @@ def test_a_text_of_32_levels_passes_and_one_of_33_does_not():
         assert issue_of(beyond_bounds(b"[" + full + b"]")) == ("", "too_deep")
 
 
+@pytest.mark.parametrize("piece", ["]", "}]", "][", '"]', "\\", '\\"]', ""])
+def test_brackets_inside_strings_hide_no_level(piece: str):
+    """Reports have many containers, so that their number alone settles nothing."""
+    for levels, fits in ((32, True), (33, False)):
+        value: Any = [piece]
+        for _ in range(levels - 1):
+            value = [piece, {}, value, "["]
+        assert (beyond_bounds(json.dumps(value).encode()) is None) is fits
+
+
 def test_a_text_of_20000_values_passes_and_one_more_does_not():
     def shapes(count: int) -> Iterator[Any]:
         """Each of so many values."""
@@ -122,6 +136,8 @@ def test_a_name_that_comes_twice_counts_twice():
 def test_a_number_of_512_digits_passes_and_one_more_does_not():
     assert beyond_bounds(b"[" + b"1" * MAX_DIGITS + b',"' + b"1" * 9_999 + b'"]') is None
     assert issue_of(beyond_bounds(b"[" + b"1" * (MAX_DIGITS + 1) + b"]")) == ("", "out_of_range")
+    for offset in range(70):
+        assert issue_of(beyond_bounds(b" " * offset + b"1" * (MAX_DIGITS + 1))) == ("", "out_of_range")
     assert issue_of(beyond_bounds(b"[0." + b"1" * (MAX_DIGITS + 1) + b"]")) == ("", "out_of_range")
 
 

@@ -15,6 +15,7 @@ Bounds: at most `CLASSES` classes, each with a table for every attribute of at m
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -261,20 +262,14 @@ class Statistics:
     def log_frequencies(self, features: Features) -> list[float]:
         """Log P(another device of the class reports the same), per attribute, hardware, locale; 0 if not reported."""
         known = self._classes.get(features.family, _EMPTY_CLASS)
-        # The visitor that is compared is one of the devices counted, and does not speak for the others.
-        scale = 1.0 / (max(known.devices - 1.0, 0.0) + PRIOR_DEVICES)
-        log = math.log
-        logs: list[float] = []
-        places = zip((*features.values, features.hardware, features.locale), known.tables, _PRIOR, strict=True)
-        for value, table, prior in places:
-            if not value:
-                logs.append(0.0)
-                continue
-            count = table.get(value)
-            if count is None:
-                count = table.get(_DROPPED, 0.0) * 0.5
-            logs.append(log(min(1.0, (max(count - 1.0, 0.0) + prior) * scale)))
-        return logs
+        values = (*features.values, features.hardware, features.locale)
+        return _log_frequencies(known.devices, zip(values, known.tables, _PRIOR, strict=True))
+
+    def log_frequencies_of(self, features: Features, attributes: Sequence[Attribute]) -> list[float]:
+        """`log_frequencies` of these attributes alone, in their order."""
+        known = self._classes.get(features.family, _EMPTY_CLASS)
+        rows = [(features.values[attribute], known.tables[attribute], _PRIOR[attribute]) for attribute in attributes]
+        return _log_frequencies(known.devices, rows)
 
     def version_share(self, features: Features) -> float:
         """Share, 0 to 1, of this browser and system version among recent visits of its class; smoothed, so never 0."""
@@ -378,6 +373,23 @@ class Statistics:
                 changes.judged_expected,
             ):
                 counts[:] = [count / 2 for count in counts]
+
+
+def _log_frequencies(devices: float, rows: Iterable[tuple[int, dict[int, float], float]]) -> list[float]:
+    """Of rows of a value (0 = not reported), the counts of its attribute and their prior."""
+    # The visitor that is compared is one of the devices counted, and does not speak for the others.
+    scale = 1.0 / (max(devices - 1.0, 0.0) + PRIOR_DEVICES)
+    log = math.log
+    logs: list[float] = []
+    for value, table, prior in rows:
+        if not value:
+            logs.append(0.0)
+            continue
+        count = table.get(value)
+        if count is None:
+            count = table.get(_DROPPED, 0.0) * 0.5
+        logs.append(log(min(1.0, (max(count - 1.0, 0.0) + prior) * scale)))
+    return logs
 
 
 def _token_state(features: Features) -> int:

@@ -1,0 +1,286 @@
+"""Where the CPU of an identification goes, stage by stage.
+
+The functions of the service in their order, over groups as large as a busy service commits; one thread, no network, no
+fsync. Printed is the CPU (user and system) of that thread per identification, the median over rounds. In each round
+every device visits once: in the first as a new visitor, in the others with its token, without it from its own network,
+or without it from elsewhere, where it may be taken for another. Neither HTTP is in it (`bench.identify`), nor what the
+mailboxes and the loop add.
+
+    python -m bench.stages [--sdk] [--rounds 4] [--devices 1000] [--json]
+
+Reports are made-up ones of 2 kB, or with `--sdk` those of the web SDK, of 20 kB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, redirect_stderr
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+from uuid import UUID
+
+import msgspec
+import trio
+
+from bench.reports import device_report, sdk_report
+from svc.actors.visitor_index import ClassKey, Frequencies
+from svc.cli.keys import issue_key
+from svc.cli.logs import set_up_logging
+from svc.cli.organizations import create_organization
+from svc.config import Config
+from svc.domain import deferred
+from svc.domain.attestation.claim import read_attestation
+from svc.domain.attestation.trust import published_trust
+from svc.domain.detection import detect
+from svc.domain.history import trace
+from svc.domain.identification import Assessment, Identified, Submission, deflate
+from svc.domain.matching import extract
+from svc.domain.model import RequestFacts
+from svc.domain.network import read_network
+from svc.domain.refusals import Refusal
+from svc.domain.report import read_report
+from svc.domain.useragent import read_agent
+from svc.http.authentication import Caller
+from svc.http.body import decode, sdk_platform, unpack
+from svc.http.client_api import read_submission
+from svc.http.endpoint import Call
+from svc.http.schema import IdentifyBody, identify_response
+from svc.http.traffic import Traffic
+from svc.service import Service
+from svc.store.directory import Opened, open_directory
+from svc.store.learned import PRODUCTION
+from svc.store.snapshot import Transaction
+from svc.store.transactions.identification import Recorded, identify
+from svc.world import World
+
+T = TypeVar("T")
+
+GROUP = 22
+"""Identifications per commit, as measured with 32 clients."""
+ORIGIN = "https://shop.example"
+SDK = {"platform": "web", "version": "0.1.0"}
+KINDS = ("token", "network", "elsewhere")
+"""Ways to come back."""
+
+
+class Visit(msgspec.Struct, frozen=True):
+    """One request: its body, and who sends it."""
+
+    body: bytes
+    caller: Caller
+    idempotency_key: str
+
+
+class Stages:
+    """The stages of a service, each run for a group of requests and timed."""
+
+    def __init__(self, found: Opened, world: World) -> None:
+        self._services = Service(Config(), world, found).services
+        self._world = world
+        self._store = found.store
+        self._frequencies = Frequencies(found.store)
+        self._traffic = Traffic()
+        self._trust = published_trust()
+        self.cpu_s: defaultdict[str, float] = defaultdict(float)
+
+    @contextmanager
+    def _timed(self, stage: str) -> Generator[None]:
+        began = time.thread_time()
+        yield
+        self.cpu_s[stage] += time.thread_time() - began
+
+    def _each(self, stage: str, function: Callable[..., T], *columns: Sequence[Any]) -> list[T]:
+        with self._timed(stage):
+            return [function(*row) for row in zip(*columns, strict=True)]
+
+    def identify(self, visits: Sequence[Visit]) -> None:
+        """Identify a group in one transaction. Raises `AssertionError` where one is refused."""
+        at_ms = self._world.now_ms()
+        ids = self._each("request id", self._world.request_id, [at_ms] * len(visits))
+        began = [self._traffic.began(request_id, at_ms) for request_id in ids]
+        submissions = self._each("body", self._read, visits, ids)
+        assessments = self._assess(submissions)
+        classes = [ClassKey(one.submission.organization, PRODUCTION, one.features.family) for one in assessments]
+        jobs = [
+            partial(identify, assessment=assessment, statistics=self._frequencies.of(key))
+            for key, assessment in zip(classes, assessments, strict=True)
+        ]
+        with self._timed("commit"):
+            outcomes = self._store.write_now([partial(self._run, job) for job in jobs])
+        recorded = [outcome for outcome in outcomes if isinstance(outcome, Recorded)]
+        self._each("learn", self._frequencies.learn, classes, recorded)
+        self._each("response", self._respond, submissions, recorded)
+        for request, visit in zip(began, visits, strict=True):
+            request.operation_id, request.caller = "identify", visit.caller
+        self._each("count and log", self._traffic.ended, began, [200] * len(began))
+
+    def _read(self, visit: Visit, request_id: UUID) -> Submission:
+        text = unpack(visit.body, "application/json", None)
+        assert isinstance(text, bytes)
+        platform = sdk_platform(text)
+        body = decode(text, IdentifyBody)
+        assert not isinstance(body, Refusal)
+        headers = {"idempotency-key": visit.idempotency_key}
+        call = Call(
+            request_id=request_id,
+            operation_id="identify",
+            at_ms=self._world.now_ms(),
+            headers=headers,
+            caller=visit.caller,
+            platform=platform,
+            body=body,
+        )
+        submission = read_submission(self._services, call, visit.caller, body)
+        assert isinstance(submission, Submission)
+        return submission
+
+    def _assess(self, submissions: list[Submission]) -> list[Assessment]:
+        """As `svc.domain.identification.assess`, one stage after the other."""
+        facts = [one.facts for one in submissions]
+        signals, times = [one.signals for one in submissions], [one.at_ms for one in submissions]
+        texts, platforms = [one.signals_json for one in submissions], [one.platform for one in submissions]
+        reports = self._each("report", read_report, signals, facts)
+        agents = self._each("user agent", read_agent, facts, reports)
+        addresses = [one.ip for one in facts]
+        networks = self._each("network", read_network, addresses, [None] * len(facts))
+        features = self._each("features", extract, reports, agents, facts, networks)
+        observations = self._each("detection", detect, reports, facts, agents, networks, platforms, times)
+        traces = self._each("trace", trace, reports, networks, addresses, texts, times)
+        trusts = [self._trust] * len(facts)
+        attestations = self._each("attestation", read_attestation, signals, platforms, trusts, times)
+        archives = self._each("archive", deflate, texts)
+        return [
+            Assessment(
+                submission=submission,
+                report=report,
+                agent=agent,
+                network=network,
+                features=extracted,
+                observations=observed,
+                trace=traced,
+                attestation=attestation,
+                scored=True,
+                archive=archive,
+            )
+            for submission, report, agent, network, extracted, observed, traced, attestation, archive in zip(
+                submissions, reports, agents, networks, features, observations, traces, attestations, archives,
+                strict=True,
+            )
+        ]  # fmt: skip
+
+    def _run(self, job: Callable[[Transaction], Recorded], transaction: Transaction) -> Recorded:
+        """A stage of its own, and none of the commit around it."""
+        began = time.thread_time()
+        recorded = job(transaction)
+        took = time.thread_time() - began
+        self.cpu_s["transaction"] += took
+        self.cpu_s["commit"] -= took
+        return recorded
+
+    def _respond(self, submission: Submission, recorded: Recorded) -> bytes:
+        assert isinstance(recorded.outcome, Identified)
+        token = deferred.issue_token(
+            self._services.deferred_key, submission.request_id, submission.key_id, submission.origin, submission.at_ms
+        )
+        return msgspec.json.encode(identify_response(recorded.outcome.verdict, submission.request_id, token))
+
+
+def caller(found: Opened, world: World) -> Caller:
+    """A production key with enough credit, so that billing is part of the job."""
+    organization = create_organization(found, world, "bench", credit=10**12, rate_limit=0)
+    key, _ = issue_key(
+        found, world, organization=organization.number, region=Config().region, kind="public", name="bench",
+        environment="production", allowed_origins=(ORIGIN,),
+    )  # fmt: skip
+    return Caller(
+        key=msgspec.structs.replace(key, last_used_at_ms=world.now_ms()),
+        digest=b"",
+        applied=key,
+        organization=organization,
+        origin=ORIGIN,
+        facts=RequestFacts(ip=""),
+        must_be_native=False,
+    )
+
+
+def visits(sender: Caller, devices: int, round_number: int, *, sdk: bool) -> list[Visit]:
+    """One visit of each device, of the round's kind."""
+    kind = KINDS[(round_number - 1) % len(KINDS)] if round_number else "new"
+    found: list[Visit] = []
+    for number in range(devices):
+        signals, user_agent = sdk_report(number) if sdk else plain_report(number)
+        if "nonce" in signals:
+            signals["nonce"] = f"{round_number:016x}{number:016x}"
+        if kind in ("new", "token"):
+            signals |= {"client_token": f"{number:032x}", "client_token_is_new": kind == "new"}
+        body = json.dumps({"sdk": SDK, "signals": signals}, separators=(",", ":")).encode()
+        network = 82 + round_number if kind == "elsewhere" else 81
+        ip = f"{network}.{number >> 8 & 255}.{number & 255}.7"
+        facts = RequestFacts(ip=ip, user_agent=user_agent, accept_language="en-GB,en;q=0.9")
+        found.append(Visit(body, msgspec.structs.replace(sender, facts=facts), f"{round_number}-{number}"))
+    return found
+
+
+def plain_report(number: int) -> tuple[dict[str, Any], str]:
+    """A made-up report and its user agent."""
+    report = device_report(number)
+    return report, report["userAgent"]
+
+
+def measure(rounds: int, devices: int, *, sdk: bool = False) -> dict[str, list[dict[str, float]]]:
+    """Microseconds of CPU per identification by stage, for each round of each kind."""
+    world = World.real()
+    measured: defaultdict[str, list[dict[str, float]]] = defaultdict(list)
+    with tempfile.TemporaryDirectory(prefix="svc-bench-") as directory:
+        found = open_directory(Path(directory), world.run_sync, world.entropy, durable=False)
+        sender = caller(found, world)
+        stages = Stages(found, world)
+        stages.identify(visits(sender, devices + 1, 0, sdk=sdk)[-1:])  # what is made once: patterns, tables of names
+        for number in range(rounds * len(KINDS) + 1):
+            stages.cpu_s.clear()
+            todo = visits(sender, devices, number, sdk=sdk)
+            for first in range(0, devices, GROUP):
+                stages.identify(todo[first : first + GROUP])
+            kind = KINDS[(number - 1) % len(KINDS)] if number else "new"
+            measured[kind].append({stage: 1e6 * cpu_s / devices for stage, cpu_s in stages.cpu_s.items()})
+        found.store.close()
+    return measured
+
+
+async def run(options: argparse.Namespace) -> dict[str, list[dict[str, float]]]:
+    """`measure` under trio, whose clock times requests."""
+    return measure(options.rounds, options.devices, sdk=options.sdk)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--sdk", action="store_true", help="reports of the web SDK")
+    parser.add_argument("--rounds", type=int, default=4, help="of each kind of return")
+    parser.add_argument("--devices", type=int, default=1000)
+    parser.add_argument("--json", action="store_true", help="every round, as JSON")
+    options = parser.parse_args()
+    with Path(os.devnull).open("w") as nowhere, redirect_stderr(nowhere):
+        set_up_logging("json")
+        measured = trio.run(run, options)
+    if options.json:
+        json.dump(measured, sys.stdout)
+        return
+    print(f"{'us of CPU':16}" + "".join(f"{kind:>11}" for kind in measured))
+    for stage in measured["new"][0]:
+        medians = [statistics.median(row[stage] for row in rows) for rows in measured.values()]
+        print(f"{stage:16}" + "".join(f"{median:11.1f}" for median in medians))
+    totals = [statistics.median(sum(row.values()) for row in rows) for rows in measured.values()]
+    print(f"{'all':16}" + "".join(f"{total:11.1f}" for total in totals))
+
+
+if __name__ == "__main__":
+    main()

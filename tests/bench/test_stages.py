@@ -1,0 +1,34 @@
+"""The bench of stages measures what it says: whole identifications, of visitors that come back in each of its ways."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench.stages import KINDS, Stages, caller, visits
+from svc.store.directory import open_directory
+from svc.store.tables import EVENTS, VISITORS
+from svc.world import World
+from tests.support.worlds import inline
+
+DEVICES = 3
+
+
+@pytest.mark.slow(1)
+@pytest.mark.parametrize("sdk", [True, False])
+async def test_devices_come_back_in_each_way_and_are_known_again(tmp_path: Path, *, sdk: bool):
+    real = World.real()
+    world = World(real.now_ms, real.entropy, inline)
+    found = open_directory(tmp_path, world.run_sync, world.entropy, durable=False)
+    try:
+        sender, stages = caller(found, world), Stages(found, world)
+        for round_number, kind in enumerate(("new", *KINDS)):
+            stages.identify(visits(sender, DEVICES, round_number, sdk=sdk))
+            with found.store.read() as snapshot:
+                assert snapshot.count(EVENTS) == DEVICES * (1 + round_number)
+                # Seconds later, from another place and without its token, a device may well be another one.
+                assert snapshot.count(VISITORS) == DEVICES or kind == "elsewhere"
+    finally:
+        found.store.close()
+    assert {"body", "report", "detection", "transaction", "commit", "response"} <= set(stages.cpu_s)

@@ -24,6 +24,7 @@ from svc.store.reading import read_only
 from svc.store.tables import TABLES
 from tests.spec.answers import BROWSER
 from tests.spec.automation import Automation
+from tests.spec.console import link, signed_in
 from tests.spec.subscriber import Subscriber, subscribing
 from tests.store.schema import schema
 from tests.support.live import ORIGIN, report
@@ -94,6 +95,8 @@ async def _manage(subscriber: Subscriber, erased: str) -> None:
         ),
     ):
         assert response.is_success, response.text
+    await signed_in(subscriber.live)
+    link(subscriber.live)
 
 
 async def _supplement(subscriber: Subscriber, answer: dict[str, Any]) -> None:

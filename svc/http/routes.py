@@ -5,13 +5,24 @@ What may live here: the modules of endpoints in the order of the reference. Each
 
 from __future__ import annotations
 
+import msgspec
+
 from svc.http import attestation, client_api, documents, events, health, try_page, web
+from svc.http.console import sign_in, stream
 from svc.http.management import keys, visitors, webhooks, weights
-from svc.http.route import Route
+from svc.http.route import BASE, CONSOLE, Route
+
+
+def _for_the_console(route: Route) -> Route:
+    """A route of the management API is served to the console too, where a session is a credential for it."""
+    if route.kinds == ("management",) and route.under == (BASE,):
+        return msgspec.structs.replace(route, under=(BASE, CONSOLE))
+    return route
+
 
 API: tuple[Route, ...] = tuple(
-    route
-    for module in (client_api, attestation, events, keys, weights, webhooks, visitors, health)
+    _for_the_console(route)
+    for module in (client_api, attestation, events, keys, weights, webhooks, visitors, sign_in, stream, health)
     for route in module.ROUTES
 )
 """What the reference describes."""

@@ -26,7 +26,11 @@ from tests.spec.test_retention import swept
 from tests.support.live import Live, live_service
 from tests.support.worlds import EPOCH_MS
 
-MANAGED = {route.operation_id: route for route in ROUTES if "management" in route.kinds}
+MANAGED = {
+    route.operation_id: route
+    for route in ROUTES
+    if "management" in route.kinds and route.path.startswith("/management")
+}
 CHANGING = {operation: route for operation, route in MANAGED.items() if route.method != "GET"}
 NOBODY = "0" * 20
 UNKNOWN = {

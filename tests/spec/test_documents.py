@@ -11,6 +11,7 @@ import pytest
 from svc.http.collection import collection
 from svc.http.documents import ASSETS
 from svc.http.openapi import emit
+from svc.http.route import Route
 from svc.http.routes import API
 from svc.http.static import takes_gzip
 from tests.spec.answers import BROWSER, IDENTIFY, assert_error, body_of
@@ -214,14 +215,24 @@ def test_the_collection_holds_every_operation_once_with_its_method_and_path():
     folders = collection(emit(API))["item"]
     requests = [item["request"] for folder in folders for item in folder["item"]]
     told = sorted((request["method"], request["url"]["raw"]) for request in requests)
-    known = sorted((route.method, "{{baseUrl}}" + re.sub(r"{(\w+)}", r":\1", route.path)) for route in API)
+    known = sorted((route.method, base_of(route) + re.sub(r"{(\w+)}", r":\1", route.documented_path)) for route in API)
     assert told == known
+
+
+def base_of(route: Route) -> str:
+    return "{{baseUrl}}" if "/api/v1" in route.under else "{{rootUrl}}"
 
 
 def test_the_collection_says_its_format_and_asks_for_each_kind_of_key_once():
     made = collection(emit(API))
     assert made["info"]["schema"].endswith("/v2.1.0/collection.json")
-    assert [variable["key"] for variable in made["variable"]] == ["baseUrl", "publicKey", "secretKey", "managementKey"]
+    assert [variable["key"] for variable in made["variable"]] == [
+        "baseUrl",
+        "rootUrl",
+        "publicKey",
+        "secretKey",
+        "managementKey",
+    ]
 
 
 async def test_a_request_of_the_collection_is_answered_once_its_variables_are_filled_in(live: Live):

@@ -128,21 +128,24 @@ class Service:
             live=self.live,
             try_key=try_page.checked_key(opened, config.try_key, world.now_ms()),
         )
-        sources = Sources(
-            world=world,
-            store=opened.store,
+        self.metrics = Metrics(self._sources())
+
+    def _sources(self) -> Sources:
+        """What the metrics are read from."""
+        return Sources(
+            world=self._world,
+            store=self._store,
             traffic=self.traffic,
             edge=lambda: None if self._edge is None else self._edge.statistics(),
             pipeline=self.pipeline,
             outbox=self.outbox,
             live=self.live,
             network_data=self.network_data,
-            quotas=config.quotas(),
+            quotas=self._config.quotas(),
             retention=self._progress,
             restarts=self._restarts,
             loop=self._loop_watch,
         )
-        self.metrics = Metrics(sources)
 
     async def run(
         self,

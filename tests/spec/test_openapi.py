@@ -92,7 +92,7 @@ def test_every_example_is_what_its_schema_says(route: Route):
         response.get("content") for response in map(response_of, [route] * 99, map(int, operation["responses"]))
     ]
     for content in [operation.get("requestBody", {}).get("content"), *contents]:
-        if content is not None:
+        if content is not None and set(content) != {route.media_type}:
             schema = content[JSON]["schema"]
             validator = Draft202012Validator({**schema, "components": DOCUMENT["components"]}, validate_formats=True)
             validator.validate(json_schema.example(SCHEMAS, schema))

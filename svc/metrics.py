@@ -26,6 +26,7 @@ from prometheus_client.registry import Collector
 import svc
 from svc.actors.counters import IdentificationStatistics
 from svc.actors.event_loop_lag import EventLoopLag
+from svc.actors.live import LiveHub, LiveStatistics
 from svc.actors.mailbox import MailboxStatistics
 from svc.actors.outbox import Outbox, OutboxStatistics
 from svc.actors.pipeline import Pipeline
@@ -66,7 +67,7 @@ REQUEST_SECONDS = Metric(
     "From the head of a request until its answer was ready.",
     ("route",),
 )
-IN_FLIGHT = Metric("svc_http_requests_in_flight", "gauge", "Requests that have no answer yet.")
+IN_FLIGHT = Metric("svc_http_requests_in_flight", "gauge", "Requests that have no answer yet, and open streams.")
 MALFORMED = Metric(
     "svc_http_requests_malformed", "counter", "Requests that the edge itself refused as no HTTP it speaks."
 )
@@ -80,6 +81,14 @@ CLOSED = Metric(
     "under `max_connections`), `idle`, `reading` (a request did not arrive in time), `writing` (an answer was not "
     "taken in time).",
     ("reason",),
+)
+
+STREAMS = Metric("svc_streams_open", "gauge", "Live streams of the console that are open.")
+STREAMED = Metric("svc_stream_events_sent", "counter", "Identifications that were handed to a live stream.")
+STREAM_MISSED = Metric(
+    "svc_stream_events_missed",
+    "counter",
+    "Identifications for which a live stream had no room, because its viewer reads too slowly.",
 )
 
 WAITING = Metric("svc_mailbox_depth", "gauge", "Messages in a stage's mailbox.", ("mailbox",))
@@ -200,6 +209,7 @@ class Sources(NamedTuple):
     world: World
     store: Store
     traffic: Traffic
+    live: LiveHub
     edge: Callable[[], EdgeStatistics | None]
     """`None` while it has not started."""
     pipeline: Pipeline
@@ -250,6 +260,7 @@ class Metrics:
         sources = self._sources
         now_ms = sources.world.now_ms()
         yield from _traffic(sources.traffic.statistics())
+        yield from _streams(sources.live.statistics())
         edge = sources.edge()
         if edge is not None:
             yield from _edge(edge)
@@ -315,6 +326,12 @@ async def largest_holdings(store: Store) -> dict[str, int]:
         await trio.lowlevel.checkpoint()
     with store.read() as snapshot:
         return {organization(snapshot, number).id: held_bytes for held_bytes, number in largest}
+
+
+def _streams(live: LiveStatistics) -> Figures:
+    yield STREAMS, _one(live.open)
+    yield STREAMED, _one(live.sent)
+    yield STREAM_MISSED, _one(live.missed)
 
 
 def _traffic(traffic: TrafficStatistics) -> Figures:

@@ -20,6 +20,7 @@ import trio
 
 from svc.actors import maintenance, retention, settler
 from svc.actors.event_loop_lag import EventLoopLag
+from svc.actors.live import LiveHub
 from svc.actors.network_watch import NetworkWatch
 from svc.actors.outbox import Outbox
 from svc.actors.pipeline import Pipeline
@@ -99,6 +100,7 @@ class Service:
         secrets = secrets_key(opened.pepper)
         self.outbox = Outbox(opened.store, world, transport or self._receivers, secrets)
         self.refusals = RefusalLog(opened.store, world, self.outbox.nudge)
+        self.live = LiveHub()
         self.pipeline = Pipeline(
             opened.store,
             lambda: self._network.ranges,
@@ -110,6 +112,7 @@ class Service:
             shares=config.shares(),
             quotas=config.quotas(),
             nudge=self.outbox.nudge,
+            publish=self.live.publish,
         )
         self.services = Services(
             world=world,
@@ -128,23 +131,28 @@ class Service:
             request_timeout_s=config.request_timeout_s,
             limits=RequestLimits(config.allowances(), config.shares()),
             quotas=config.quotas(),
+            live=self.live,
             try_key=try_page.checked_key(opened, config.try_key, world.now_ms()),
         )
-        sources = Sources(
-            world=world,
-            store=opened.store,
+        self.metrics = Metrics(self._sources())
+
+    def _sources(self) -> Sources:
+        """What the metrics are read from."""
+        return Sources(
+            world=self._world,
+            store=self._store,
             traffic=self.traffic,
             edge=lambda: None if self._edge is None else self._edge.statistics(),
             pipeline=self.pipeline,
             outbox=self.outbox,
+            live=self.live,
             network_data=self.network_data,
             network_files=self._network_files,
-            quotas=config.quotas(),
+            quotas=self._config.quotas(),
             retention=self._progress,
             restarts=self._restarts,
             loop=self._loop_watch,
         )
-        self.metrics = Metrics(sources)
 
     async def run(
         self,

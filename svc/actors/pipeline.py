@@ -41,9 +41,11 @@ class Pipeline:
         shares: Shares = Shares(),  # noqa: B008  immutable
         quotas: Quotas = Quotas(),  # noqa: B008  immutable
         nudge: visitor_index.Nudge = lambda _: None,
+        publish: visitor_index.Publish | None = None,
     ) -> None:
         """`ranges()` is the address look-up in force, `None` while there is none; `trust` is as of `assess`; `nudge` is
-        the outbox's; `shares` and `quotas` bound what one organization takes, by the clock `now_ms`.
+        the outbox's, `publish` the live hub's; `shares` and `quotas` bound what one organization takes, by the clock
+        `now_ms`.
         """
         self.admission = Mailbox[Identify](
             admission_capacity,
@@ -64,6 +66,7 @@ class Pipeline:
         self._now_ms = now_ms
         self._quotas = quotas
         self._nudge = nudge
+        self._publish = publish
         self.counters = IdentificationCounters()
 
     async def run(self) -> None:
@@ -77,6 +80,7 @@ class Pipeline:
                 self._nudge,
                 self.counters,
                 self._quotas,
+                self._publish,
             )
             nursery.start_soon(scorer.run, self._scorer, self._visitor_index, self._ranges, self._trust)
             nursery.start_soon(admission.run, self.admission, self._scorer, self._shares, self._now_ms)

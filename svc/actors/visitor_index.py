@@ -2,7 +2,7 @@
 
 Owns the statistics of the classes of devices that were seen lately, the order in which identifications are recorded,
 and the count of what they came to. Hears `Assessed`, takes up to a batch of them, commits them together,
-answers each caller, and nudges the outbox.
+answers each caller, nudges the outbox, and shows them to who watches.
 Never acknowledges what is not on disk; a commit that fails otherwise than for want of room ends the process.
 
 While one commit is on the disk the next requests gather in the mailbox: group commit without a timer.
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
 from typing import NamedTuple
+from uuid import UUID
 
 import structlog
 import trio
@@ -24,6 +25,7 @@ from svc.actors.mailbox import Mailbox
 from svc.actors.messages import Assessed, Failed
 from svc.domain.matching import Statistics
 from svc.domain.quotas import Quotas
+from svc.domain.records import Event
 from svc.domain.webhooks.records import EndpointKey
 from svc.store.learned import load_class, load_statistics, scope_of, store_statistics
 from svc.store.snapshot import Transaction
@@ -44,6 +46,8 @@ full, so 80 MB at most. Loading one again takes less than a millisecond."""
 
 Nudge = Callable[[Iterable[EndpointKey]], None]
 """Tells the outbox in which queues a commit has made something due."""
+Publish = Callable[[int, UUID, Event], None]
+"""Shows an identification to who watches: the organization's number, the request id and the event."""
 
 
 async def run(
@@ -53,6 +57,7 @@ async def run(
     nudge: Nudge,
     counters: IdentificationCounters,
     quotas: Quotas = Quotas(),  # noqa: B008  immutable
+    publish: Publish | None = None,
 ) -> None:
     """Identify until the inbox is closed and empty; then write what the statistics have learned. At most `batch_limit`
     messages share a commit; each reply follows it.
@@ -60,7 +65,7 @@ async def run(
     frequencies = Frequencies(store)
     try:
         while True:
-            await _record(await inbox.batch(batch_limit), store, frequencies, nudge, counters, quotas)
+            await _record(await inbox.batch(batch_limit), store, frequencies, nudge, counters, quotas, publish)
             await frequencies.write_behind(LESSONS_BETWEEN_WRITES)
     except trio.EndOfChannel:
         await frequencies.write_behind(1)
@@ -166,6 +171,7 @@ async def _record(
     nudge: Nudge,
     counters: IdentificationCounters,
     quotas: Quotas,
+    publish: Publish | None,
 ) -> None:
     capacity_bytes = store.capacity_bytes()
     jobs = [
@@ -193,6 +199,8 @@ async def _record(
                 _say_who_is_full(store, _organization(message))
             message.admitted.answer(outcome.outcome)
             nudge(outcome.queues)
+            if publish is not None and outcome.event is not None:
+                publish(_organization(message), message.assessment.submission.request_id, outcome.event)
         else:
             request_id = str(message.assessment.submission.request_id)
             log.error("recording failed", request_id=request_id, exc_info=outcome)

@@ -33,6 +33,7 @@ COMMANDS: dict[str, CommandLocation] = {
     "backup": CommandLocation("backup", "Take a verified snapshot of a data directory."),
     "check": CommandLocation("data", "Check every invariant of a store or a snapshot."),
     "collection": CommandLocation("documents", "Print the request collection for API tools."),
+    "console": CommandLocation("console", "Sign in to the console."),
     "data": CommandLocation("data", "Show, install and update network databases and lists."),
     "dev": CommandLocation("dev", "Start a development service from nothing."),
     "events": CommandLocation("events", "List, explain and follow identifications."),

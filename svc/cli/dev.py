@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import socket
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -17,7 +16,9 @@ import trio
 
 import svc
 from svc.cli.changes import go_on
+from svc.cli.console import console_url, link_for
 from svc.cli.dev_keys import FILE, DevelopmentKeys, development_keys
+from svc.cli.listen_address import reachable
 from svc.cli.organizations import create_organization
 from svc.cli.output import CommandError, directory_option, settings
 from svc.cli.upgrade import opened_alone
@@ -32,6 +33,8 @@ from svc.world import World
 
 NAME = "development"
 """Of the organization."""
+LINK_MINUTES = 12 * 60
+"""How long the printed link to the console may be used."""
 SAMPLE_ADDRESS = "81.2.69.160"
 """A public address for the samples: this machine's own is private, and so has no network facts."""
 
@@ -71,7 +74,8 @@ def dev(bind: str, metrics_bind: str | None, directory: Path, origins: tuple[str
         service = Service(msgspec.structs.replace(config, try_key=issued.public), world, found, directory)
         if metrics_bind is None:
             metrics_bind = os.environ.get("SVC_METRICS_BIND", "127.0.0.1:0")
-        introduce = partial(_introduce, bind, directory, organization, issued)
+        token = link_for(found, world, organization, issued.management, LINK_MINUTES)
+        introduce = partial(_introduce, bind, directory, organization, issued, token)
         trio.run(run_until_signalled, service, bind, metrics_bind, introduce)
 
 
@@ -82,7 +86,7 @@ def _organization(found: Opened, world: World) -> Organization:
 
 
 async def _introduce(
-    bind: str, directory: Path, organization: Organization, issued: DevelopmentKeys, metrics: list[str]
+    bind: str, directory: Path, organization: Organization, issued: DevelopmentKeys, token: str, metrics: list[str]
 ) -> None:
     """What a person sees first: where to look, two identifications, the keys, and a line to paste."""
     here, elsewhere = reachable(bind)
@@ -93,6 +97,8 @@ async def _introduce(
     ]
     click.echo(f"\nsvc {svc.__version__} is running. Open one of these in a browser:\n")
     click.echo(f"  {url}/try    see your own browser identified, and why")
+    click.echo(f"  {console_url(url, token)}")
+    click.echo("         watch visits arrive, and manage keys, weights and webhooks; the link signs in once")
     click.echo(f"  {url}/docs   the API reference, with a panel to send requests\n")
     _show_samples(*samples)
     click.echo(f"Keys of the development organization {organization.id}, kept in {directory / FILE}:")
@@ -113,27 +119,6 @@ def _show_samples(first: dict[str, Any], second: dict[str, Any]) -> None:
     click.echo(f"  on its first visit                            {_in_words(first)}")
     click.echo(f"  after a browser update, with a new monitor    {_in_words(second)}\n")
     click.echo(f"The whole response to the second one:\n\n{_indented(second)}\n")
-
-
-def reachable(bind: str) -> tuple[str, str | None]:
-    """HOST:PORT to open on this machine, and the one for other devices where the service listens on all addresses.
-
-    `0.0.0.0`, `[::]` and no host stand for every address and are none that a browser can open.
-    """
-    host, _, port = bind.rpartition(":")
-    if host == "[::]":
-        family, loopback, outside = socket.AF_INET6, "[::1]", "2001:db8::1"
-    elif host in ("", "0.0.0.0"):  # noqa: S104  compared, not listened on
-        family, loopback, outside = socket.AF_INET, "127.0.0.1", "192.0.2.1"
-    else:
-        return bind, None
-    try:
-        with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.connect((outside, 9))  # sends nothing: asks which address packets to elsewhere leave from
-            address = probe.getsockname()[0]
-    except OSError:
-        return f"{loopback}:{port}", None
-    return f"{loopback}:{port}", f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 def _identify(bind: str, secret: str, sample: str) -> dict[str, Any]:

@@ -91,25 +91,30 @@ def issue_key(found: Opened, world: World, **fields: Any) -> tuple[ApiKey, str]:
     """Issue a key within the organization's limits and record it; returns it with its secret. `fields` as of
     `credentials.new_key`. Raises `CommandError` at a limit.
     """
-    keys_per_day = settings().keys_per_day
-    issued, secret = new_key(
+    issued, secret = fresh_key(world, **fields)
+    job = partial(store_issued, key=issued, key_digest=digest(found.pepper, secret))
+    return commit(found, world, job, issued_change), secret
+
+
+def fresh_key(world: World, **fields: Any) -> tuple[ApiKey, str]:
+    """A new key and its secret, which are not stored yet. `fields` as of `credentials.new_key`."""
+    return new_key(
         key_id="key_" + twenty_characters(world.entropy), entropy=world.entropy(32), now_ms=world.now_ms(), **fields
     )
 
-    def job(transaction: Transaction) -> ApiKey:
-        stored = keys.issue_key(transaction, issued, digest(found.pepper, secret), keys_per_day)
-        if isinstance(stored, Refusal):
-            if stored.code == "key_limit":
-                raise CommandError(
-                    f"{stored.message} `svc key list ORG` shows them, `svc key revoke KEY_ID` revokes one."
-                )
-            raise CommandError(
-                f"the organization has used up the {keys_per_day} keys that it may issue today: issue this one after "
-                "midnight UTC, or raise the setting keys_per_day"
-            )
-        return stored
 
-    return commit(found, world, job, issued_change), secret
+def store_issued(transaction: Transaction, key: ApiKey, key_digest: bytes) -> ApiKey:
+    """Store a new key within the organization's limits. Raises `CommandError` at a limit."""
+    keys_per_day = settings().keys_per_day
+    stored = keys.issue_key(transaction, key, key_digest, keys_per_day)
+    if isinstance(stored, Refusal):
+        if stored.code == "key_limit":
+            raise CommandError(f"{stored.message} `svc key list ORG` shows them, `svc key revoke KEY_ID` revokes one.")
+        raise CommandError(
+            f"the organization has used up the {keys_per_day} keys that it may issue today: issue this one after "
+            "midnight UTC, or raise the setting keys_per_day"
+        )
+    return stored
 
 
 def issued_change(key: ApiKey) -> Change:

@@ -95,10 +95,15 @@ def issue_secret(kind: KeyKind, region: str, environment: Environment | None, en
     """The whole text of a new key from 32 bytes of entropy, checksum included (decisions 2.1). Raises `ValueError` for
     another length, and as `prefix` does.
     """
-    if len(entropy) != 32:
-        raise ValueError("a key takes 32 bytes of entropy")
-    body = f"{prefix(kind, region, environment)}_{_base62(int.from_bytes(entropy), _SECRET_LENGTH)}"
+    body = f"{prefix(kind, region, environment)}_{random_text(entropy)}"
     return body + _checksum(body)
+
+
+def random_text(entropy: bytes) -> str:
+    """32 bytes of entropy as 43 base62 characters. Raises `ValueError` for another length."""
+    if len(entropy) != 32:
+        raise ValueError("a secret takes 32 bytes of entropy")
+    return _base62(int.from_bytes(entropy), _SECRET_LENGTH)
 
 
 def new_key(  # noqa: PLR0913  a key is its fields

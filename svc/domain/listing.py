@@ -167,7 +167,7 @@ def read_listing(asked: Asked, now_ms: int, scope: CursorScope) -> Listing | Ref
     window = None if asked.cursor is not None else read_window(asked.start, asked.end, now_ms)
     if isinstance(window, Refusal):
         return window
-    filters = _read_filters(asked)
+    filters = read_filters(asked)
     if isinstance(filters, Refusal):
         return filters
     if window is None:
@@ -211,7 +211,8 @@ def _scope_digest(asked: Asked, filters: Filters, environment: Environment) -> b
     return blake2b(msgspec.json.encode(bound, order="deterministic"), digest_size=16).digest()
 
 
-def _read_filters(asked: Asked) -> Filters | Refusal:
+def read_filters(asked: Asked) -> Filters | Refusal:
+    """Check the filters alone; refusals as of `read_listing`."""
     if asked.visitor is not None and not _VISITOR_ID.fullmatch(asked.visitor):
         return _invalid("visitor", "invalid_value")
     level = None if asked.level is None else _LEVELS.get(asked.level)

@@ -50,7 +50,7 @@ def origin_allowed(origin: str, patterns: Sequence[str], environment: Environmen
 
     An empty list accepts nothing in production and staging. Development keys also accept loopback hosts on any port.
     """
-    if environment == "development" and _is_loopback(origin):
+    if environment == "development" and is_loopback(origin):
         return True
     return any(_matches(origin, pattern) for pattern in patterns)
 
@@ -62,7 +62,8 @@ def _matches(origin: str, pattern: str) -> bool:
     return origin.startswith(f"{scheme}://") and origin.endswith(host[1:]) and len(origin) > len(pattern) - 1
 
 
-def _is_loopback(origin: str) -> bool:
+def is_loopback(origin: str) -> bool:
+    """Whether a normalised origin is a page of this very machine: `localhost`, `127.0.0.1` or `[::1]`, on any port."""
     match = _FORM.fullmatch(origin)
     return match is not None and match[1] in ("http", "https") and match[2] in _LOOPBACK_HOSTS
 

@@ -1,4 +1,5 @@
-"""The second net under secrets: what has the form of a key or a signing secret is taken out of a text.
+"""The second net under secrets: what has the form of a key, a signing secret or a token of the console is taken out
+of a text.
 
 Nothing that is logged should hold one in the first place. This finds those that came in by a message of an exception,
 a header, a path.
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-_SECRET = re.compile(r"(svc_(?:pk|sk|px|mk|whsec)_(?:[0-9A-Za-z]{1,16}_){0,2})[0-9A-Za-z]{17,}", re.ASCII)
+_SECRET = re.compile(r"(svc_(?:pk|sk|px|mk|cs|cl|whsec)_(?:[0-9A-Za-z]{1,16}_){0,2})[0-9A-Za-z]{17,}", re.ASCII)
 """More than the grammar of `credentials`: wrong checksums, other lengths and pieces count too. What is shorter than 17
 characters is a prefix, or too little to guess the rest from (decisions 2.1)."""
 

@@ -26,6 +26,8 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "billing_blocked": (402, "This organization's traffic is blocked. Contact the operator of this service."),
     "no_credit": (402, "The organization's credit is used up. Ask the operator of this service for more."),
     "insufficient_role": (403, "The key's role does not allow this. Use a management key with the admin role."),
+    "cross_origin_request": (403, "A request with a session must come from a page of the console on this very host. Open /console here; behind a reverse proxy, let it pass Host and X-Forwarded-Proto on."),
+    "secure_connection_required": (403, "Signing in needs HTTPS, or plain HTTP on this machine itself (http://localhost). Set tls_certfile and tls_keyfile; or name the reverse proxy that ends TLS in trusted_proxies, and have it send X-Forwarded-Proto: https and the browser's Host."),
     "not_found": (404, "There is nothing at this path. Check the path and the identifiers in it."),
     "event_not_found": (404, "There is no such event in the key's environment, or it is older than 30 days."),
     "method_not_allowed": (405, "This path does not take this method. The Allow header names those it takes."),

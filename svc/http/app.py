@@ -8,11 +8,15 @@ server serving.
 
 from __future__ import annotations
 
-from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable
+from contextlib import aclosing
+from typing import cast
+
+from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable, HTTPResponseStartEvent
 from quart_trio import QuartTrio
 
+from svc.http.asgi import STREAM
 from svc.http.edge import TrioConnection
-from svc.http.endpoint import Services
+from svc.http.endpoint import Services, Stream
 from svc.http.exchange import Exchange
 from svc.http.traffic import Traffic
 from svc.http.turnstile import KnownKeys
@@ -24,8 +28,13 @@ class AppConnection(TrioConnection):
     app: App
 
     async def __call__(self, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
-        """Answer one request through the exchange: head and body are sent only when the whole response is there."""
-        status, headers, body = await self.app.exchange.answer(self.scope, receive)
+        """Answer one request through the exchange: head and body are sent only when the whole response is there, those
+        of a stream as they come.
+        """
+        status, headers, body, stream = await self.app.exchange.answer(self.scope, receive)
+        if stream is not None:
+            await _send_stream(send, status, headers, stream)
+            return
         await send({"type": "http.response.start", "status": status, "headers": headers, "trailers": False})
         await send({"type": "http.response.body", "body": body, "more_body": False})
 
@@ -40,3 +49,16 @@ class App(QuartTrio):
     def __init__(self, services: Services, traffic: Traffic, keys: KnownKeys | None = None) -> None:
         super().__init__("svc", static_folder=None)
         self.exchange = Exchange(services, traffic, keys or KnownKeys())
+
+
+async def _send_stream(send: ASGISendCallable, status: int, headers: list[tuple[bytes, bytes]], stream: Stream) -> None:
+    """Send a stream to its end, or until this task is cancelled because nobody takes it any more; and close it."""
+    try:
+        start = {"type": "http.response.start", "status": status, "headers": headers, "trailers": False, STREAM: True}
+        await send(cast("HTTPResponseStartEvent", start))
+        async with aclosing(stream.parts) as parts:
+            async for part in parts:
+                await send({"type": "http.response.body", "body": part, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+    finally:
+        stream.close()

@@ -25,9 +25,18 @@ BODY_PART_BYTES = 512
 """A handler is woken for so much of a body, or for its end: not for each byte of a client that sends them one by one.
 Less than what is read ahead, or they would wait for each other."""
 
+STREAM = "svc.stream"
+"""In the start of a response, beside what ASGI has there: its body has no end of its own. It is not delivered to the
+end, but stopped when the client has left or the server drains."""
+
 
 class Link(Protocol):
     """What a request asks of the connection that it came over."""
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether the shutdown has begun."""
+        ...
 
     async def ask_for_body(self) -> None:
         """Send `100 Continue` if the client waits for it."""
@@ -53,6 +62,9 @@ class Link(Protocol):
     def abort_response(self) -> None:
         """Close within a response that the application has left incomplete."""
 
+    async def end_stream(self) -> None:
+        """Write the end of a stream that was stopped, if the client takes it at once, and go on or close."""
+
     async def reject(self, status: int) -> None:
         """Respond in the edge's own name, and close."""
 
@@ -74,6 +86,7 @@ class AsgiCall:
         """Around the application: for a client that is gone nothing is computed."""
         self._link = link
         self._state = ResponseState.AWAITED
+        self._is_stream = False
         self._is_over = False
         self._received = bytearray()
         self._is_complete = False
@@ -107,9 +120,16 @@ class AsgiCall:
         self._wake()
 
     def client_left(self) -> None:
-        """The client sends no more. A handler stops at once, unless its response has begun: that is delivered."""
-        if self._state is ResponseState.AWAITED:
+        """The client sends no more. A handler stops at once, unless its response has begun: that is delivered, but for
+        a stream.
+        """
+        if self._state is ResponseState.AWAITED or self._is_stream:
             self.cancel()
+
+    def stop_stream(self) -> None:
+        """The server drains: stop a stream where it is; any other response goes on."""
+        if self._is_stream:
+            self.handling.cancel()
 
     def cancel(self) -> None:
         """Stop the handler; there is nobody left whom it could respond to."""
@@ -138,11 +158,16 @@ class AsgiCall:
         Raises `ResponseError` for a message that may not come now, fields that are not bytes, and a body of another
         length than it should have.
         """
+        if self._is_stream:
+            await trio.lowlevel.checkpoint()  # where it hears that it was stopped, however much it has to say
         if self._is_over:
             return
         if message["type"] == "http.response.start" and self._state is ResponseState.AWAITED:
             self._link.start_response(int(message["status"]), _checked(message.get("headers", [])))
             self._state = ResponseState.STARTED
+            self._is_stream = bool(message.get(STREAM, False))
+            if self._is_stream and self._link.is_draining:
+                self.stop_stream()
         elif message["type"] == "http.response.body" and self._state is ResponseState.STARTED:
             self._link.send_body(bytes(message.get("body", b"")))
             if message.get("more_body", False):
@@ -161,6 +186,9 @@ class AsgiCall:
             return
         if self._state is ResponseState.AWAITED:
             await self._link.reject(500)
+        elif self._is_stream and self.handling.cancelled_caught:
+            self._is_over = True
+            await self._link.end_stream()
         else:
             self._link.abort_response()
 

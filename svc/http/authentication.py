@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Network, IPv6Network
+from typing import NamedTuple
 
 import msgspec
 
@@ -19,6 +20,7 @@ from svc.domain.origins import MAX_LENGTH, normalise_origin, origin_allowed
 from svc.domain.records import Organization
 from svc.domain.redaction import redact
 from svc.domain.refusals import Detail, Issue, Refusal
+from svc.domain.sessions import Session
 from svc.domain.useragent import read_hints
 from svc.store import views
 from svc.store.snapshot import Snapshot
@@ -41,11 +43,18 @@ class AuthPolicy(msgspec.Struct, frozen=True):
     """In which header a trusted proxy says what operating system made the connection; lower case."""
 
 
+class UsedSession(NamedTuple):
+    """The session that a request came with, and the digest of its token."""
+
+    digest: bytes
+    session: Session
+
+
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """Who presented a valid key, and the visitor that the request is about."""
+    """Who presented a valid key or session, and the visitor that the request is about."""
 
     key: ApiKey
-    """The key in `x-api-key`."""
+    """The key in `x-api-key`, or that of the session."""
     digest: bytes
     applied: ApiKey
     """The key whose origins, platforms and weights apply: a forwarded public key, else the same."""
@@ -55,6 +64,8 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     facts: RequestFacts
     must_be_native: bool
     """A public key without an origin: the platform, known only with the body, still decides."""
+    session: UsedSession | None = None
+    """Of the console; `None` where the key itself was presented."""
 
 
 def authenticate(
@@ -115,6 +126,13 @@ def sender(gate: AuthPolicy, headers: Headers, peer: str) -> str:
     return client_address(peer, headers.get("x-forwarded-for"), gate.trusted_proxies)
 
 
+def find_management_key(
+    gate: AuthPolicy, snapshot: Snapshot, presented: str, now_ms: int
+) -> tuple[ApiKey, bytes] | Refusal:
+    """A valid management key by its secret, and the digest of that; `401 unauthorized` for any other text."""
+    return _find(gate, snapshot, presented, ("management",), now_ms)
+
+
 def _find(
     gate: AuthPolicy, snapshot: Snapshot, presented: str | None, kinds: Sequence[KeyKind], now_ms: int
 ) -> tuple[ApiKey, bytes] | Refusal:
@@ -169,6 +187,19 @@ def _automation(
     """A management key is refused from browsers, however valid it is (interface 5, rule 2)."""
     if "origin" in headers:
         return _unauthorized("a management key was sent with an Origin header", key)
+    return manager(gate, snapshot, headers, peer, key, key_digest)
+
+
+def manager(
+    gate: AuthPolicy,
+    snapshot: Snapshot,
+    headers: Headers,
+    peer: str,
+    key: ApiKey,
+    key_digest: bytes,
+    session: UsedSession | None = None,
+) -> Caller:
+    """The caller with this management key, which must be valid."""
     return Caller(
         key=key,
         digest=key_digest,
@@ -177,6 +208,7 @@ def _automation(
         origin=None,
         facts=_own_facts(gate, headers, peer),
         must_be_native=False,
+        session=session,
     )
 
 

@@ -17,12 +17,13 @@ import structlog
 from svc.domain.audit import Actor, AuditRecord, asked
 from svc.domain.credentials import ApiKey
 from svc.domain.refusals import Refusal
-from svc.http.authentication import Caller
+from svc.http.authentication import Caller, UsedSession
 from svc.http.endpoint import Call, Services
 from svc.store.snapshot import Transaction
 from svc.store.store import StoreFullError
 from svc.store.transactions.audit import audited
 from svc.store.transactions.keys import note_use, touch_is_due
+from svc.store.transactions.sessions import note_session_use
 from svc.store.transactions.webhook_endpoints import Issued
 from svc.store.views import is_removed
 
@@ -36,8 +37,8 @@ async def change(
 ) -> T | Refusal:
     """What the job returned, once it is durable; `503 service_unavailable` where the store has no room.
 
-    The use of the key is noted with it, at most once a minute (decisions 2.3); a management key's change is recorded
-    with it, once for a request. `may_use_reserve` as in `Store.write`. Raises what the job raised.
+    The use of the key and of the session is noted with it, at most once a minute (decisions 2.3); a management key's
+    change is recorded with it, once for a request. `may_use_reserve` as in `Store.write`. Raises what the job raised.
     """
     if caller_of(call).key.kind == "management":
         job = audited(job, call.request_id, partial(_record, call))
@@ -48,13 +49,15 @@ async def _commit(
     services: Services, call: Call, job: Callable[[Transaction], T], *, may_use_reserve: bool = False
 ) -> T | Refusal:
     caller = caller_of(call)
-    use = touch_is_due(caller.key, call.at_ms)
+    use, session = touch_is_due(caller.key, call.at_ms), _session_to_note(caller, call.at_ms)
 
     def noted_job(transaction: Transaction) -> T | Refusal:
         if is_removed(transaction, caller.organization.number):
             return Refusal("unauthorized", reason="the organization was removed while the request was on its way")
         if use:
             note_use(transaction, caller.digest, call.at_ms)
+        if session is not None:
+            note_session_use(transaction, caller.organization.number, session.digest, call.at_ms)
         return job(transaction)
 
     try:
@@ -68,13 +71,19 @@ async def _commit(
 
 
 async def noted(services: Services, call: Call) -> Caller:
-    """The caller of a route that only reads. Its `last_used_at` is written first where that is due, at most one commit
-    a minute for each key (decisions 2.3).
+    """The caller of a route that only reads. Its `last_used_at` is written first where that is due, and that of its
+    session: at most one commit a minute for each (decisions 2.3).
     """
     caller = caller_of(call)
-    if touch_is_due(caller.key, call.at_ms):
+    if touch_is_due(caller.key, call.at_ms) or _session_to_note(caller, call.at_ms) is not None:
         await _commit(services, call, lambda _: None)  # where there is no room for it, the read goes on without
     return caller
+
+
+def _session_to_note(caller: Caller, at_ms: int) -> UsedSession | None:
+    """The caller's session where its last use is to be written."""
+    used = caller.session
+    return used if used is not None and used.session.use_is_due(at_ms) else None
 
 
 def caller_of(call: Call) -> Caller:

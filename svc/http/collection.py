@@ -48,20 +48,26 @@ def collection(document: Json) -> Json:
         "variable": [
             {"key": "baseUrl", "value": BASE_URL + document["servers"][0]["url"]},
             {"key": "rootUrl", "value": BASE_URL, "description": "For paths that are not below the other one."},
-            *({"key": name, "value": "", "description": scheme["description"]} for name, scheme in schemes.items()),
+            *(
+                {"key": name, "value": "", "description": scheme["description"]}
+                for name, scheme in schemes.items()
+                if scheme["in"] == "header"
+            ),
         ],
     }
 
 
 def _request(document: Json, method: str, path: str, operation: Json) -> Json:
     parameters = operation.get("parameters", [])
+    schemes = document["components"]["securitySchemes"]
+    in_headers = {name for name, scheme in schemes.items() if scheme["in"] == "header"}
     headers = [_pair(parameter) | {"disabled": True} for parameter in parameters if parameter["in"] == "header"]
     if {"publicKey": []} in operation["security"]:
         headers.insert(0, {"key": "Origin", "value": ORIGIN, "description": "The site that the SDK is on."})
     request: Json = {
         "method": method.upper(),
         "description": operation.get("description", operation["summary"]),
-        "auth": _auth(operation["security"]),
+        "auth": _auth([way for way in operation["security"] if way.keys() <= in_headers]),
         "header": headers,
         "url": _url("rootUrl" if "servers" in operation else "baseUrl", path, parameters),
     }

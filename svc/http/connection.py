@@ -6,7 +6,7 @@ one deadline, pushed forward as the request advances.
 
 A client that has closed its sending side counts as gone, whether or not it still reads: TCP tells the two apart only
 after a response was refused, and a handler must stop at once when nobody waits for it. So the handler is cancelled,
-unless its response has begun: that is delivered to the end.
+unless its response has begun: that is delivered to the end. A stream, which has none, is stopped.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ RECEIVE_BYTES = 65_536
 WRITE_BYTES = 65_536
 """What a client has to take within the time for one write."""
 RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+STREAM_END_S = 0.5
+"""For the last bytes of a stream that is stopped."""
 PARTS_AT_ONCE = 64
 """So many parts of a body, then everybody else has a turn: a packet may bring thousands of tiny chunks."""
 
@@ -85,12 +87,14 @@ class Connection:
             self._socket.close()
 
     def drain(self) -> None:
-        """The shutdown has begun: close if idle; a request that arrives gets `drain_patience_s` more."""
+        """The shutdown has begun: close if idle; a request that arrives gets `drain_patience_s` more; a stream ends."""
         if self._http.phase is Phase.IDLE:
             self.close_soon(linger=False)
         elif self._http.phase in {Phase.HEAD, Phase.BODY}:
             self._arrives_by = min(self._arrives_by, trio.current_time() + self.shared.limits.drain_patience_s)
             self._set_deadline()
+        elif self._call is not None:
+            self._call.stop_stream()
 
     def waits(self) -> IdleConnection | None:
         """Since when its client has to act; `None` while a request is being handled."""
@@ -109,6 +113,11 @@ class Connection:
         self._life.cancel()
 
     # What a request asks of its connection (`asgi.Link`)
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether the shutdown has begun."""
+        return self.shared.draining
 
     async def ask_for_body(self) -> None:
         """Send `100 Continue` now if the client waits for it (RFC 9110, 10.1.1); else nothing."""
@@ -155,6 +164,20 @@ class Connection:
         """Close within a response that the application has left incomplete."""
         self._call = None
         self.close_soon(linger=self._http.has_unread_input)
+
+    async def end_stream(self) -> None:
+        """Write the end of a stream that was stopped, and go on or close. A client that does not take it at once, or
+        was behind with reading, is cut off.
+        """
+        if not self._is_cut:
+            with trio.move_on_after(STREAM_END_S) as patience:
+                await self.end_response()
+            self._is_cut = self._is_cut or patience.cancelled_caught
+        if self._is_cut:
+            self._call = None
+            self._cut()
+        else:
+            await self.next_request()
 
     async def reject(self, status: int) -> None:
         """Cancel the handler, send the edge's own response and close; nothing more where it is closing already."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
 
+from svc.actors.live import LiveHub
 from svc.actors.mailbox import Mailbox
 from svc.actors.messages import Identify
 from svc.actors.outbox import Outbox
@@ -17,6 +18,7 @@ from svc.domain.refusals import Refusal
 from svc.domain.webhooks.refused import RefusedRequest
 from svc.http.authentication import AuthPolicy, Caller
 from svc.http.limits import RequestLimits
+from svc.http.sessions import Site
 from svc.store.store import Store
 from svc.world import World
 
@@ -52,6 +54,8 @@ class Services(NamedTuple):
     limits: RequestLimits
     """On everything that takes a key beside identify."""
     quotas: Quotas
+    live: LiveHub
+    """Who watches identifications as they come."""
     try_key: str | None = None
     """Secret of the public key of the page `/try`; `None` = there is no such page."""
 
@@ -78,6 +82,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """The route's query type, decoded; `None` where it has none."""
     body: Any
     """The route's body type, decoded; `None` where it has none."""
+    site: Site | None = None
+    """How the browser reached the service, on the paths of the console; `None` on all others."""
 
 
 class File(NamedTuple):
@@ -87,10 +93,19 @@ class File(NamedTuple):
     media_type: str
 
 
-class Outcome(NamedTuple):
-    """What an endpoint responds with: a body of the schema, a file, nothing, or a refusal."""
+class Stream(NamedTuple):
+    """A response body without an end of its own: it is sent part by part, until it ends or nobody takes it."""
 
-    body: msgspec.Struct | File | Refusal | None
+    parts: AsyncGenerator[bytes]
+    media_type: str
+    close: Callable[[], None]
+    """Must be called when nothing more is sent, however it came to that."""
+
+
+class Outcome(NamedTuple):
+    """What an endpoint responds with: a body of the schema, a file, a stream, nothing, or a refusal."""
+
+    body: msgspec.Struct | File | Stream | Refusal | None
     status: int = 200
     """Of a body or of nothing; a refusal brings its own."""
     headers: Mapping[str, str] = MappingProxyType({})

@@ -61,18 +61,11 @@ async def list_events(services: Services, call: Call) -> Outcome:
 
 def asked_for(query: ListEventsQuery) -> Asked:
     """What a query of events asks for."""
-    return Asked(
+    return query.asked()._replace(
         start=_sent(query.start),
         end=_sent(query.end),
         page=None if query.page is UNSET else query.page,
         limit=query.limit,
-        visitor=_sent(query.visitor),
-        level=_sent(query.level),
-        tag=_sent(query.tag),
-        ip_address=_sent(query.ip_address),
-        country=_sent(query.country),
-        signal=_sent(query.signal),
-        kind=_sent(query.kind),
         cursor=_sent(query.cursor),
     )
 

@@ -22,11 +22,12 @@ from svc.domain.refusals import CATALOGUE, Refusal
 from svc.domain.webhooks.refused import NOTIFIABLE, RefusedRequest
 from svc.http.authentication import Caller, authenticate, claimed_platform, forbidden, platform_refusal, sender
 from svc.http.body import MAX_BODY_BYTES, MAX_WIRE_BYTES, acceptable, decode, sdk_platform, unpack
-from svc.http.endpoint import Call, File, Outcome, Services
+from svc.http.endpoint import Call, File, Outcome, Services, Stream
 from svc.http.paths import Paths, Resource, RouteMatch
 from svc.http.query import read_query
 from svc.http.route import Route
 from svc.http.schema import error_body
+from svc.http.sessions import Site, authenticate_session, read_site
 from svc.http.traffic import PREFLIGHT, RequestContext, Traffic
 from svc.http.turnstile import KnownKeys
 from svc.world import World
@@ -49,11 +50,13 @@ _encoder = msgspec.json.Encoder()
 
 
 class Response(NamedTuple):
-    """A whole response: status, encoded headers in their order, body."""
+    """A response: status, encoded headers in their order, and either the whole body or a stream."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
     body: bytes
+    stream: Stream | None = None
+    """Whoever is given one closes it: until then the request is in progress."""
 
 
 class Exchange:
@@ -67,17 +70,29 @@ class Exchange:
         self._keys = keys
 
     async def answer(self, scope: HTTPScope, receive: ASGIReceiveCallable) -> Response:
-        """The one response to a request, `500 internal_error` after a fault of this program; counted and logged. Raises
-        only cancellation, when the client has gone.
+        """The one response to a request, `500 internal_error` after a fault of this program; counted and logged, a
+        stream when it is closed. Raises only cancellation, when the client has gone.
         """
         at_ms = self._services.world.now_ms()
         passing = self._traffic.began(self._services.world.request_id(at_ms), at_ms)
-        answer: Response | None = None
         try:
             answer = await self._answer(scope, receive, passing)
-            return answer
-        finally:
-            self._traffic.ended(passing, None if answer is None else answer.status)
+        except BaseException:
+            self._traffic.ended(passing, None)
+            raise
+        if answer.stream is not None:
+            return self._counted(answer, answer.stream, passing)
+        self._traffic.ended(passing, answer.status)
+        return answer
+
+    def _counted(self, answer: Response, stream: Stream, passing: RequestContext) -> Response:
+        """The response with a stream that ends the request when it is closed."""
+
+        def close() -> None:
+            stream.close()
+            self._traffic.ended(passing, answer.status)
+
+        return answer._replace(stream=stream._replace(close=close))
 
     async def _answer(self, scope: HTTPScope, receive: ASGIReceiveCallable, passing: RequestContext) -> Response:
         found = self._paths.find(scope["raw_path"].decode("latin-1"))
@@ -100,7 +115,11 @@ class Exchange:
             outcome = Outcome(Refusal("internal_error"))
         if isinstance(outcome.body, Refusal):
             passing.refusal = outcome.body
-        return render(passing.request_id, outcome, origin, has_key="x-api-key" in headers)
+        if isinstance(outcome.body, Stream) and method == "HEAD":
+            outcome.body.close()
+            outcome = Outcome(File(b"", outcome.body.media_type), headers=outcome.headers)
+        may_not_be_kept = "x-api-key" in headers or place.is_console
+        return render(passing.request_id, outcome, origin, has_key=may_not_be_kept)
 
     async def _run(
         self,
@@ -112,7 +131,10 @@ class Exchange:
         headers: dict[str, str],
     ) -> Outcome:
         request_id, at_ms = passing.request_id, passing.at_ms
-        caller = self._authenticate(route, scope, at_ms, headers) if route.kinds else None
+        site = (
+            read_site(self._services.gate, headers, scope["scheme"], _peer(scope)) if place.place.is_console else None
+        )
+        caller = self._authenticate(route, scope, at_ms, headers, site) if route.kinds else None
         if isinstance(caller, Refusal):
             outcome, key = Outcome(caller), caller.key
             origin, ip = caller.origin, sender(self._services.gate, headers, _peer(scope))
@@ -120,12 +142,13 @@ class Exchange:
             passing.caller = caller
             over = None
             if caller is not None:
-                self._keys.note(headers.get("x-api-key", ""), caller.organization.number)
+                if caller.session is None:
+                    self._keys.note(headers.get("x-api-key", ""), caller.organization.number)
                 over = None if route.use is None else self._services.limits.refusal(route.use, caller, at_ms)
             outcome = (
                 Outcome(over)
                 if over is not None
-                else await self._judge(route, place, scope, receive, request_id, at_ms, headers, caller)
+                else await self._judge(route, place, scope, receive, passing, headers, site)
             )
             key = None if caller is None else caller.applied
             origin, ip = (None, None) if caller is None else (caller.origin, caller.facts.ip)
@@ -159,12 +182,12 @@ class Exchange:
         place: RouteMatch,
         scope: HTTPScope,
         receive: ASGIReceiveCallable,
-        request_id: UUID,
-        at_ms: int,
+        passing: RequestContext,
         headers: dict[str, str],
-        caller: Caller | None,
+        site: Site | None,
     ) -> Outcome:
         """Everything after the key, in its order."""
+        caller = passing.caller
         if caller is not None:
             refusal = forbidden(caller, place.path.get("organization_id"), route.role)
             if refusal is not None:
@@ -186,9 +209,9 @@ class Exchange:
         if isinstance(query, Refusal):
             return Outcome(query)
         call = Call(
-            request_id=request_id,
+            request_id=passing.request_id,
             operation_id=route.operation_id,
-            at_ms=at_ms,
+            at_ms=passing.at_ms,
             headers=headers,
             repeated=_repeated(scope, headers),
             caller=caller,
@@ -196,12 +219,18 @@ class Exchange:
             path=place.path,
             query=query,
             body=body,
+            site=site,
         )
         return await route.endpoint(self._services, call)
 
-    def _authenticate(self, route: Route, scope: HTTPScope, at_ms: int, headers: dict[str, str]) -> Caller | Refusal:
+    def _authenticate(
+        self, route: Route, scope: HTTPScope, at_ms: int, headers: dict[str, str], site: Site | None
+    ) -> Caller | Refusal:
+        """By the key; on the paths of the console by the session, where no key is sent."""
         gate = self._services.gate
         with self._services.store.read() as snapshot:
+            if site is not None and "x-api-key" not in headers:
+                return authenticate_session(gate, snapshot, headers, site, scope["method"], at_ms)
             return authenticate(gate, snapshot, headers, _peer(scope), kinds=route.kinds, now_ms=at_ms)
 
     async def _json(self, receive: ASGIReceiveCallable, headers: dict[str, str]) -> bytes | Refusal:
@@ -324,6 +353,9 @@ def render(request_id: UUID, outcome: Outcome, origin: str | None, *, has_key: b
         headers["Vary"] = "Origin"
     if body is None:
         return Response(status, _encode(headers), b"")
+    if isinstance(body, Stream):
+        headers["Content-Type"] = body.media_type
+        return Response(status, _encode(headers), b"", body)
     if isinstance(body, File):
         encoded, headers["Content-Type"] = body
     else:

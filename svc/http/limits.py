@@ -13,6 +13,10 @@ from svc.http.authentication import Caller
 from svc.http.long_reads import LongReads
 
 _WHOLE = Shares(nonproduction=1, address=1)
+SIGN_INS_PER_S = 100
+"""Attempts to sign in to the console, of all addresses together."""
+_SIGN_INS = Shares(nonproduction=1, address=0.05, address_least_per_s=1)
+"""One address (IPv4 /32, IPv6 /64) has 5 of them."""
 
 
 class RequestLimits:
@@ -30,6 +34,7 @@ class RequestLimits:
         self._servers = Limiter(_WHOLE)
         """Of `client` requests that come with another key than a public one."""
         self.long_reads = LongReads()
+        self._sign_ins = Limiter(_SIGN_INS)
 
     def refusal(self, use: Use, caller: Caller, at_ms: int) -> Refusal | None:
         """`429 rate_limited` where the caller's organization has used up its allowance for this use (decisions 4);
@@ -48,6 +53,16 @@ class RequestLimits:
             address=visitor_address(caller),
         )
         return None if taken.admitted else over_rate(taken.reached, taken.retry_after_s, use)
+
+    def sign_in_refusal(self, address: str, at_ms: int) -> Refusal | None:
+        """`429 rate_limited` where too many attempts to sign in came from this address, or from all; `None` where not,
+        and then a token was taken.
+        """
+        taken = self._sign_ins.take(0, SIGN_INS_PER_S, at_ms, production=True, address=client_prefix(address))
+        if taken.admitted:
+            return None
+        explanation = "There were too many attempts to sign in. Wait for the seconds in Retry-After."
+        return Refusal("rate_limited", retry_after_s=taken.retry_after_s, explanation=explanation)
 
 
 def visitor_address(caller: Caller) -> str | None:

@@ -22,6 +22,7 @@ from svc.http.json_schema import Json, reference
 from svc.http.parameters import EVERYWHERE, PATH, REQUEST_HEADERS, RESPONSE_HEADERS
 from svc.http.route import BASE, CONSOLE, EVERY_ROUTE, Route
 from svc.http.schema import DetailBody, ErrorBody
+from svc.http.sessions import COOKIES
 
 JSON = "application/json"
 TITLE = "svc"
@@ -57,8 +58,9 @@ TAGS = {
     "Management: weights": "What each signal weighs. Needs a management key; changes need the role `admin`.",
     "Management: visitors": "The rights of visitors. Needs a management key with the role `admin`.",
     "Console": (
-        f"What the pages of the console read, of the credential's own organization, under `{CONSOLE}`. Needs a "
-        "management key of either role."
+        f"What the pages of the console read, of the credential's own organization, under `{CONSOLE}`. Needs a session "
+        "or, without one, a management key of either role. Every operation under `/management` is served there too, "
+        f"as `{CONSOLE}/management/...`, for both."
     ),
     "Health": "Open to all.",
 }
@@ -80,6 +82,13 @@ SCHEMES: dict[KeyKind, Scheme] = {
     "management": Scheme("managementKey", "`svc_mk_...`: for automation. From a browser it is refused."),
 }
 """Proxy keys go into the same header; they are described with the one operation that takes them."""
+
+SESSION = Scheme(
+    "session",
+    "The cookie that `signIn` gives to a browser; it holds below `/console` alone. Over plain HTTP, on the machine "
+    "itself, its name is `svc-console`. A request that changes anything needs `Sec-Fetch-Site: same-origin` and the "
+    "`Origin` of this service too, as browsers send them from its own pages.",
+)
 
 ROOT = {"url": "/", "description": "The service that serves this document, from its root."}
 """The server of operations that are not below `BASE`: their paths are whole."""
@@ -107,8 +116,16 @@ def emit(routes: Sequence[Route]) -> Json:
                 name: {"required": name == EVERYWHERE, **_parameter(of)} for name, of in RESPONSE_HEADERS.items()
             },
             "securitySchemes": {
-                scheme.name: {"type": "apiKey", "in": "header", "name": "x-api-key", "description": scheme.means}
-                for scheme in SCHEMES.values()
+                **{
+                    scheme.name: {"type": "apiKey", "in": "header", "name": "x-api-key", "description": scheme.means}
+                    for scheme in SCHEMES.values()
+                },
+                SESSION.name: {
+                    "type": "apiKey",
+                    "in": "cookie",
+                    "name": COOKIES["https"],
+                    "description": SESSION.means,
+                },
             },
         },
     }
@@ -131,7 +148,7 @@ def _operation(route: Route) -> Json:
     operation: Json = {"operationId": route.operation_id, "tags": [route.tag], "summary": route.summary}
     if description:
         operation["description"] = description
-    operation["security"] = [{SCHEMES[kind].name: []} for kind in route.kinds if kind in SCHEMES]
+    operation["security"] = _security(route)
     parameters = [*_path_parameters(route), *_query_parameters(route), *map(_header_parameter, route.request_headers)]
     if parameters:
         operation["parameters"] = parameters
@@ -141,6 +158,12 @@ def _operation(route: Route) -> Json:
     if BASE not in route.under:
         operation["servers"] = [ROOT]
     return operation
+
+
+def _security(route: Route) -> list[Json]:
+    """Each alone will do; none for a route that is open to all."""
+    keys: list[Json] = [{SCHEMES[kind].name: []} for kind in route.kinds if kind in SCHEMES]
+    return [{SESSION.name: []}, *keys] if route.tag == "Console" and keys else keys
 
 
 def _path_parameters(route: Route) -> Iterator[Json]:
@@ -187,6 +210,8 @@ def _responses(route: Route, headers: tuple[str, ...]) -> Json:
         responses[status] = {"$ref": f"#/components/responses/{codes[0]}"} if alone else _refusals(codes, admitted)
     for status, kinds in answers.items():
         responses[status] = _answer(status, kinds, refusals.get(status, []), headers)
+    if route.media_type:
+        responses[route.status]["content"] = {route.media_type: {"schema": {"type": "string"}}}
     return {str(status): responses[status] for status in sorted(responses)}
 
 

@@ -61,6 +61,10 @@ REQUEST_HEADERS: dict[str, Any] = {
     "x-svc-visitor-user-agent": Annotated[
         str, Meta(max_length=1024), about("The visitor's user agent.", A_REPORT["userAgent"])
     ],
+    "Last-Event-ID": Annotated[
+        str,
+        about("The id of the last event that was received. Browsers send it when they reconnect.", A_REQUEST_ID),
+    ],
     "x-svc-public-key": Annotated[
         str,
         about(

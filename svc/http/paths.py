@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from svc.http.route import Route
+from svc.http.route import CONSOLE_ROOT, Route
 from svc.http.routes import ROUTES
 
 
@@ -20,6 +20,8 @@ class Resource(msgspec.Struct, frozen=True):
     """CORS is answered here."""
     allow: str
     """Every method that the path takes, as the `Allow` header says it (RFC 9110, 10.2.1)."""
+    is_console: bool
+    """A session of the console is a credential here."""
 
 
 class RouteMatch(NamedTuple):
@@ -76,14 +78,14 @@ def _by_path(routes: tuple[Route, ...]) -> dict[str, Resource]:
     for route in routes:
         for beginning in route.under:
             table.setdefault(beginning + route.path, {})[route.method] = route
-    return {path: _place(found) for path, found in table.items()}
+    return {path: _place(path, found) for path, found in table.items()}
 
 
-def _place(routes: dict[str, Route]) -> Resource:
+def _place(path: str, routes: dict[str, Route]) -> Resource:
     from_browsers = any(route.from_browsers for route in routes.values())
     taken: list[str] = [*routes]
     if "GET" in routes:
         taken.append("HEAD")
     if from_browsers:
         taken.append("OPTIONS")
-    return Resource(routes, from_browsers, ", ".join(sorted(taken)))
+    return Resource(routes, from_browsers, ", ".join(sorted(taken)), path.startswith(CONSOLE_ROOT + "/"))

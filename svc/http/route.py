@@ -14,6 +14,8 @@ from svc.domain.ratelimit import Use
 from svc.http.endpoint import Endpoint
 
 BASE = "/api/v1"
+CONSOLE_ROOT = "/console"
+"""Below it a session is a credential beside a management key (`sessions`)."""
 CONSOLE = "/console/api"
 """What the console reads. A row that is served there acts on the credential's own organization."""
 ORGANIZATION = "/management/organizations/{organization_id}"
@@ -58,6 +60,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it may not be left out; one that is left out is `{}`."""
     answer: type[msgspec.Struct] | None
     """Of the answer of `status`; `None` = it has no body, or is a file."""
+    media_type: str = ""
+    """Of an answer that is no JSON; empty where `answer` says it, or where there is no body."""
     status: int = 200
     other_answers: tuple[tuple[int, type[msgspec.Struct]], ...] = ()
     """(status, body) of whatever else it answers, errors aside."""

@@ -5,17 +5,27 @@ What may live here: the modules of endpoints in the order of the reference. Each
 
 from __future__ import annotations
 
+import msgspec
+
 from svc.http import attestation, client_api, documents, events, health, try_page, web
-from svc.http.console import accounts, event, preview, statistics
+from svc.http.console import accounts, event, preview, sign_in, statistics, stream
 from svc.http.console import events as console_events
 from svc.http.console import visitors as console_visitors
 from svc.http.management import keys, visitors, webhooks, weights
-from svc.http.route import Route
+from svc.http.route import BASE, CONSOLE, Route
 
-_CONSOLE = (console_events, event, console_visitors, statistics, preview, accounts)
+
+def _for_the_console(route: Route) -> Route:
+    """A route of the management API is served to the console too, where a session is a credential for it."""
+    if route.kinds == ("management",) and route.under == (BASE,):
+        return msgspec.structs.replace(route, under=(BASE, CONSOLE))
+    return route
+
+
+_CONSOLE = (sign_in, stream, console_events, event, console_visitors, statistics, preview, accounts)
 
 API: tuple[Route, ...] = tuple(
-    route
+    _for_the_console(route)
     for module in (client_api, attestation, events, keys, weights, webhooks, visitors, *_CONSOLE, health)
     for route in module.ROUTES
 )

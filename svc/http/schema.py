@@ -29,7 +29,7 @@ from svc.domain.fields import (
     about,
     open_to,
 )
-from svc.domain.listing import KINDS, MAX_TAG_LENGTH
+from svc.domain.listing import KINDS, MAX_TAG_LENGTH, Asked
 from svc.domain.model import Level, State
 from svc.domain.records import Document, Event
 from svc.domain.redaction import redact
@@ -99,7 +99,36 @@ class DuplicateAnswer(msgspec.Struct, frozen=True):
     duplicate: Duplicate = True
 
 
-class ListEventsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class FiltersQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The part of a query that says which events are meant (decisions 7.1). Values are checked by
+    `svc.domain.listing`.
+    """
+
+    visitor: Annotated[VisitorId, about("Only events of this visitor.")] | UnsetType = UNSET
+    level: Annotated[
+        str | UnsetType, about("Only events of this suspect level.", "high", form={"enum": [*get_args(Level)]})
+    ] = UNSET
+    tag: (
+        Annotated[str, about("Only events with this tag.", "order 1234", form={"maxLength": MAX_TAG_LENGTH})]
+        | UnsetType
+    ) = UNSET
+    ip_address: Annotated[str, about("Only events from this IPv4 or IPv6 address.", "81.2.69.160")] | UnsetType = UNSET
+    country: Annotated[str, about("Only events from this country: two letters.", "GB")] | UnsetType = UNSET
+    signal: (
+        Annotated[str, about("Only events in which this signal fired.", "headless", form={"enum": [*SIGNALS]})]
+        | UnsetType
+    ) = UNSET
+    kind: (
+        Annotated[str, about("Only events of this kind of visitor.", "human", form={"enum": [*KINDS]})] | UnsetType
+    ) = UNSET
+
+    def asked(self) -> Asked:
+        """The filters as they were sent."""
+        sent = msgspec.structs.asdict(self)
+        return Asked(**{name: sent[name] for name in FiltersQuery.__struct_fields__ if sent[name] is not UNSET})
+
+
+class ListEventsQuery(FiltersQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Query of the list of events (interface 4.2). Values of window, filters and offset are checked by
     `svc.domain.listing`.
     """
@@ -121,23 +150,6 @@ class ListEventsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     )
     cursor: PageCursor | UnsetType = UNSET
     limit: Limit = 10
-    visitor: Annotated[VisitorId, about("Only events of this visitor.")] | UnsetType = UNSET
-    level: Annotated[
-        str | UnsetType, about("Only events of this suspect level.", "high", form={"enum": [*get_args(Level)]})
-    ] = UNSET
-    tag: (
-        Annotated[str, about("Only events with this tag.", "order 1234", form={"maxLength": MAX_TAG_LENGTH})]
-        | UnsetType
-    ) = UNSET
-    ip_address: Annotated[str, about("Only events from this IPv4 or IPv6 address.", "81.2.69.160")] | UnsetType = UNSET
-    country: Annotated[str, about("Only events from this country: two letters.", "GB")] | UnsetType = UNSET
-    signal: (
-        Annotated[str, about("Only events in which this signal fired.", "headless", form={"enum": [*SIGNALS]})]
-        | UnsetType
-    ) = UNSET
-    kind: (
-        Annotated[str, about("Only events of this kind of visitor.", "human", form={"enum": [*KINDS]})] | UnsetType
-    ) = UNSET
 
 
 class EventsAnswer(msgspec.Struct, frozen=True, kw_only=True):

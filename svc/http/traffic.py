@@ -56,11 +56,11 @@ class TrafficStatistics(msgspec.Struct, frozen=True):
     """Requests in progress, and counts since the start."""
 
     in_flight: int
-    """Requests that have begun and have no answer yet."""
+    """Requests that have begun and have no answer yet, or one that is a stream and goes on."""
     requests: dict[Finished, int]
     """Since the start. What the edge refuses by itself never gets here."""
     requests_s: dict[str, HistogramStatistics]
-    """From the head of a request until its answer is ready, by operation id."""
+    """From the head of a request until its answer is ready, or its stream has ended, by operation id."""
 
 
 class Traffic:

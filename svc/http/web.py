@@ -84,6 +84,13 @@ async def try_page(services: Services, call: Call) -> Outcome:
     return PAGES.served("try.html", call, SECURITY_HEADERS)
 
 
+async def console_page(_: Services, call: Call) -> Outcome:
+    """`GET /console`: the page of the console, open to all: what it shows it reads with a session. `404` with what to
+    do where it is not built.
+    """
+    return PAGES.served("console.html", call, SECURITY_HEADERS) if "console.html" in PAGES else _notice(call, NOT_BUILT)
+
+
 async def texts(_: Services, call: Call) -> Outcome:
     """`GET /pages/texts.json`: what the pages say of signals, evidence, changes, linkage and reasons, by name."""
     return unless_known(File(_texts(), MEDIA_TYPES[".json"]), call, SECURITY_HEADERS)
@@ -138,4 +145,5 @@ ROUTES: tuple[Route, ...] = (
     _row("getPageTexts", "/pages/texts.json", texts),
     _row("getPageFile", "/pages/{file}", page_file),
     _row("getTryPage", "/try", try_page),
+    _row("getConsolePage", "/console", console_page),
 )

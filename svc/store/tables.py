@@ -13,7 +13,6 @@ from __future__ import annotations
 from svc.domain.audit import AUDIT_MS, AuditRecord
 from svc.domain.billing import BillingChange, LedgerEntry, Settlement
 from svc.domain.counting import HOUR_MS, HourCounts
-from svc.domain.credentials import ApiKey as CredentialKey
 from svc.domain.history import REPLAY_MEMORY_S, AddressHistory, ReportFingerprint, VisitorHistory
 from svc.domain.listing import FACETS, LEVELS
 from svc.domain.matching import Block, Visitor
@@ -31,6 +30,13 @@ from svc.domain.records import (
     WeightsSnapshot,
 )
 from svc.domain.weights import StoredWeights
+from svc.store.access_tables import (  # noqa: F401  declared with the others, below
+    CONSOLE_LINKS,  # pyright: ignore[reportUnusedImport]  as above, and so the others
+    KEY_IDS,  # pyright: ignore[reportUnusedImport]
+    KEYS,  # pyright: ignore[reportUnusedImport]
+    ORGANIZATION_KEYS,  # pyright: ignore[reportUnusedImport]
+    SESSIONS,  # pyright: ignore[reportUnusedImport]
+)
 from svc.store.attestation_tables import (  # noqa: F401  declared with the others, below
     ATTESTED_KEYS,  # pyright: ignore[reportUnusedImport]  as above, and so the others
     CHALLENGES,  # pyright: ignore[reportUnusedImport]
@@ -41,7 +47,6 @@ from svc.store.key_parts import (
     DAY,
     DIGEST_16,
     MOMENT,
-    SECRET_32,
     TEXT,
     U32,
     U64,
@@ -106,27 +111,6 @@ ORGANIZATION_IDS: Table[int] = Table(
     "organization_ids", Key(organization_id=TEXT), Signed("organization"), FOR_EVER, NOT_PERSONAL
 )
 """organization id -> number"""
-
-KEYS: Table[CredentialKey] = Table(
-    "keys",
-    Key(digest=SECRET_32),
-    Record(CredentialKey, remembered=1024),
-    Swept("400 days after it was revoked, or after it expired if it was not"),
-    NOT_PERSONAL,
-    rules=("keys",),
-)
-"""HMAC-SHA256(pepper, secret)"""
-KEY_IDS: Table[bytes] = Table("key_ids", Key(key_id=TEXT), Opaque("digest"), With("keys"), NOT_PERSONAL)
-"""key id -> digest"""
-ORGANIZATION_KEYS: Table[bytes] = Table(
-    "organization_keys",
-    Key(organization=U32, created_at=MOMENT, key_id=TEXT),
-    Opaque("digest"),
-    With("keys"),
-    NOT_PERSONAL,
-    rules=("active_keys",),
-)
-"""-> digest: oldest first"""
 
 BALANCES: Table[int] = Table("balances", _ORGANIZATION, Signed("micros"), FOR_EVER, NOT_PERSONAL, stays=True)
 """Always the sum of its ledger."""

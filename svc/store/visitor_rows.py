@@ -26,12 +26,14 @@ from svc.store.snapshot import Snapshot
 from svc.store.table import PolicyError
 from svc.store.tables import (
     ADDRESS_HISTORY,
+    ATTESTED_KEYS,
     BLOCKS,
     ERASURES,
     EVENTS,
     HOURS,
     REPORT_FINGERPRINTS,
     VISITOR_IDS,
+    VISITOR_KEYS,
     VISITORS,
     Table,
 )
@@ -84,7 +86,7 @@ class VisitorRows:
                 ),
             ]
             for read in OF_VISITOR.values():
-                found += [self._own(row) for row in _present(snapshot, read(snapshot, number, visitor))]
+                found += [self._own(row) for row in _present(snapshot, read(snapshot, number, visitor, self._raw_id))]
         return found
 
     def of_event(self, request_id: bytes) -> list[Row]:
@@ -130,7 +132,7 @@ def _present(snapshot: Snapshot, keys: Keys) -> Iterator[Row]:
             yield Row(table, table.key.pack(*key), value)
 
 
-def _blocks(snapshot: Snapshot, number: int, visitor: int) -> Keys:
+def _blocks(snapshot: Snapshot, number: int, visitor: int, raw_id: bytes) -> Keys:  # noqa: ARG001  as the others
     record = snapshot.get(VISITORS, number, visitor)
     if record is None:
         return
@@ -138,6 +140,14 @@ def _blocks(snapshot: Snapshot, number: int, visitor: int) -> Keys:
         block = snapshot.get(BLOCKS, number, key)
         if block is not None and visitor in block.numbers:
             yield BLOCKS, (number, key)
+
+
+def _attested_keys(snapshot: Snapshot, number: int, visitor: int, raw_id: bytes) -> Keys:  # noqa: ARG001  as the others
+    held = snapshot.get(VISITOR_KEYS, number, raw_id)
+    if held is not None:
+        yield VISITOR_KEYS, (number, raw_id)
+        for attested_key in held.key_ids:
+            yield ATTESTED_KEYS, (number, attested_key)
 
 
 def _index_rows(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> Keys:  # noqa: ARG001  as the others
@@ -161,8 +171,11 @@ def _webhooks(snapshot: Snapshot, number: int, request_id: bytes, event: Event) 
         yield from webhook_event_rows(snapshot, number, event_id.bytes)
 
 
-OF_VISITOR: dict[str, Callable[[Snapshot, int, int], Keys]] = {"leave_blocks": _blocks}
-"""Function of `erasure.BY_FUNCTION` that erases by the visitor -> what finds the same rows."""
+OF_VISITOR: dict[str, Callable[[Snapshot, int, int, bytes], Keys]] = {
+    "leave_blocks": _blocks,
+    "forget_keys": _attested_keys,
+}
+"""Function of `erasure.BY_FUNCTION` that erases by the visitor -> what finds the same rows, by number and id."""
 OF_EVENT: dict[str, Callable[[Snapshot, int, bytes, Event], Keys]] = {
     "index_keys": _index_rows,
     "uncount": _counts,

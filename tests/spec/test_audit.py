@@ -26,12 +26,12 @@ from tests.spec.test_retention import swept
 from tests.support.live import Live, live_service
 from tests.support.worlds import EPOCH_MS
 
-MANAGED = {route.operation_id: route for route in ROUTES if "management" in route.kinds}
-QUESTIONS = {"previewWeights"}
-"""Sent with a body, and change nothing."""
-CHANGING = {
-    operation: route for operation, route in MANAGED.items() if route.method != "GET" and operation not in QUESTIONS
+MANAGED = {
+    route.operation_id: route
+    for route in ROUTES
+    if "management" in route.kinds and route.path.startswith("/management")
 }
+CHANGING = {operation: route for operation, route in MANAGED.items() if route.method != "GET"}
 NOBODY = "0" * 20
 UNKNOWN = {
     "key_id": "key_" + NOBODY,

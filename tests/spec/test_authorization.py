@@ -20,6 +20,7 @@ import trio
 
 from svc.http.route import Route
 from svc.http.routes import ROUTES
+from svc.http.web import PAGES
 from svc.store.snapshot import Transaction
 from svc.store.transactions.webhook_endpoints import Issued, NewEndpoint, create_endpoint, remove_endpoint
 from svc.store.webhook_views import endpoints_of
@@ -66,6 +67,11 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("GET", "/pages/{file}"): Access(status=404),
     ("GET", "/try"): Access(status=404),
     ("GET", "/try/config.json"): Access(status=404),
+    ("GET", "/console"): Access(status=200 if "console.html" in PAGES else 404),
+    ("POST", "/console/session"): Access(status=403, body={"token": "x"}),
+    ("GET", "/console/session"): Access(("management",), status=401),
+    ("DELETE", "/console/session"): Access(("management",), status=401),
+    ("GET", "/console/api/stream"): DEVELOPER,
     ("POST", "/try/event"): Access(("public",), status=404, body=TRIED),
     ("POST", "/try/forget"): Access(("public",), status=404, body=TRIED),
     ("POST", "/identify"): Access(("public", "secret", "proxy"), body=REPORT),
@@ -310,7 +316,7 @@ class Wire:
         while len(received) < length:
             received += await self._more(stream)
         self._rest = received[length:]
-        if fields.get(b"connection") == b"close":
+        if fields.get(b"connection") == b"close" or b"transfer-encoding" in fields:  # which is a stream
             await self.aclose()
         return int(head[9:12]), json.loads(received[:length]) if fields.get(
             b"content-type"
@@ -347,6 +353,8 @@ async def test_every_route_lets_in_whom_it_should_and_nobody_else(tmp_path: Path
                     status, answer = await wire.send(cell, resources.path(cell))
                     if status != cell.expected():
                         wrong.append((cell.route.operation_id, cell.caller, cell.origin, cell.organization, status))
+                    elif cell.path.startswith("/console/") and cell.caller.secret is None:
+                        assert answer["error"]["message"].startswith("You are not signed in")
                     elif answer["error"]["message"].startswith("This development key was refused"):
                         explained.add((cell.caller.environment, cell.caller.region, cell.caller.state))
                     else:
@@ -361,7 +369,7 @@ async def test_every_route_lets_in_whom_it_should_and_nobody_else(tmp_path: Path
     assert explained == {("development", "us", "active")}  # decisions 2.7
     reasons = [entry["reason"] for entry in logged if entry.get("code") == "unauthorized"]
     assert all(reasons)
-    assert len(reasons) == sum(cell.expected() == 401 for cell in refused)
+    assert len(reasons) == sum(cell.expected() == 401 for cell in matrix)
     spoken = json.dumps(logged, default=str)
     secrets = {cell.caller.secret for cell in matrix if cell.caller.state == "active" and cell.caller.kind != "none"}
     assert not [secret for secret in secrets if str(secret) in spoken]

@@ -38,7 +38,8 @@ def issue(run: Run, *arguments: object) -> dict[str, Any]:
     "command",
     ["", "dev", "serve", "org", "org create", "org list", "org show", "org credit", "org billing-status",
      "org rate-limit", "org credit-limit", "org statement", "visitor", "visitor erase", "signals", "webhook", "audit",
-     "key", "key issue", "key list", "key revoke", "data", "data status", "data check", "check", "backup", "restore"],
+     "console", "console link", "key", "key issue", "key list", "key revoke", "data", "data status", "data check",
+     "check", "backup", "restore"],
 )  # fmt: skip
 def test_every_command_explains_itself(run: Run, command: str):
     """Decisions 10: `svc` is the one program, and these are its commands."""

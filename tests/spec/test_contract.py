@@ -80,7 +80,8 @@ async def made_up_requests_find_nothing(live: Live, tmp_path: Path) -> None:
     told = done.stdout.decode()
     assert done.returncode == 0, told
     taken = Counter(operation_id(entry) for entry in entries(sent) if entry["response"]["status"] < 300)
-    assert {route.operation_id for route in API} - taken.keys() == set(), told
+    left_out = {"signIn", "readSession", "signOut", "streamEvents"}
+    assert {route.operation_id for route in API} - taken.keys() == left_out, told
 
 
 async def document_of(live: Live, public: str) -> Any:
@@ -107,6 +108,8 @@ async def document_of(live: Live, public: str) -> Any:
                     parameter["schema"]["examples"] = [named[parameter["name"]]]
                 if parameter["in"] == "query":  # a window of the past, and filters that fit nothing
                     del parameter["schema"]["examples"]
+    for path in ("/console/session", "/console/api/stream"):  # for pages of the service alone, and without an end
+        del document["paths"][path]
     document["paths"] = {
         path if any("servers" in operation for operation in operations.values()) else "/api/v1" + path: operations
         for path, operations in document["paths"].items()

@@ -50,7 +50,7 @@ from tests.support.live import ORIGIN, Live, live_service, report
 NOBODY = UUID(int=7 << 76 | 2 << 62)
 REFUSED = UUID("019b76da-a800-7000-8000-000000000001")
 NOTIFIABLE = UUID("019b76da-a802-7000-8000-000000000002")
-SECRET_TABLES = ("keys", "challenges")
+SECRET_TABLES = ("keys", "sessions", "console_links", "challenges")
 SENT = ("Segoe UI Light", "cart", "81.2.69.160/hook")
 
 
@@ -238,7 +238,7 @@ def test_rows_are_chosen_by_organization_key_and_prefix(run: Run, toured: Toured
     assert count("blocks", "--prefix", "00000002") == count("settlements", "--org", 1, "--key", "2026-01-02") == 0
     assert count("settlements", "--org", 1, "--key", "2026-01-01") == 1
     assert count("events", "--org", 1, "--key", toured.request) == 1
-    assert count("key_ids", "--prefix", "key_") == 5
+    assert count("key_ids", "--prefix", "key_") == 7
     assert count("events_by_level", "--org", 1, "--key", "production", "--key", "low") == 3
     ran = run("inspect", "rows", "blocks", "--limit", 5, *data)
     assert (ran.status, len(lines(ran))) == (0, 5)

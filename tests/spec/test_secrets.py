@@ -68,6 +68,13 @@ class Tour:
     def _svc(self, *arguments: str) -> Any:
         return run_json(*arguments, "--data", str(self.directory))
 
+    def link(self, url: str) -> str:
+        """The token of a new link to the console."""
+        made = self._svc("console", "link", self.organization, "--url", url)["url"]
+        token = made.partition("/console#")[2]
+        self.secrets.append(token)
+        return token
+
     def ask(self, client: httpx.Client, method: str, path: str, **given: Any) -> httpx.Response:
         """A request whose answer shows no secret."""
         response = client.request(method, path, **given)
@@ -114,6 +121,31 @@ def keys_and_webhooks(tour: Tour, client: httpx.Client) -> None:
                 f"/api/v1/management/organizations/{tour.organization}{path}", headers={"x-api-key": tour.management}
             ).text
         )
+
+
+def console(tour: Tour, client: httpx.Client) -> None:
+    """Signing in by a link and by a key, and everywhere else where a token may get; of three sessions one is over."""
+    page = {"origin": str(client.base_url).rstrip("/"), "sec-fetch-site": "same-origin"}
+    made = tour.link(str(client.base_url))
+    for given in ({"token": made}, {"key": tour.management}, {"token": tour.link(str(client.base_url))}):
+        response = client.post("/console/session", json=given, headers=page)
+        assert response.status_code == 200, response.text
+        tour.answers.append(response.text)
+        token = response.cookies["svc-console"]
+        client.cookies.clear()
+        tour.secrets.append(token)
+        session = {"cookie": f"svc-console={token}"}
+        tour.ask(client, "GET", "/console/session", headers=session)
+        own = f"/console/api/management/organizations/{tour.organization}/sdk-keys"
+        tour.ask(client, "GET", own, headers=session)
+        tour.ask(client, "GET", "/console/api/stream", headers=session | {"last-event-id": token})
+    assert tour.ask(client, "DELETE", "/console/session", headers=page | session).status_code == 204
+    tour.ask(client, "POST", "/console/session", json={"token": made}, headers=page)
+    for secret in (made, token):
+        tour.ask(client, "GET", f"/console/{secret}", params={"token": secret})
+        tour.ask(client, "POST", "/console/session", json={secret: secret}, headers=page)
+        tour.ask(client, "POST", "/console/session", json={"key": secret}, headers=page)
+        tour.ask(client, "GET", "/healthz", params={"fault": secret})
 
 
 def right(tour: Tour, client: httpx.Client) -> None:
@@ -175,7 +207,12 @@ def odd(tour: Tour, client: httpx.Client) -> None:
 def found_in(text: str | bytes, secrets: Iterable[str]) -> list[str]:
     """Which of the secrets are in it: whole, or the random part that is all one needs."""
     raw = text.encode() if isinstance(text, str) else text
-    return [secret for secret in secrets if secret.encode() in raw or secret.rsplit("_", 1)[1][:43].encode() in raw]
+    return [secret for secret in secrets if secret.encode() in raw or random_part(secret).encode() in raw]
+
+
+def random_part(secret: str) -> str:
+    """Tokens of the console end in the organization's id, which is no secret."""
+    return secret.split("_")[2 if secret.startswith(("svc_cs_", "svc_cl_")) else -1][:43]
 
 
 def stored(directory: Path) -> str:
@@ -194,7 +231,7 @@ def test_no_secret_is_anywhere_but_in_the_answer_that_issued_it(tmp_path: Path):
     served = Served(tour.directory, program=(*PROGRAM[:2], FAULTY), SVC_WEBHOOK_ALLOW_NETWORKS="127.0.0.0/8")
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{served.port}", timeout=20, verify=False) as client:
-            for leg in (keys_and_webhooks, right, wrong, odd):
+            for leg in (keys_and_webhooks, right, wrong, odd, console):
                 leg(tour, client)
             metrics = next(json.loads(line)["metrics"][0] for line in served.log if '"serving"' in line)
             scraped = httpx.get(f"http://{metrics}/metrics").text
@@ -202,7 +239,7 @@ def test_no_secret_is_anywhere_but_in_the_answer_that_issued_it(tmp_path: Path):
     finally:
         assert served.terminate() == 0
     log = "".join(served.log)
-    assert len(tour.secrets) == 10
+    assert len(tour.secrets) == 15
     assert "svc_sk_us_production_[redacted]" in log, "the fault never had a secret in its message"
     assert log.count('"reason"') > 50
     assert found_in(log, tour.secrets) == []

@@ -27,6 +27,7 @@ from tests.domain import apple_world
 from tests.domain.test_report_native import iphone
 from tests.spec.answers import BROWSER
 from tests.spec.automation import Automation
+from tests.spec.console_browser import link, signed_in
 from tests.spec.subscriber import Subscriber, subscribing
 from tests.store.schema import schema
 from tests.support.live import ORIGIN, Live, report
@@ -105,6 +106,8 @@ async def _manage(subscriber: Subscriber, erased: str) -> None:
         ),
     ):
         assert response.is_success, response.text
+    await signed_in(subscriber.live)
+    link(subscriber.live)
 
 
 async def _attest(live: Live) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from svc.store.steps import QUIET
 from svc.store.store import Store, StoreFullError
 from svc.store.tables import BALANCES, META, STATISTICS
 from svc.store.upgrade import FOLDER, Upgraded, upgrade
+from svc.store.verification import Verification
 from svc.world import World
 from tests.domain.matching_world import features_of
 from tests.store.release import RELEASED, unpack
@@ -95,7 +96,14 @@ def test_the_copy_is_a_snapshot_that_the_older_program_restores(data: Path, tmp_
     again = tmp_path / "again"
     pepper = data / "pepper"
     restored = restore(
-        done.copy, again, to_ms=None, run_sync=WORLD.run_sync, map_bytes=MAP_BYTES, pepper_file=pepper, steps=QUIET
+        done.copy,
+        again,
+        to_ms=None,
+        run_sync=WORLD.run_sync,
+        map_bytes=MAP_BYTES,
+        pepper_file=pepper,
+        verification=Verification.FULL,
+        steps=QUIET,
     )
     assert restored.pepper == "present"
     assert contents(again / "store") == before

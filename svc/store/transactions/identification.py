@@ -77,6 +77,8 @@ class Recorded(NamedTuple):
     """Webhook endpoints to which something is due now."""
     quota: Quota | None = None
     """Which quota it met."""
+    event: Event | None = None
+    """The event that was stored; `None` where none was."""
 
 
 def identify(
@@ -141,7 +143,7 @@ def identify(
     if submission.touched_key is not None:
         note_use(transaction, submission.touched_key, submission.at_ms)
     lesson = recognition.lesson if remembered.may_teach else None
-    return Recorded(Identified(verdict, balance), lesson, queues, None if archived else "archive_day")
+    return Recorded(Identified(verdict, balance), lesson, queues, None if archived else "archive_day", event)
 
 
 class Applied(NamedTuple):

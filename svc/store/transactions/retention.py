@@ -17,6 +17,7 @@ from svc.domain.attestation.attested_key import AttestedKey
 from svc.domain.ids import DAY_MS, first_id
 from svc.domain.matching import Block, Visitor
 from svc.domain.records import IDEMPOTENCY_MS, Idempotency
+from svc.domain.sessions import ConsoleLink, Session
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.table import KeptFor, LastTwoPeriods
 from svc.store.tables import (
@@ -24,11 +25,13 @@ from svc.store.tables import (
     ATTEMPTS,
     ATTESTED_KEYS,
     BLOCKS,
+    CONSOLE_LINKS,
     DELETED_VISITORS,
     EVENTS,
     IDEMPOTENCY,
     KEYS,
     ORGANIZATION_KEYS,
+    SESSIONS,
     TABLES,
     VISITORS,
     WEBHOOK_EVENTS,
@@ -37,6 +40,7 @@ from svc.store.tables import (
 from svc.store.transactions.attested_keys import forget_key
 from svc.store.transactions.erasure import has_events, purge_event, purge_visitor, remove_from_block
 from svc.store.transactions.keys import purge_key
+from svc.store.transactions.sessions import end_link, end_session, usable_key
 from svc.store.transactions.webhooks import purge_webhook_event
 from svc.store.webhook_views import attempt_index_keys
 
@@ -93,12 +97,14 @@ def expired_by_key(snapshot: Snapshot, number: int, now_ms: int) -> list[Cleanup
 
 def full_scans(number: int, now_ms: int, visitor_days: int) -> tuple[CleanupTask, ...]:
     """Tasks that look at every row of an organization: idempotency keys, visitors and attested keys of devices unseen
-    for `visitor_days`, ended keys.
+    for `visitor_days`, ended keys, sessions and links.
     """
     return (
         CleanupTask(IDEMPOTENCY.name, partial(_pass_idempotency, now_ms), (number,)),
         CleanupTask(VISITORS.name, partial(_pass_visitors, now_ms, visitor_days), (number,)),
         CleanupTask(ATTESTED_KEYS.name, partial(_pass_attested_keys, now_ms, visitor_days), (number,)),
+        CleanupTask(SESSIONS.name, partial(_pass_sessions, now_ms), (number,)),
+        CleanupTask(CONSOLE_LINKS.name, partial(_pass_links, now_ms), (number,)),
         CleanupTask(KEYS.name, partial(_pass_keys, now_ms), (number,)),
     )
 
@@ -190,6 +196,26 @@ def _pass_keys(now_ms: int, start: tuple[Any, ...], transaction: Transaction) ->
         return True
 
     return _look(transaction, ORGANIZATION_KEYS, start, delete)
+
+
+def _pass_sessions(now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
+    def delete(key: tuple[Any, ...], session: Session) -> bool:
+        number, digest = key
+        holds = not session.has_ended(now_ms) and usable_key(transaction, number, session.key_id, now_ms) is not None
+        return not holds and end_session(transaction, number, digest, now_ms)
+
+    return _look(transaction, SESSIONS, start, delete)
+
+
+def _pass_links(now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
+    def delete(key: tuple[Any, ...], link: ConsoleLink) -> bool:
+        number, digest = key
+        holds = now_ms < link.expires_at_ms and usable_key(transaction, number, link.key_id, now_ms) is not None
+        if not holds:
+            end_link(transaction, number, digest, now_ms)
+        return not holds
+
+    return _look(transaction, CONSOLE_LINKS, start, delete)
 
 
 def _pass_blocks(departed: frozenset[int], start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:

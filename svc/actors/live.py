@@ -1,0 +1,162 @@
+"""The live hub: hands committed identifications to whoever watches them now.
+
+Owns the viewers that there are, and what was sent and missed. Hears each identification after its commit and never
+waits: each viewer has a bounded channel, and for one that is full the identification is counted as missed. Without
+viewers of its organization and environment an identification costs one look-up.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from uuid import UUID
+
+import msgspec
+import trio
+
+from svc.domain.event_row import event_row
+from svc.domain.listing import Filters
+from svc.domain.model import Environment
+from svc.domain.records import Event
+
+MOST_VIEWERS = 20
+"""Of one organization."""
+EVENTS_HELD = 256
+"""Identifications that wait for one viewer."""
+
+_encoder = msgspec.json.Encoder()
+
+
+class LiveEvent:
+    """One committed identification on its way to viewers."""
+
+    def __init__(self, request_id: UUID, event: Event) -> None:
+        self.request_id = request_id
+        self.event = event
+
+    @cached_property
+    def row(self) -> bytes:
+        """Its row as JSON (interface 2.3), encoded once for all viewers, and only if there is one who gets it."""
+        return _encoder.encode(event_row(self.event, self.request_id))
+
+
+class LiveStatistics(msgspec.Struct, frozen=True):
+    """Viewers now, and counts since the start."""
+
+    open: int
+    """Viewers, of all organizations."""
+    sent: int
+    """Identifications that were handed to a viewer."""
+    missed: int
+    """Identifications for which a viewer had no room."""
+
+
+class Viewer:
+    """One who watches: what it wants to see, and what waits for it. Made by `LiveHub.watch`; `close` it in the end."""
+
+    def __init__(
+        self, hub: LiveHub, number: int, environment: Environment, filters: Filters, credential: bytes
+    ) -> None:
+        self._hub = hub
+        self.number = number
+        self.environment: Environment = environment
+        self.credential = credential
+        self._filters = filters
+        self._send, self._receive = trio.open_memory_channel[LiveEvent](EVENTS_HELD)
+        self._missed = 0
+        self._has_ended = False
+
+    def offer(self, found: LiveEvent) -> bool | None:
+        """Hand over an identification without waiting: `False` where there is no room, which is counted; `None` where
+        it is not wanted.
+        """
+        if self._has_ended or not self._filters.matches(found.event):
+            return None
+        try:
+            self._send.send_nowait(found)
+        except trio.WouldBlock:
+            self._missed += 1
+            return False
+        return True
+
+    async def next(self) -> LiveEvent:
+        """The next identification; waits while there is none. Raises `trio.EndOfChannel` when the hub has ended the
+        viewer and nothing is left.
+        """
+        return await self._receive.receive()
+
+    def waiting(self) -> list[LiveEvent]:
+        """What has come since, without waiting, oldest first."""
+        found: list[LiveEvent] = []
+        while True:
+            try:
+                found.append(self._receive.receive_nowait())
+            except (trio.WouldBlock, trio.EndOfChannel):
+                return found
+
+    def take_missed(self) -> int:
+        """How many it has missed since this was last asked."""
+        missed, self._missed = self._missed, 0
+        return missed
+
+    def end(self) -> None:
+        """Send it nothing more: `next` ends."""
+        self._has_ended = True
+        self._send.close()
+
+    def close(self) -> None:
+        """The viewer is gone."""
+        self.end()
+        self._receive.close()
+        self._hub.forget(self)
+
+
+class LiveHub:
+    """The viewers of one service."""
+
+    def __init__(self) -> None:
+        self._viewers: dict[tuple[int, Environment], list[Viewer]] = {}
+        self._sent = self._missed = 0
+
+    def publish(self, number: int, request_id: UUID, event: Event) -> None:
+        """Hand an identification of the organization, by its number, to those who watch its environment. Only after its
+        commit.
+        """
+        viewers = self._viewers.get((number, event.environment))
+        if viewers is None:
+            return
+        found = LiveEvent(request_id, event)
+        for viewer in viewers:
+            taken = viewer.offer(found)
+            if taken is not None:
+                self._sent += taken
+                self._missed += not taken
+
+    def watch(self, number: int, environment: Environment, filters: Filters, credential: bytes) -> Viewer | None:
+        """A new viewer of the organization; `None` where it has `MOST_VIEWERS`. `credential` is the digest of what
+        lets it in.
+        """
+        if sum(len(viewers) for (watched, _), viewers in self._viewers.items() if watched == number) >= MOST_VIEWERS:
+            return None
+        viewer = Viewer(self, number, environment, filters, credential)
+        self._viewers.setdefault((number, environment), []).append(viewer)
+        return viewer
+
+    def end(self, credential: bytes) -> None:
+        """End the viewers that this credential has let in: it is worth nothing any more."""
+        for viewers in self._viewers.values():
+            for viewer in viewers:
+                if viewer.credential == credential:
+                    viewer.end()
+
+    def forget(self, viewer: Viewer) -> None:
+        """Take a viewer out; nothing where it is out already."""
+        place = viewer.number, viewer.environment
+        left = [other for other in self._viewers.get(place, ()) if other is not viewer]
+        if left:
+            self._viewers[place] = left
+        else:
+            self._viewers.pop(place, None)
+
+    def statistics(self) -> LiveStatistics:
+        """A copy of the counts."""
+        return LiveStatistics(sum(map(len, self._viewers.values())), self._sent, self._missed)

@@ -1,0 +1,208 @@
+"""The live stream of the console: `GET /console/api/stream`, as server-sent events (docs/adr/0038).
+
+Identifications come from the live hub as they are committed; a viewer who returns is given what it missed from the
+store. One write has all that has come since the last one, and there are five of them a second at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from functools import partial
+from math import inf
+from typing import Annotated, NamedTuple
+from uuid import UUID
+
+import trio
+
+from svc.actors.live import MOST_VIEWERS, LiveEvent, Viewer
+from svc.domain.fields import about
+from svc.domain.listing import Filters, Listing, Position, read_filters
+from svc.domain.model import Environment
+from svc.domain.records import RETENTION_MS
+from svc.domain.refusals import Refusal, invalid
+from svc.http.authentication import Caller
+from svc.http.change import noted
+from svc.http.endpoint import Call, Outcome, Services, Stream
+from svc.http.events import read_request_id
+from svc.http.route import CONSOLE, KEYED, Route
+from svc.http.schema import FiltersQuery
+from svc.store import events, views
+from svc.store.events import EventPosition
+from svc.store.snapshot import Snapshot
+from svc.store.tables import EVENTS
+from svc.store.transactions.sessions import find_session
+
+MEDIA_TYPE = "text/event-stream"
+WRITE_EVERY_S = 0.2
+HEARTBEAT_S = 15.0
+"""How often a viewer that is sent nothing hears that the stream is alive, and how late at most the end of its key is
+noticed."""
+MOST_RESUMED = 200
+"""Identifications that a viewer who returns is sent."""
+MOST_COUNTED = 2_000
+"""Identifications that are looked at for it; those beyond `MOST_RESUMED` are counted as missed."""
+ROWS_AT_ONCE = 8
+"""Read and encoded before other tasks have their turn: about a quarter of a millisecond."""
+PING = b": ping\n\n"
+"""A comment, which browsers ignore."""
+
+
+class StreamQuery(FiltersQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Query of the live stream."""
+
+    environment: Annotated[Environment, about("Whose identifications are shown.", "production")] = "production"
+
+
+class Watched(NamedTuple):
+    """What a viewer sees."""
+
+    number: int
+    """Of the organization."""
+    environment: Environment
+    filters: Filters
+
+
+async def stream(services: Services, call: Call) -> Outcome:
+    """`GET /console/api/stream`: identifications as they are committed, until the client leaves, its session or key
+    ends, or the service drains. `429 rate_limited` beyond `MOST_VIEWERS`; `422` for filters as of the list of events,
+    and for a `Last-Event-ID` that is no request id.
+    """
+    query: StreamQuery = call.query
+    filters = read_filters(query.asked())
+    if isinstance(filters, Refusal):
+        return Outcome(filters)
+    after = call.headers.get("last-event-id")
+    last = None if not after else read_request_id(after)
+    if isinstance(last, Refusal):
+        return Outcome(invalid("last-event-id", "invalid_value", "header"))
+    caller = await noted(services, call)
+    watched = Watched(caller.organization.number, query.environment, filters)
+    viewer = services.live.watch(*watched, credential=_credential(caller))
+    if viewer is None:
+        return Outcome(
+            Refusal(
+                "rate_limited",
+                retry_after_s=int(HEARTBEAT_S),
+                explanation=f"The organization has {MOST_VIEWERS} live streams open, and may not have more. Close one.",
+            )
+        )
+    resumed = None if last is None else partial(_resumed, services, watched, last, call.at_ms)
+    parts = parts_of(viewer, resumed, partial(_holds, services, caller))
+    return Outcome(Stream(parts, MEDIA_TYPE, viewer.close), headers={"X-Accel-Buffering": "no"})
+
+
+async def parts_of(
+    viewer: Viewer, resumed: Callable[[], AsyncGenerator[LiveEvent | int]] | None, holds: Callable[[], bool]
+) -> AsyncGenerator[bytes]:
+    """What is written, each in one piece. Ends when the hub ends the viewer, or `holds` says that its credential does
+    not hold any more.
+    """
+    yield PING  # so that the head is sent, and the page knows that it is connected
+    seen: set[UUID] = set()
+    if resumed is not None:
+        found = [each async for each in resumed()]
+        seen.update(each.request_id for each in found if isinstance(each, LiveEvent))
+        if found:
+            yield b"".join(_missed(each) if isinstance(each, int) else _message(each) for each in found)
+    written_at, look_at = -inf, trio.current_time() + HEARTBEAT_S
+    while True:
+        came: list[LiveEvent] = []
+        try:
+            with trio.move_on_at(look_at):
+                came.append(await viewer.next())
+        except trio.EndOfChannel:
+            return
+        if came:
+            await trio.sleep_until(written_at + WRITE_EVERY_S)
+            came += viewer.waiting()
+        parts = [_message(each) for each in came if each.request_id not in seen]
+        missed = viewer.take_missed()
+        if missed:
+            parts.append(_missed(missed))
+        if trio.current_time() >= look_at:
+            if not holds():
+                return
+            look_at = trio.current_time() + HEARTBEAT_S
+            parts = parts or [PING]
+        if parts:
+            yield b"".join(parts)
+            written_at = trio.current_time()
+
+
+async def _resumed(services: Services, watched: Watched, last: UUID, now_ms: int) -> AsyncGenerator[LiveEvent | int]:
+    """What the store has beyond the last event that the viewer has seen, oldest first; before that, how many are left
+    out.
+    """
+    with services.store.read() as snapshot:
+        places = _places_after(snapshot, watched, last, now_ms)
+    newest, others = places[:MOST_RESUMED], places[MOST_RESUMED:]
+    if others:
+        yield len(others)
+    oldest_first = newest[::-1]
+    for start in range(0, len(oldest_first), ROWS_AT_ONCE):
+        await trio.lowlevel.checkpoint()
+        with services.store.read() as snapshot:
+            found = events.read(snapshot, oldest_first[start : start + ROWS_AT_ONCE], watched.filters)
+        for request_id, event in found:
+            yield LiveEvent(request_id, event)
+
+
+def _places_after(snapshot: Snapshot, watched: Watched, last: UUID, now_ms: int) -> list[EventPosition]:
+    """The index rows of the newest `MOST_COUNTED` events after this one, newest first. Where the store does not have it
+    any more, its id says when it was.
+    """
+    known = snapshot.get(EVENTS, watched.number, last.bytes)
+    arrival_ms = int.from_bytes(last.bytes[:6]) if known is None else known.occurred_at_ms
+    from_ms = max(arrival_ms, now_ms - RETENTION_MS)
+    listing = Listing(from_ms, max(from_ms, now_ms) + 1, watched.filters, limit=MOST_COUNTED)
+    found = events.places(snapshot, watched.number, watched.environment, listing).rows
+    return [place for place in found if place.position > Position(arrival_ms, last.bytes)]
+
+
+def _credential(caller: Caller) -> bytes:
+    return caller.digest if caller.session is None else caller.session.digest
+
+
+def _holds(services: Services, caller: Caller) -> bool:
+    """Whether the caller's session or key still lets it in. That a stream is open is no use of its session."""
+    now_ms, number = services.world.now_ms(), caller.organization.number
+    with services.store.read() as snapshot:
+        if caller.session is not None:
+            return find_session(snapshot, number, caller.session.digest, now_ms) is not None
+        key = views.find_key(snapshot, caller.digest)
+        return key is not None and key.usable(now_ms) and not views.is_removed(snapshot, number)
+
+
+def _message(found: LiveEvent) -> bytes:
+    return b"id: %s\nevent: identification\ndata: %s\n\n" % (str(found.request_id).encode(), found.row)
+
+
+def _missed(count: int) -> bytes:
+    return b'event: missed\ndata: {"count": %d}\n\n' % count
+
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        operation_id="streamEvents",
+        method="GET",
+        path="/stream",
+        under=(CONSOLE,),
+        tag="Console",
+        summary="Watch identifications as they come",
+        description=(
+            "Server-sent events (`text/event-stream`). `event: identification` has a row of `listEvents` as its data "
+            'and the request id as its `id`; `event: missed` has `{"count": n}`, for a viewer that reads too slowly. A '
+            "comment follows 15 seconds without either. With `Last-Event-ID` it begins with what came since, the "
+            f"newest {MOST_RESUMED} at most, and the count of up to {MOST_COUNTED - MOST_RESUMED} more. An "
+            f"organization has {MOST_VIEWERS} streams at most. The stream ends with its session or key, at most 15 "
+            "seconds later, and when the service stops."
+        ),
+        request_headers=("Last-Event-ID",),
+        endpoint=stream,
+        kinds=("management",),
+        query=StreamQuery,
+        answer=None,
+        media_type=MEDIA_TYPE,
+        errors=(*KEYED, "cross_origin_request", "invalid_window"),
+    ),
+)

@@ -1,0 +1,128 @@
+"""Sessions of the console on the wire: the cookie, which connections may have one, and what keeps other sites out.
+
+What may live here: decisions over headers and a snapshot; a `Caller` or a `Refusal` comes out. The routes that begin
+and end sessions are in `console/sign_in.py`. Source: docs/adr/0038.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from svc.domain.addresses import is_trusted, read_address
+from svc.domain.credentials import digest
+from svc.domain.origins import is_loopback, normalise_origin
+from svc.domain.refusals import Refusal
+from svc.domain.sessions import organization_of
+from svc.http.authentication import AuthPolicy, Caller, Headers, UsedSession, manager, sender
+from svc.store import views
+from svc.store.snapshot import Snapshot
+from svc.store.transactions.sessions import find_session, key_digest
+
+Transport = Literal["https", "loopback", "insecure"]
+COOKIES: dict[Transport, str] = {"https": "__Host-svc", "loopback": "svc-console"}
+"""Name of the cookie by how the browser reached the service; an insecure connection has none."""
+READING = ("GET", "HEAD")
+SIGNED_OUT = "You are not signed in, or your session has ended. Sign in again."
+
+
+class Site(msgspec.Struct, frozen=True, kw_only=True):
+    """How a browser reached this service."""
+
+    transport: Transport
+    """`https`: its own TLS or that of a trusted proxy. `loopback`: plain HTTP from this very machine, and by such a
+    name. `insecure`: any other plain HTTP."""
+    origin: str | None
+    """Of pages of this service: scheme and `Host` of the request, normalised; `None` where they make no origin."""
+    address: str
+    """The client's (decisions 2.10)."""
+    peer: str
+    """The address of the connection."""
+
+
+def read_site(gate: AuthPolicy, headers: Headers, scheme: str, peer: str) -> Site:
+    """How the browser reached the service: `scheme` and `peer` are those of the connection. A trusted proxy that ended
+    TLS says so with `X-Forwarded-Proto: https`, and passes `Host` on.
+    """
+    is_https = scheme == "https" or (
+        headers.get("x-forwarded-proto", "").strip().lower() == "https" and is_trusted(peer, gate.trusted_proxies)
+    )
+    origin = normalise_origin(f"{'https' if is_https else 'http'}://{headers.get('host', '')}")
+    address = read_address(peer)
+    is_local = address is not None and address.is_loopback and origin is not None and is_loopback(origin)
+    return Site(
+        transport="https" if is_https else "loopback" if is_local else "insecure",
+        origin=origin,
+        address=sender(gate, headers, peer),
+        peer=peer,
+    )
+
+
+def authenticate_session(
+    gate: AuthPolicy, snapshot: Snapshot, headers: Headers, site: Site, method: str, now_ms: int
+) -> Caller | Refusal:
+    """Authenticate a request by its session cookie. `403 cross_origin_request` where it did not come from a page of
+    this service, `401 unauthorized` without a session that holds now.
+    """
+    token = presented_token(headers, site)
+    if token is None:
+        return _signed_out("no key and no session")
+    refusal = cross_origin_refusal(headers, site, method)
+    if refusal is not None:
+        return refusal
+    place = session_place(gate, snapshot, token)
+    found = None if place is None else find_session(snapshot, *place, now_ms)
+    if place is None or found is None or found.key.region != gate.region:
+        return _signed_out("unknown session, or it has ended")
+    if found.session.secure != (site.transport == "https"):
+        return _signed_out("the session began over another kind of connection")
+    used = UsedSession(place[1], found.session)
+    return manager(gate, snapshot, headers, site.peer, found.key, key_digest(snapshot, found.key), used)
+
+
+def session_place(gate: AuthPolicy, snapshot: Snapshot, token: str) -> tuple[int, bytes] | None:
+    """Where the store has the session with this token: its organization's number and its digest. `None` for a text that
+    is no session token, or names no organization.
+    """
+    organization_id = organization_of("session", token)
+    account = None if organization_id is None else views.find_account(snapshot, organization_id)
+    return None if account is None else (account.organization.number, digest(gate.pepper, token))
+
+
+def cross_origin_refusal(headers: Headers, site: Site, method: str) -> Refusal | None:
+    """`403 cross_origin_request` unless a page of this very service sent the request, by what its browser says of it.
+
+    A change needs `Sec-Fetch-Site: same-origin` and the `Origin` of this service. A read, which may be a navigation,
+    needs neither, but may say nothing else. None of this can be set by a page (Fetch, 2.2.2).
+    """
+    fetched, sent = headers.get("sec-fetch-site"), headers.get("origin")
+    is_own_origin = sent is not None and site.origin is not None and normalise_origin(sent) == site.origin
+    if method in READING:
+        allowed = fetched in (None, "none", "same-origin") and (sent is None or is_own_origin)
+    else:
+        allowed = fetched == "same-origin" and is_own_origin
+    return None if allowed else Refusal("cross_origin_request", reason="the request is not from a page of this service")
+
+
+def presented_token(headers: Headers, site: Site) -> str | None:
+    """The value of the session cookie for this kind of connection; `None` where it is missing, or there twice."""
+    name = COOKIES.get(site.transport)
+    pairs = (pair.strip().partition("=") for pair in headers.get("cookie", "").split(";"))
+    values = [value for found, _, value in pairs if found == name]
+    return values[0] if len(values) == 1 else None
+
+
+def cookie(site: Site, token: str) -> str:
+    """`Set-Cookie` that gives the browser a session. Raises `KeyError` for an insecure connection."""
+    secure = "; Secure" if site.transport == "https" else ""
+    return f"{COOKIES[site.transport]}={token}; Path=/; HttpOnly{secure}; SameSite=Strict"
+
+
+def cleared_cookie(site: Site) -> str:
+    """`Set-Cookie` that takes the session from the browser. Raises `KeyError` for an insecure connection."""
+    return f"{cookie(site, '')}; Max-Age=0"
+
+
+def _signed_out(reason: str) -> Refusal:
+    return Refusal("unauthorized", reason=reason, explanation=SIGNED_OUT)

@@ -1,0 +1,165 @@
+"""Streams at the edge: responses without an end of their own. What ends them, and whom they may not hold up."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import struct
+from typing import Any
+
+import pytest
+import trio
+
+from svc.http.asgi import STREAM
+from tests.edge.world import HANG_S, Running, get, running_edge
+
+START = {"type": "http.response.start", "status": 200, "headers": [], STREAM: True}
+LARGE = bytes(1 << 20)
+
+
+class Streamer:
+    """An application whose every response is a stream: parts as they are handed to it, or more than a client takes."""
+
+    def __init__(self) -> None:
+        self.parts, self._taken = trio.open_memory_channel[bytes](8)
+        self.open = self.stopped = self.sent = 0
+
+    async def __call__(self, scope: Any, _receive: Any, send: Any) -> None:
+        self.open += 1
+        try:
+            await send(START)
+            await send({"type": "http.response.body", "body": b"hello", "more_body": True})
+            while True:
+                part = LARGE if scope["path"] == "/large" else await self._taken.receive()
+                await send({"type": "http.response.body", "body": part, "more_body": True})
+                self.sent += 1
+        except trio.EndOfChannel:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        except trio.Cancelled:
+            self.stopped += 1
+            raise
+        finally:
+            self.open -= 1
+
+
+HELLO = b"5\r\nhello\r\n"
+
+
+async def begun(world: Running, path: str = "/", context: ssl.SSLContext | None = None) -> Any:
+    """A client that has read the beginning of a stream."""
+    client = await world.connect(context)
+    await client.send(get(path))
+    received = b""
+    while not received.endswith(HELLO) and path != "/large":
+        received += await client.stream.receive_some()
+    assert path == "/large" or received.startswith(b"HTTP/1.1 200")
+    return client
+
+
+async def test_the_parts_of_a_stream_leave_as_they_come_and_its_connection_serves_on() -> None:
+    app = Streamer()
+    with trio.fail_after(HANG_S):
+        async with running_edge(app) as world:
+            client = await begun(world)
+            await app.parts.send(b"more")
+            assert await client.stream.receive_some() == b"4\r\nmore\r\n"
+            app.parts.close()
+            assert await client.stream.receive_some() == b"0\r\n\r\n"
+            assert (await client.ask(get("/"))).body == b"hello"
+
+
+@pytest.mark.parametrize("how", ["closes", "sends no more", "resets"])
+async def test_a_stream_ends_at_once_when_its_client_goes_away(how: str) -> None:
+    app = Streamer()
+    with trio.fail_after(HANG_S):
+        async with running_edge(app) as world:
+            client = await begun(world)
+            if how == "sends no more":
+                await client.stream.send_eof()
+            else:
+                if how == "resets":
+                    client.stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                client.close()
+            await world.until(lambda: app.stopped == 1)
+            await world.until(lambda: world.edge.statistics().connections_open == 0)
+
+
+@pytest.mark.parametrize("over_tls", [False, True])
+async def test_the_drain_ends_streams_at_once_and_in_an_orderly_way(
+    tls_contexts: tuple[ssl.SSLContext, ssl.SSLContext], over_tls: bool
+) -> None:
+    served, trusting = tls_contexts
+    app = Streamer()
+    with trio.fail_after(HANG_S):
+        async with running_edge(app, drain_timeout_s=600, ssl_context=served if over_tls else None) as world:
+            clients = [await begun(world, context=trusting if over_tls else None) for _ in range(3)]
+            world.shutdown.set()
+            for client in clients:
+                received = b""
+                while not received.endswith(b"0\r\n\r\n"):
+                    received += await client.stream.receive_some()
+                assert received == b"0\r\n\r\n"
+            await world.returned.wait()
+    assert (app.open, app.stopped) == (0, 3)
+
+
+async def test_a_viewer_that_does_not_read_does_not_hold_the_drain() -> None:
+    app = Streamer()
+    with trio.fail_after(HANG_S):
+        async with running_edge(app, write_timeout_s=600, drain_timeout_s=600) as world:
+            await begun(world, "/large")
+            await world.until(lambda: any(one.waits() is not None for one in connections(world)))
+            world.shutdown.set()
+            await world.returned.wait()
+    assert (app.open, app.stopped) == (0, 1)
+
+
+@pytest.mark.slow
+async def test_a_viewer_that_does_not_read_is_cut_off_and_holds_little_in_memory() -> None:
+    app = Streamer()
+    with trio.fail_after(HANG_S):
+        async with running_edge(app, write_timeout_s=0.2) as world:
+            await begun(world, "/large")
+            await world.until(lambda: world.edge.statistics().connections_cut_writing == 1)
+            await world.until(lambda: app.open == 0)
+    assert app.sent < 64, "the rest was never made"
+
+
+async def test_a_stream_that_begins_in_the_drain_ends_at_once() -> None:
+    app = Streamer()
+    with trio.fail_after(HANG_S):
+        async with running_edge(app, drain_timeout_s=600) as world:
+            client = await world.connect()
+            await client.send(get("/")[:-2])
+            await world.until(lambda: any(one.waits() is not None for one in connections(world)))
+            world.shutdown.set()
+            await world.until(lambda: world.edge._shared.draining)
+            await client.send(b"\r\n")
+            assert (await client.answer()).closes
+            await world.returned.wait()
+
+
+async def test_a_stream_takes_longer_than_a_request_may(mock_clock: Any) -> None:
+    app = Streamer()
+    async with running_edge(app, request_timeout_s=10, keep_alive_timeout_s=10, write_timeout_s=5) as world:
+        client = await begun(world)
+        for _ in range(3):
+            mock_clock.jump(3600)
+            await app.parts.send(b"more")
+            assert await client.stream.receive_some() == b"4\r\nmore\r\n"
+
+
+async def test_others_are_answered_beside_viewers_that_do_not_read() -> None:
+    app = Streamer()
+    with trio.fail_after(HANG_S):
+        async with running_edge(app, write_timeout_s=600) as world:
+            for _ in range(4):
+                await begun(world, "/large")
+            reader = await begun(world)
+            for _ in range(20):
+                await app.parts.send(b"more")
+                assert await reader.stream.receive_some() == b"4\r\nmore\r\n"
+
+
+def connections(world: Running) -> list[Any]:
+    return list(world.edge._shared.connections)

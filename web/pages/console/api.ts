@@ -46,11 +46,11 @@ export class Api {
   /** `onEnded` hears of every 401 but those of signing in. */
   constructor(private readonly onEnded: (reason: string) => void) {}
 
-  /** Send one request below `/console/api`; throws `ApiError` for every status but 2xx. */
+  /** Send one request below `/console/api`, or to `/console/session`; throws `ApiError` for every status but 2xx. */
   async request(method: string, path: string, { query, body, signal, headers }: Options = {}): Promise<Response> {
     const search = new URLSearchParams();
     for (const [name, value] of Object.entries(query ?? {})) if (value !== undefined && value !== "") search.set(name, String(value));
-    const response = await fetch(`console/api/${path}${search.size > 0 ? `?${search}` : ""}`, {
+    const response = await fetch(`console/${path === "session" ? path : `api/${path}`}${search.size > 0 ? `?${search}` : ""}`, {
       method,
       headers: { ...headers, ...(body !== undefined && { "content-type": "application/json" }) },
       ...(body !== undefined && { body: JSON.stringify(body) }),

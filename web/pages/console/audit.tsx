@@ -1,5 +1,6 @@
 /** Audit: who changed what. */
 /** @jsxImportSource preact */
+import { words } from "./format.js";
 import { usePages } from "./lists.js";
 import { useConsole, useQuery } from "./state.js";
 import { type Column, Field, More, Problem, Show, Table, Time } from "./ui.js";
@@ -11,7 +12,7 @@ const COLUMNS: Column<AuditRecord>[] = [
   { head: "Time", cell: (row) => <Time at={row.at} /> },
   { head: "Action", cell: (row) => <strong>{row.action}</strong> },
   { head: "Subject", cell: (row) => row.subject && <code>{row.subject}</code> },
-  { head: "By", cell: ({ actor }) => [actor.kind, actor.name ?? actor.id, actor.role && `(${actor.role})`, actor.place].filter(Boolean).join(" ") },
+  { head: "By", cell: ({ actor }) => [words(actor.kind), actor.name ?? actor.id, actor.role && `(${actor.role})`, actor.place].filter(Boolean).join(" ") },
   { head: "Change", cell: (row) => <ul class="change">{Object.entries(row.change).map(([name, value]) => <li><span class="quiet">{name}</span> {text(value)}</li>)}</ul> },
 ];
 
@@ -26,12 +27,12 @@ export function Audit() {
   return (
     <>
       <form class="filters" role="search" aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
-        <Field label="Action"><input value={action ?? ""} onChange={(event) => change({ action: event.currentTarget.value.trim() })} /></Field>
-        <Field label="By"><input value={actor ?? ""} onChange={(event) => change({ actor: event.currentTarget.value.trim() })} /></Field>
+        <Field label="Action"><input value={action ?? ""} placeholder="issueSdkKey" onChange={(event) => change({ action: event.currentTarget.value.trim() })} /></Field>
+        <Field label="By"><input value={actor ?? ""} placeholder="id or name of a key" onChange={(event) => change({ actor: event.currentTarget.value.trim() })} /></Field>
       </form>
       <Show of={loaded}>{({ rows, cursor }) => (
         <>
-          <Table name="Changes, newest first" columns={COLUMNS} rows={rows} keyOf={(row) => row.id} empty={<p>{action || actor ? "No change fits. Clear the filters." : "Nothing was changed yet."}</p>} />
+          <Table name="Changes, newest first" columns={COLUMNS} rows={rows} keyOf={(row) => row.id} empty={<p>{cursor !== undefined ? "None of the newest changes fits. Look further back." : action || actor ? "No change fits. Clear the filters." : "Nothing was changed yet."}</p>} />
           <Problem error={error} retry={more} />
           <More show={cursor !== undefined} busy={busy} onMore={more} />
         </>

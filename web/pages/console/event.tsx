@@ -72,7 +72,7 @@ function clientFacts({ event, key }: EventDetail): Fact[] {
     ["Origin", event.origin],
     ["Tag", event.tag && <TagLink tag={event.tag} />],
     ["SDK", `${event.sdk_platform} ${event.sdk_version}`],
-    ["Key", key && `${key.name} …${key.last4}`],
+    ["Key", key && (key.name ? `${key.name} …${key.last4}` : key.id)],
   ];
 }
 
@@ -100,7 +100,7 @@ function Report({ title, content }: { title: string; content: unknown }) {
   if (content === undefined || content === null) return null;
   return (
     <details class="card">
-      <summary><h2>{title}</h2></summary>
+      <summary class="report"><h2>{title}</h2></summary>
       <pre tabIndex={0}><code>{JSON.stringify(content, null, 2)}</code></pre>
     </details>
   );

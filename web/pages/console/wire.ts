@@ -56,7 +56,7 @@ export interface EventDetail {
   deliveries: Attempt[];
   previous?: string;
   next?: string;
-  key?: { id: string; name: string; last4: string };
+  key?: { id: string; name?: string; last4?: string };
 }
 
 interface Seen {

@@ -1,5 +1,5 @@
-"""The console in a headless Chromium against a real `svc dev`: what an operator does by keyboard alone, what strangers may
-write, and how every screen looks.
+"""The console in a headless Chromium against a real `svc dev`: what an operator does by keyboard alone, what strangers
+may write, and how every screen looks.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def test_weights_are_tried_before_they_are_saved(walk: dict[str, Any]):
 
 def test_a_rotated_secret_is_shown_once_and_the_dialog_gives_the_focus_back(walk: dict[str, Any]):
     assert re.fullmatch(r"svc_whsec_[0-9A-Za-z]{43}", walk["secret"])
-    assert walk["focusAfterDialog"].startswith("Rotate the secret of")
+    assert walk["focusAfterDialog"].startswith("Rotate secret of")
 
 
 def test_a_visitor_is_erased_only_after_its_id_was_typed(walk: dict[str, Any]):

@@ -2,11 +2,11 @@
  * Uses the console of a running service as an operator would, by keyboard alone, and prints what happened as JSON.
  *
  *     node console.mjs walk '{"service", "link", "secret", "management", "revoke": [PROGRAM, ARGUMENT, ...]}'
- *     node console.mjs look '{"service", "management"}' [--shots DIR SCREEN ...]
+ *     node console.mjs look '{"service", "secret", "management"}' [--shots DIR SCREEN-LOOK ...]
  *
  * `walk` signs in by `link`, identifies with the key `secret`, revokes the session's own key by the command `revoke`
  * (the key's id is appended) and signs in again with the key `management`. `look` opens every screen in light, dark
- * and at phone width.
+ * and at phone width, or takes pictures of some.
  */
 import { execFileSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
@@ -38,24 +38,24 @@ async function screen(title) {
 }
 
 const says = (text) => page.waitForFunction((wanted) => document.body.textContent.includes(wanted), {}, text);
-const text = () => page.$eval("main", (element) => element.textContent);
+const text = () => page.$eval("main", (element) => element.innerText);
 const api = (path) => page.evaluate(async (to) => {
   const response = await fetch(`console/${to === "session" ? to : `api/${to}`}`);
   return { status: response.status, body: await response.json() };
 }, path);
 
-/** Identify as a customer's server would; whatever a client controls is an attack. */
-async function identify(tag) {
+/** Identify as a customer's server would; whatever a client controls is an attack, if there is to be one. */
+async function identify(tag, attack = ATTACK) {
   const sample = JSON.parse(await readFile(new URL("../../svc/samples/first_visit.json", import.meta.url), "utf8"));
   const headers = {
     "content-type": "application/json",
     "x-api-key": secret,
     "x-svc-visitor-ip": "81.2.69.160",
-    "x-svc-visitor-user-agent": `${sample.user_agent} HeadlessChrome/1.0 ${ATTACK}`,
+    "x-svc-visitor-user-agent": `${sample.user_agent} HeadlessChrome/1.0 ${attack}`,
     "x-svc-visitor-origin": "https://shop.example",
   };
-  const signals = { ...sample.signals, attack: ATTACK };
-  const body = JSON.stringify({ sdk: { platform: "web", version: ATTACK.slice(0, 64) }, signals, tag });
+  const signals = { ...sample.signals, attack };
+  const body = JSON.stringify({ sdk: { platform: "web", version: attack.slice(0, 64) || "0.1.0" }, signals, tag });
   const response = await fetch(`${service}/api/v1/identify`, { method: "POST", headers, body });
   if (!response.ok) throw new Error(`identify: ${response.status} ${await response.text()}`);
   return response.json();
@@ -94,7 +94,7 @@ async function walk() {
   await press("summary.report");
   found.report = await page.$eval("details[open] pre", (element) => element.textContent.includes("onerror"));
 
-  await press("main a.visitor", { back: true });
+  await press("a.visitor", { back: true });
   await screen("Visitor");
   found.visitor = await text();
 
@@ -111,7 +111,7 @@ async function walk() {
 
   await press("Webhooks", { back: true });
   await screen("Webhooks");
-  await press('button[aria-label^="Rotate the secret of"]');
+  await press('button[aria-label^="Rotate secret of"]');
   await press("Rotate");
   await says("svc_whsec_");
   found.secret = await page.$eval("dialog .secret code", (element) => element.textContent);
@@ -172,7 +172,8 @@ async function screens() {
 async function look() {
   await signIn();
   found.screens = {};
-  const all = Object.entries(await screens()).filter(([name]) => shown.length === 0 || shown.includes(name));
+  if (shots) for (const tag of ["anna@example.com", "order-1042", "anna@example.com"]) await identify(tag, "");
+  const all = Object.entries(await screens()).filter(([name]) => !shots || shown.some((one) => one.startsWith(`${name}-`)));
   for (const [name, place] of all) {
     found.screens[name] = {};
     await page.goto("about:blank");
@@ -185,7 +186,10 @@ async function look() {
       await page.setViewport({ width, height });
       await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
       await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
-      if (shots) await page.screenshot({ path: `${shots}/console-${name}-${how}.png` });
+      if (shots) {
+        if (shown.includes(`${name}-${how}`)) await page.screenshot({ path: `${shots}/console-${name}-${how}.png` });
+        continue;
+      }
       const background = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
       found.screens[name][how] = { overflows: await overflows(page), axe: await findings(page), background };
     }

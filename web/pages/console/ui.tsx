@@ -171,7 +171,7 @@ export function Button({ admin, children, onClick, busy, kind = "", disabled, na
 
 /** Says once for a part of a screen what a developer's key may not do. */
 export const AdminNote = ({ what }: { what: string }) =>
-  useAdmin() ? null : <p class="note">Your key has the role developer. {what} needs a key with the role admin.</p>;
+  useAdmin() ? null : <p class="note">Your key has the role developer. {what} needs the role admin.</p>;
 
 export function Field({ label, children, hint }: { label: string; children: Content; hint?: string }) {
   return <label class="field"><span>{label}</span>{children}{hint && <small>{hint}</small>}</label>;

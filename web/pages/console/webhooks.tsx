@@ -76,7 +76,7 @@ function EndpointCard({ endpoint, onOpen, onChanged }: { endpoint: Endpoint; onO
         {endpoint.status === "paused"
           ? <Button name={named("Resume")} onClick={pause(false, "Resumed: what waited goes out now.")}>Resume</Button>
           : <Button name={named("Pause")} onClick={pause(true, "Paused: nothing new is queued.")}>Pause</Button>}
-        <Button name={named("Rotate the secret of")} onClick={() => onOpen({ is: "rotate", endpoint })}>Rotate secret</Button>
+        <Button name={named("Rotate secret of")} onClick={() => onOpen({ is: "rotate", endpoint })}>Rotate secret</Button>
         <Button name={named("Edit")} onClick={() => onOpen({ is: "edit", endpoint })}>Edit</Button>
         <Button kind="danger" name={named("Delete")} onClick={() => onOpen({ is: "delete", endpoint })}>Delete</Button>
       </p>

@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "./api.js";
 import { capital, count, many, share, words } from "./format.js";
-import { useAction, useAdmin, useConsole, useLink, useLoad, useQuery } from "./state.js";
+import { useAction, useConsole, useLink, useLoad, useQuery } from "./state.js";
 import { AdminNote, Button, Card, Choice, type Column, Confirm, Field, Problem, Show, Table, Time } from "./ui.js";
 import type { Key, PlatformWeights, Preview, RiskWeights, SignalInfo } from "./wire.js";
 
@@ -48,7 +48,7 @@ export function Weights() {
           <Choice value={key ?? ""} options={[["", "the organization"], ...(keys.value ?? []).map((one): [string, string] => [one.id, `the key ${one.name} …${one.last4}`])]} onPick={(one) => change({ key_id: one })} />
         </Field>
       </form>
-      <AdminNote what="Saving" />
+      <AdminNote what="You may preview changes; saving them" />
       <Show of={loaded}>{({ weights, signals }) => {
         const saved = weights.platforms.find((one) => one.platform === platform);
         return saved && <Editor key={`${path} ${platform}`} path={`${path}/${platform}`} saved={saved} most={weights.max_weight} signals={signals} onSaved={(next) => loaded.set({ weights: next, signals })} onReload={loaded.reload} />;
@@ -66,7 +66,6 @@ function Editor({ path, saved, most, signals, onSaved, onReload }: {
   onReload: () => void;
 }) {
   const { api, environment, notify, place: { query } } = useConsole();
-  const isAdmin = useAdmin();
   const [draft, setDraft] = useState<Draft>(EMPTY);
   const [preview, setPreview] = useState<Preview>();
   const [asks, setAsks] = useState(false);
@@ -146,7 +145,6 @@ function Editor({ path, saved, most, signals, onSaved, onReload }: {
             rows={saved.signals.filter((name) => (signals.find((one) => one.name === name)?.group ?? "other") === group)} />
         </Card>
       ))}
-      {!isAdmin && <p class="quiet">You can preview changes; saving them needs the role admin.</p>}
       {asks && <Confirm title="Restore these weights?" submit="Restore" onClose={() => setAsks(false)} onConfirm={restore}><p>What is saved here is dropped, and {parent} are in force again.</p></Confirm>}
     </form>
   );

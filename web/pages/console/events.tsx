@@ -1,5 +1,6 @@
 /** Events: the list, with every filter in the address. */
 /** @jsxImportSource preact */
+import { useRef } from "preact/hooks";
 import { useEventColumns } from "./eventlist.js";
 import { FilterBar } from "./filterbar.js";
 import { FILTERS, filters, period } from "./filters.js";
@@ -15,13 +16,13 @@ export function Events() {
   const { api, environment, place: { query } } = useConsole();
   const columns = useEventColumns();
   const deps = [environment, JSON.stringify(query)];
+  // A cursor goes on in the window that its page was asked for with.
+  const window = useRef<ReturnType<typeof period>>();
   const { loaded, more, busy, error } = usePages(
-    (cursor, signal) =>
-      api.get<Page & { rows: EventRow[] }>(
-        "events",
-        { environment, limit: LIMIT, ...filters(query), ...(cursor === undefined ? period(query, Date.now()) : { cursor }) },
-        signal,
-      ),
+    (cursor, signal) => {
+      if (cursor === undefined) window.current = period(query, Date.now());
+      return api.get<Page & { rows: EventRow[] }>("events", { environment, limit: LIMIT, ...filters(query), ...window.current, cursor }, signal);
+    },
     (answer) => answer.rows,
     deps,
   );
@@ -35,7 +36,7 @@ export function Events() {
             columns={columns}
             rows={rows}
             keyOf={(row) => row.request_id}
-            empty={<p>No event in {environment} fits. Widen the time, clear a filter, or choose another environment above.</p>}
+            empty={<p>{cursor === undefined ? `No event in ${environment} fits. Widen the time, clear a filter, or choose another environment above.` : "None of the newest events fits. Look further back."}</p>}
           />
           <Problem error={error} retry={more} />
           <p class="quiet" role="status">{rows.length > 0 && `${many(rows.length, "event")}${cursor === undefined ? ", no older ones in this window." : "; there are older ones."}`}</p>

@@ -8,9 +8,12 @@ import { Choice, Field } from "./ui.js";
 const LABELS: Record<string, string> = { ip_address: "Address", visitor: "Visitor", tag: "Tag", country: "Country" };
 const HINTS: Record<string, string> = { country: "GB", visitor: "20 letters and digits" };
 
-export function FilterBar({ names, windowed }: { names: readonly string[]; windowed?: boolean }) {
+/** Filters by these names; of those that are `single`, one at a time. */
+export function FilterBar({ names, windowed, single }: { names: readonly string[]; windowed?: boolean; single?: boolean }) {
   const { place: { query, screen }, texts } = useConsole();
-  const change = useQuery();
+  const changed = useQuery();
+  const change = (changes: Record<string, string | undefined>) =>
+    changed(single ? { ...Object.fromEntries(names.map((name) => [name, undefined])), ...changes } : changes);
   const link = useLink();
   const options: Record<string, string[]> = { level: LEVELS, kind: KINDS, signal: Object.keys(texts.signals).sort() };
   const isFiltered = [...FILTERS, "window"].some((name) => query[name] !== undefined);

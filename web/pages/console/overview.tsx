@@ -100,13 +100,16 @@ function Shown({ statistics }: { statistics: Statistics }) {
   );
 }
 
-/** Each bar reaches up to where the next one begins. */
+/** Where the parts of the histogram begin, of which the service leaves the empty ones out. */
+const SCORES = [0, 1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 150, 200, 300, 500];
+
 function histogram(scores: [number, number][]) {
-  const sorted = [...scores].sort(([one], [other]) => one - other);
-  return sorted.map(([from, number], at) => {
-    const next = sorted[at + 1]?.[0];
+  const known = new Map(scores);
+  const highest = Math.max(...known.keys());
+  return SCORES.filter((from) => from <= highest).map((from) => {
+    const next = SCORES.find((one) => one > from);
     const label = next === undefined ? `${from} and more` : next === from + 1 ? String(from) : `${from} to ${next - 1}`;
-    return { key: String(from), label, count: number };
+    return { key: String(from), label, count: known.get(from) ?? 0 };
   });
 }
 

@@ -38,6 +38,7 @@ function Shown({ visitor }: { visitor: VisitorDetail }) {
         <Id what="the visitor id">{visitor.visitor_id}</Id> <span>{many(visitor.visits, "visit")}</span>
         <span>first <Time at={visitor.first_seen} />, last <Time at={visitor.last_seen} /></span>
       </p>
+      {!visitor.identifiable && <p class="note">The report said too little to tell this device from others, so the id is not recognized again.</p>}
       <Card title={`Visits in ${environment}`}>
         {visitor.events.length === 0
           ? <p class="empty">None in {environment} in the last 30 days. Choose another environment above.</p>

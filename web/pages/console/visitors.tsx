@@ -22,7 +22,7 @@ export function Visitors() {
   );
   return (
     <>
-      <FilterBar names={["tag", "ip_address"]} />
+      <FilterBar names={["tag", "ip_address"]} single />
       {tag && <p>Everyone who used the tag <strong class="tag">{tag}</strong>. Several visitors with one tag share an account, or one person has several devices.</p>}
       <Show of={loaded}>{({ rows, cursor }) => (
         <>

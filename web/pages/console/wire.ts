@@ -72,6 +72,7 @@ export interface VisitorDetail extends Page {
   first_seen: string;
   last_seen: string;
   visits: number;
+  identifiable: boolean;
   tags: (Seen & { tag: string })[];
   addresses: (Seen & Pick<Client, "ip_address" | "country_code" | "asn" | "asn_name" | "anonymity_network">)[];
   events: EventRow[];

@@ -169,12 +169,19 @@ function Effect({ preview }: { preview: Preview }) {
       <h2 tabIndex={-1} ref={heading}>Preview</h2>
       <p><strong>{many(preview.changed, "event")}</strong> of the newest {count(preview.events)} in {environment} would have another level ({share(preview.changed, preview.events)}).</p>
       {preview.compared_without_document > 0 && <p class="quiet">{many(preview.compared_without_document, "event")} without its report: compared by the signals that fired.</p>}
+      {!!preview.not_comparable && <p class="quiet">{many(preview.not_comparable, "older event")} left out: neither a report nor signals are stored.</p>}
       <Table name="Events by level" keyOf={(level) => level} rows={LEVELS.filter((level) => (preview.before[level] ?? 0) + (preview.after[level] ?? 0) > 0)} columns={[
         { head: "Level", cell: (level) => words(level) },
         { head: "Now", cell: (level) => count(preview.before[level] ?? 0), number: true },
         { head: "Then", cell: (level) => count(preview.after[level] ?? 0), number: true },
       ]} />
       {preview.moves.length > 0 && <ul>{preview.moves.map((move) => <li>{many(move.count, "event")} from {words(move.from)} to {words(move.to)}</li>)}</ul>}
+      {preview.by_signal.length > 0 && <Table name="Signals that count differently" rows={preview.by_signal} keyOf={(row) => row.signal} columns={[
+        { head: "Signal", cell: (row) => row.signal },
+        { head: "Weight", cell: (row) => `from ${row.before} to ${row.after}` },
+        { head: "Events with it", cell: (row) => count(row.count), number: true },
+        { head: "Change level", cell: (row) => count(row.changed), number: true },
+      ]} />}
       {preview.examples.length > 0 && <><h3>Examples</h3><Table name="Examples" columns={columns} rows={preview.examples} keyOf={(row) => row.request_id} /></>}
     </section>
   );

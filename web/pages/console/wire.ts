@@ -197,7 +197,9 @@ export interface Preview {
   before: Levels;
   after: Levels;
   changed: number;
+  not_comparable?: number;
   moves: { from: string; to: string; count: number }[];
+  by_signal: { signal: string; before: number; after: number; count: number; changed: number }[];
   examples: {
     request_id: string;
     occurred_at: string;

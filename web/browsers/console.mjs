@@ -196,6 +196,12 @@ async function look() {
   }
 }
 
-await (mode === "walk" ? walk() : look());
+try {
+  await (mode === "walk" ? walk() : look());
+} catch (error) {
+  const seen = await page.evaluate(() => `${location.href}\n${document.activeElement.outerHTML.slice(0, 300)}\n${document.body.innerText.slice(0, 3000)}`);
+  console.error(`${JSON.stringify({ ...found, event: "", visitor: "" })}\n${seen}`);
+  throw error;
+}
 await browser.close();
 console.log(JSON.stringify(found));

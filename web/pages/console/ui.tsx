@@ -1,7 +1,7 @@
 /** Small parts that the screens are made of. */
 /** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { colored } from "../parts/identity.js";
 import type { Fired, VisitRow } from "../parts/wire.js";
 import { ApiError } from "./api.js";
@@ -206,7 +206,8 @@ export function Dialog({ title, children, onClose, submit, onSubmit, danger, dis
   const place = useRef<HTMLDialogElement>(null);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
-  useEffect(() => {
+  // Before anything else can have the focus: it returns to where it was.
+  useLayoutEffect(() => {
     const dialog = place.current;
     dialog?.showModal();
     return () => dialog?.close();

@@ -172,7 +172,7 @@ async function screens() {
 async function look() {
   await signIn();
   found.screens = {};
-  if (shots) for (const tag of ["anna@example.com", "order-1042", "anna@example.com"]) await identify(tag, "");
+  for (const tag of ["anna@example.com", "order-1042", "anna@example.com"]) await identify(tag, shots ? "" : ATTACK);
   const all = Object.entries(await screens()).filter(([name]) => !shots || shown.some((one) => one.startsWith(`${name}-`)));
   for (const [name, place] of all) {
     found.screens[name] = {};

@@ -20,7 +20,7 @@ const ENVIRONMENT = "environment=development";
 const ATTACK = '"><img src=x onerror="window.attacked=1"><script>window.attacked=1</script>';
 const LOOKS = {
   light: { width: 1280, height: 1000, scheme: "light" },
-  dark: { width: 1280, height: 1000, scheme: "dark" },
+  dark: { width: 1280, height: 1000, scheme: "dark", rules: ["color-contrast"] },
   phone: { width: 390, height: 844, scheme: "light" },
 };
 
@@ -182,7 +182,7 @@ async function look() {
     await page.waitForFunction(() => !document.body.textContent.includes("Loading …"));
     if (name === "overview") await page.waitForSelector(".u-over");
     if (name === "live") await page.waitForSelector(".state.open");
-    for (const [how, { width, height, scheme }] of Object.entries(LOOKS)) {
+    for (const [how, { width, height, scheme, rules }] of Object.entries(LOOKS)) {
       await page.setViewport({ width, height });
       await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
       await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
@@ -191,7 +191,7 @@ async function look() {
         continue;
       }
       const background = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-      found.screens[name][how] = { overflows: await overflows(page), axe: await findings(page), background };
+      found.screens[name][how] = { overflows: await overflows(page), axe: await findings(page, rules), background };
     }
   }
 }

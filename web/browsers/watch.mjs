@@ -29,9 +29,11 @@ export async function overflows(page) {
   });
 }
 
-export async function findings(page) {
+/** What axe finds: by all of its rules, or by `rules` alone. */
+export async function findings(page, rules) {
   // Through the debugger, which the page's policy does not concern.
-  await page.evaluate(axe);
-  const results = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+  if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe);
+  const options = { resultTypes: ["violations"], ...(rules && { runOnly: rules }) };
+  const results = await page.evaluate((how) => window.axe.run(document, how), options);
   return results.violations.map(({ id, impact, nodes }) => ({ id, impact, nodes: nodes.map(({ target }) => target.join(" ")) }));
 }

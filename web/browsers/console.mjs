@@ -45,7 +45,7 @@ const api = (path) => page.evaluate(async (to) => {
 }, path);
 
 /** Identify as a customer's server would; whatever a client controls is an attack, if there is to be one. */
-async function identify(tag, attack = ATTACK) {
+async function identify(tag, attack = ATTACK, device = "one") {
   const sample = JSON.parse(await readFile(new URL("../../svc/samples/first_visit.json", import.meta.url), "utf8"));
   const headers = {
     "content-type": "application/json",
@@ -55,6 +55,9 @@ async function identify(tag, attack = ATTACK) {
     "x-svc-visitor-origin": "https://shop.example",
   };
   const signals = { ...sample.signals, attack };
+  // Enough to be another device of the same model.
+  for (const image of ["geometry", "text"]) signals.components.canvas.value[image] += device;
+  signals.components.audio.value += device.length;
   const body = JSON.stringify({ sdk: { platform: "web", version: attack.slice(0, 64) || "0.1.0" }, signals, tag });
   const response = await fetch(`${service}/api/v1/identify`, { method: "POST", headers, body });
   if (!response.ok) throw new Error(`identify: ${response.status} ${await response.text()}`);
@@ -172,7 +175,8 @@ async function screens() {
 async function look() {
   await signIn();
   found.screens = {};
-  for (const tag of ["anna@example.com", "order-1042", "anna@example.com"]) await identify(tag, shots ? "" : ATTACK);
+  const devices = shots ? ["one", "two", "three", "two", "one"] : ["one", "one"];
+  for (const device of devices) for (const tag of ["anna@example.com", "order-1042"]) await identify(tag, shots ? "" : ATTACK, device);
   const all = Object.entries(await screens()).filter(([name]) => !shots || shown.some((one) => one.startsWith(`${name}-`)));
   for (const [name, place] of all) {
     found.screens[name] = {};

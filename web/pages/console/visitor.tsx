@@ -32,11 +32,15 @@ export function Visitor() {
 function Shown({ visitor }: { visitor: VisitorDetail }) {
   const { environment } = useConsole();
   const link = useLink();
+  // The record of a visitor is not written at every visit: its events may know better.
+  const visits = Math.max(visitor.visits, visitor.events.length);
+  const newest = visitor.events[0]?.occurred_at ?? "";
+  const last = newest > visitor.last_seen ? newest : visitor.last_seen;
   return (
     <>
       <p class="summary">
-        <Id what="the visitor id">{visitor.visitor_id}</Id> <span>{many(visitor.visits, "visit")}</span>
-        <span>first <Time at={visitor.first_seen} />, last <Time at={visitor.last_seen} /></span>
+        <Id what="the visitor id">{visitor.visitor_id}</Id> <span>{many(visits, "visit")}{visitor.next_cursor && " or more"}</span>
+        <span>first <Time at={visitor.first_seen} />, last <Time at={last} /></span>
       </p>
       {!visitor.identifiable && <p class="note">The report said too little to tell this device from others, so the id is not recognized again.</p>}
       <Card title={`Visits in ${environment}`}>

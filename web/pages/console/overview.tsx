@@ -89,7 +89,7 @@ function Shown({ statistics }: { statistics: Statistics }) {
           <Bars name="Signals" of={all} rows={totals.signals.slice(0, MOST_BARS).map((one) => ({ key: one.signal, label: <a href={link("events", "", { signal: one.signal, window })}>{one.signal}</a>, count: one.count }))} />
         </Card>
         <Card title="Countries">
-          <Bars name="Countries" of={all} rows={[...totals.countries].sort((one, other) => other.count - one.count).slice(0, MOST_BARS).map((one) => ({ key: one.country_code, label: <a href={link("events", "", { country: one.country_code, window })}>{country(one.country_code)}</a>, count: one.count }))} />
+          <Bars name="Countries" of={all} empty="No country is known. The operator of this service installs network data for that." rows={[...totals.countries].sort((one, other) => other.count - one.count).slice(0, MOST_BARS).map((one) => ({ key: one.country_code, label: <a href={link("events", "", { country: one.country_code, window })}>{country(one.country_code)}</a>, count: one.count }))} />
         </Card>
         <Card title="Scores"><Bars name="Scores" of={all} rows={histogram(totals.scores)} /></Card>
         <Card title="Kinds of visitor">

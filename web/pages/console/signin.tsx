@@ -1,17 +1,20 @@
 /** Signing in: with a link, which does it by itself, or with a management key. */
 /** @jsxImportSource preact */
+import { useEffect, useRef } from "preact/hooks";
 import { Problem } from "./ui.js";
 import { useAction } from "./state.js";
 
 export function SignIn({ reason, onKey }: { reason: string | undefined; onKey: (key: string) => Promise<void> }) {
   const { busy, error, run } = useAction(onKey);
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => heading.current?.focus(), []);
   const send = (event: SubmitEvent) => {
     event.preventDefault();
     void run(String(new FormData(event.currentTarget as HTMLFormElement).get("key")).trim());
   };
   return (
     <main class="signin" id="main">
-      <h1 tabIndex={-1}>Sign in to the console</h1>
+      <h1 tabIndex={-1} ref={heading}>Sign in to the console</h1>
       {reason && <p class="problem" role="alert">{reason}</p>}
       <section class="card">
         <h2>With a link</h2>

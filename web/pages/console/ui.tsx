@@ -129,15 +129,20 @@ export function Show<T>({ of, children }: { of: Loaded<T>; children: (value: T) 
 }
 
 /** Bars of plain CSS, longest first, with their counts beside them. */
-export function Bars({ rows, of, name }: { rows: { key: string; label: Content; count: number; tone?: string }[]; of: number; name: string }) {
+export function Bars({ rows, of, name, empty = "None in this window." }: {
+  rows: { key: string; label: Content; count: number }[];
+  of: number;
+  name: string;
+  empty?: string;
+}) {
   const most = Math.max(1, ...rows.map((row) => row.count));
-  if (rows.length === 0) return <p class="empty">None in this window.</p>;
+  if (rows.length === 0) return <p class="empty">{empty}</p>;
   return (
     <ul class="bars" aria-label={name}>
       {rows.map((row) => (
         <li key={row.key}>
           <span class="label">{row.label}</span>
-          <span class="track" aria-hidden="true"><span class={`fill ${row.tone ?? ""}`} style={{ width: `${(100 * row.count) / most}%` }} /></span>
+          <span class="track" aria-hidden="true"><span class="fill" style={{ width: `${(100 * row.count) / most}%` }} /></span>
           <span class="number">{count(row.count)} <span class="quiet">{of > 0 && `${Math.round((100 * row.count) / of)} %`}</span></span>
         </li>
       ))}

@@ -78,7 +78,7 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
             "url": "https://192.0.2.1/hooks",
             "environment": "test",
             "events": ["identification.completed"],
-            "description": "Shop",
+            "description": f"Shop {ATTACK}",
         }
         running.manage("POST", f"/management/organizations/{running.organization}/webhooks", endpoint)
         yield running
@@ -143,10 +143,13 @@ def test_every_control_of_the_walk_shows_its_focus(walk: dict[str, Any]):
     assert set(walk["outlines"]) == {"solid"}
 
 
-def test_what_a_client_wrote_is_text(walk: dict[str, Any]):
-    """A tag, a user agent, an SDK's version and a report with markup and scripts in them."""
+def test_what_a_client_wrote_is_text(walk: dict[str, Any], looks: dict[str, Any]):
+    """A tag, a user agent, an SDK's version, a report and an endpoint's description with markup and scripts in them. No
+    origin can have any.
+    """
     assert ATTACK in walk["arrived"]
-    assert walk["attacked"] is None
+    assert "422" in walk["origin"]
+    assert (walk["attacked"], looks.get("attacked")) == (None, None)
 
 
 def test_the_walk_breaks_no_policy_and_asks_no_other_host(walk: dict[str, Any], looks: dict[str, Any]):

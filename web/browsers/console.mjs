@@ -45,14 +45,14 @@ const api = (path) => page.evaluate(async (to) => {
 }, path);
 
 /** Identify as a customer's server would; whatever a client controls is an attack, if there is to be one. */
-async function identify(tag, attack = ATTACK, device = "one") {
+async function identify(tag, attack = ATTACK, device = "one", origin = "https://shop.example") {
   const sample = JSON.parse(await readFile(new URL("../../svc/samples/first_visit.json", import.meta.url), "utf8"));
   const headers = {
     "content-type": "application/json",
     "x-api-key": secret,
     "x-svc-visitor-ip": "81.2.69.160",
     "x-svc-visitor-user-agent": `${sample.user_agent} HeadlessChrome/1.0 ${attack}`,
-    "x-svc-visitor-origin": "https://shop.example",
+    "x-svc-visitor-origin": origin,
   };
   const signals = { ...sample.signals, attack };
   // Enough to be another device of the same model.
@@ -87,6 +87,7 @@ async function walk() {
 
   const tag = `account-7 ${ATTACK}`;
   const made = await identify(tag);
+  found.origin = await identify(tag, ATTACK, "one", `https://shop.example/${ATTACK}`).catch((error) => error.message);
   await says(tag);
   found.arrived = await page.$eval("tbody tr", (row) => row.textContent);
 
@@ -195,6 +196,7 @@ async function look() {
         continue;
       }
       const background = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+      found.attacked ??= await page.evaluate(() => window.attacked);
       found.screens[name][how] = { overflows: await overflows(page), axe: await findings(page, rules), background };
     }
   }

@@ -5,6 +5,7 @@ They are taken in a headless Chromium, which the page /try finds out: so a pictu
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from pathlib import Path
 from tools.web import ROOT, WEB, find_node, install
 
 PAGES = ("/try",)
+CONSOLE = ("live-dark", "event-light", "visitor-phone", "weights-light")
+"""Screens of the console, and how they are shown."""
 OUTPUT = ROOT / "docs" / "images"
 
 
@@ -33,6 +36,10 @@ def main() -> int:
             assert service.stdout is not None
             address = next(found[0] for line in service.stdout if (found := re.search(r"http://[\d.:]+", line)))
             look = [str(node.node), "look.mjs", address, "--shots", str(OUTPUT), *PAGES]
+            subprocess.run(look, cwd=WEB / "browsers", env=node.environment, stdout=subprocess.DEVNULL, check=True)
+            keys = json.loads((Path(data) / "dev-keys.json").read_bytes())
+            configuration = json.dumps({"service": address, **keys})
+            look = [str(node.node), "console.mjs", "look", configuration, "--shots", str(OUTPUT), *CONSOLE]
             subprocess.run(look, cwd=WEB / "browsers", env=node.environment, stdout=subprocess.DEVNULL, check=True)
         finally:
             service.terminate()

@@ -11,35 +11,59 @@ const HERE = dirname(fileURLToPath(import.meta.url));
 const OUTPUT = join(HERE, "..", "svc", "web_static");
 const { version } = JSON.parse(readFileSync(join(HERE, "sdk", "package.json"), "utf8"));
 
-/** Bytes after gzip; of a page all of its files together. */
-const BUDGETS = { "sdk/svc.js": 24_000, "sdk/svc.esm.js": 24_000, "sdk/svc.worker.js": 1_000, "pages/try": 12_000 };
+/** Bytes after gzip; of a page all of its files together, but for one that it loads later and that is named here. */
+const BUDGETS = {
+  "sdk/svc.js": 24_000,
+  "sdk/svc.esm.js": 24_000,
+  "sdk/svc.worker.js": 1_000,
+  "pages/try": 12_000,
+  "pages/console": 33_000,
+  "pages/console.plot.js": 24_000,
+};
 
 /** Sources of FingerprintJS that the service never compares, or whose facts our own probes hold in full: cut out of the bundle. */
 const LEFT_OUT = ["domBlockers", "audioBaseLatency", "privateClickMeasurement", "dateTimeLocale", "userAgentData"];
 
-const withoutSources = {
-  name: "without-sources",
+/** Loads files whose path matches with each of `changes` made once: [what stands there, what stands there instead]. */
+const changed = (name, filter, changes) => ({
+  name,
   setup({ onLoad }) {
-    onLoad({ filter: /fingerprintjs[\\/]dist[\\/]fp\.esm\.js$/ }, ({ path }) => {
-      const contents = LEFT_OUT.reduce(
-        (text, name) => {
-          const found = text.match(new RegExp(`^    ${name}: \\w+,\\n`, "gm"));
-          if (found?.length !== 1)
-            throw new Error(`${path} has no source ${name}, or several: look at its new version`);
-          return text.replace(found[0], "");
+    onLoad({ filter }, ({ path }) => {
+      const contents = changes.reduce(
+        (text, [from, to]) => {
+          const found = text.match(from);
+          if (found?.length !== 1) throw new Error(`${path} has no ${from}, or several: look at its new version`);
+          return text.replace(found[0], to);
         },
         readFileSync(path, "utf8"),
       );
       return { contents, loader: "js" };
     });
   },
-};
+});
+
+const withoutSources = changed(
+  "without-sources",
+  /fingerprintjs[\\/]dist[\\/]fp\.esm\.js$/,
+  LEFT_OUT.map((name) => [new RegExp(`^    ${name}: \\w+,\\n`, "gm"), ""]),
+);
+
+/** uPlot formats numbers in the browser's language as it is loaded, and fails where its name is no language tag. */
+const inEnglish = changed("in-english", /uplot[\\/]dist[\\/]uPlot\.esm\.js$/, [[/domEnv \? nav\.language : 'en-US'/g, "'en-US'"]]);
 
 /** Pages load the SDK as any page does: from where it is served, relative to their own scripts in /pages. */
 const servedSdk = {
   name: "served-sdk",
   setup({ onResolve }) {
     onResolve({ filter: /^svc-visitor-id$/ }, () => ({ path: "../sdk/v1/svc.esm.js", external: true }));
+  },
+};
+
+/** What only some screens of a page need is a script beside it, and loaded when it is needed. */
+const loadedLater = {
+  name: "loaded-later",
+  setup({ onResolve }) {
+    onResolve({ filter: /\.plot\.js$/ }, ({ path }) => ({ path: `./${basename(path)}`, external: true }));
   },
 };
 
@@ -114,7 +138,7 @@ async function sdk() {
   };
 }
 
-/** Every script of web/pages that lies at the top, bundled; every other file of the top, as it is. */
+/** Every script and style of web/pages that lies at the top, bundled; every other file of the top, as it is. */
 async function pages() {
   const folder = join(HERE, "pages");
   const files = {};
@@ -124,9 +148,11 @@ async function pages() {
     const kind = extname(name);
     if (kind === ".md" || name.endsWith(".d.ts")) continue;
     if (kind === ".ts" || kind === ".tsx") {
-      const made = await bundled(`pages/${name}`, { format: "esm", jsx: "automatic", plugins: [servedSdk] });
+      const made = await bundled(`pages/${name}`, { format: "esm", jsx: "automatic", plugins: [servedSdk, loadedLater, inEnglish] });
       files[`${basename(name, kind)}.js`] = made.text;
       for (const used of made.packages) packages.add(used);
+    } else if (kind === ".css") {
+      files[name] = (await bundled(`pages/${name}`, {})).text;
     } else {
       files[name] = readFileSync(join(folder, name));
     }
@@ -149,7 +175,7 @@ function sizes(outputs) {
     const packed = gzipSync(content, { level: 9 }).length;
     const page = name.replace(/\.[^/]*$/, "");
     together[name] = packed;
-    if (name.startsWith("pages/")) together[page] = (together[page] ?? 0) + packed;
+    if (name.startsWith("pages/") && !(name in BUDGETS)) together[page] = (together[page] ?? 0) + packed;
     const budget = BUDGETS[name] ?? BUDGETS[page];
     console.log(
       `${name.padEnd(24)}${String(bytes).padStart(8)} bytes${String(packed).padStart(8)} gz${budget ? `  of ${budget}` : ""}`,

@@ -3,6 +3,7 @@
  *
  *     node try.mjs http://127.0.0.1:8080
  */
+import { keyboard } from "./keyboard.mjs";
 import { launch } from "./launch.mjs";
 
 const [service] = process.argv.slice(2);
@@ -13,20 +14,7 @@ const found = {};
 const opened = () => page.goto(`${service}/try`, { waitUntil: "networkidle0" });
 const id = () => page.$eval(".id", (element) => element.textContent);
 const text = () => page.$eval("main", (element) => element.textContent);
-const focused = () => page.evaluate(() => document.activeElement?.textContent ?? "");
-
-/** Tab to the control with this name and press Enter. */
-async function press(name) {
-  for (let step = 0; step < 40; step += 1) {
-    await page.keyboard.press("Tab");
-    if ((await focused()).trim() === name) {
-      found.outlines = [...(found.outlines ?? []), await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle)];
-      await page.keyboard.press("Enter");
-      return;
-    }
-  }
-  throw new Error(`no control ${name} is reached by the Tab key`);
-}
+const { press } = keyboard(page, (found.outlines = []));
 
 await opened();
 found.first = await id();

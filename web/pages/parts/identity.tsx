@@ -9,7 +9,7 @@ function hue(id: string): number {
   return sum;
 }
 
-const colored = (id: string) => ({ "--hue": String(hue(id)) });
+export const colored = (id: string) => ({ "--hue": String(hue(id)) });
 const time = (text: string) => new Date(text).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const moment = (text: string) => new Date(text).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
 
@@ -58,7 +58,7 @@ export function Identity({ event, visits, texts }: { event: Explained; visits: V
   );
 }
 
-function Certainty({ event }: { event: Explained }) {
+export function Certainty({ event }: { event: Explained }) {
   const sure = event.visitor_confidence;
   if (event.identifiable === false) {
     return <p><strong>Not identifiable:</strong> the report says too little to tell this browser from others, and the id is not kept.</p>;

@@ -1,0 +1,174 @@
+"""The console in a headless Chromium against a real `svc dev`: what an operator does by keyboard alone, what strangers
+may write, and how every screen looks.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.chromium import browser, built
+from tests.support.process import ENVIRONMENT, PROGRAM, read_until
+
+pytestmark = pytest.mark.slow(60)
+
+LOOKS = ("light", "dark", "phone")
+SCREENS = (
+    *("live", "events", "event", "visitors", "visitor", "overview", "webhooks", "keys", "weights", "audit", "billing"),
+    *("nothing", "unknown"),
+)
+ATTACK = '"><img src=x onerror="window.attacked=1"><script>window.attacked=1</script>'
+
+
+class Console:
+    """A development service, and what signs in to it."""
+
+    def __init__(self, service: str, data: Path) -> None:
+        self.service = service
+        self.data = data
+        self.keys: dict[str, str] = json.loads((data / "dev-keys.json").read_bytes())
+        described = self.manage("GET", "/management/key").json()
+        self.organization: str = described["organization_id"]
+
+    def manage(self, method: str, path: str, body: dict[str, Any] | None = None) -> httpx.Response:
+        headers = {"x-api-key": self.keys["management"]}
+        response = httpx.request(method, f"{self.service}/api/v1{path}", headers=headers, json=body)
+        response.raise_for_status()
+        return response
+
+    def command(self, *arguments: str) -> dict[str, Any]:
+        command = [*PROGRAM, *arguments, "--data", str(self.data), "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=True, timeout=60)
+        return json.loads(done.stdout)
+
+    def drive(self, mode: str, **more: Any) -> dict[str, Any]:
+        """What `web/browsers/console.mjs` found."""
+        configuration = {
+            "service": self.service,
+            "secret": self.keys["secret"],
+            "management": self.keys["management"],
+            **more,
+        }
+        return json.loads(browser().run("console.mjs", mode, json.dumps(configuration), timeout_s=240))
+
+
+@pytest.fixture(scope="module")
+def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    built()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        bind = f"127.0.0.1:{free.getsockname()[1]}"
+    data: Path = tmp_path_factory.mktemp("service") / "data"
+    environment = {**ENVIRONMENT, "SVC_WEBHOOK_ALLOW_NETWORKS": "192.0.2.0/24"}
+    command = [*PROGRAM, "dev", "--data", str(data), "--bind", bind]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
+    try:
+        read_until(process, "Ctrl-C")
+        running = Console(f"http://{bind}", data)
+        endpoint = {
+            "url": "https://192.0.2.1/hooks",
+            "environment": "test",
+            "events": ["identification.completed"],
+            "description": f"Shop {ATTACK}",
+        }
+        running.manage("POST", f"/management/organizations/{running.organization}/webhooks", endpoint)
+        yield running
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+
+
+@pytest.fixture(scope="module")
+def walk(console: Console) -> dict[str, Any]:
+    link = console.command("console", "link", console.organization, "--url", console.service)
+    revoke = [*PROGRAM, "key", "revoke", "--data", str(console.data)]
+    return {**console.drive("walk", link=link["url"], revoke=revoke), "link": link}
+
+
+@pytest.fixture(scope="module")
+def looks(console: Console, walk: dict[str, Any]) -> dict[str, Any]:
+    """After the walk, so that there is something to look at."""
+    assert walk
+    return console.drive("look")
+
+
+def test_a_link_signs_in_once_and_leaves_nothing_that_a_script_could_read(walk: dict[str, Any]):
+    token = walk["link"]["url"].partition("#")[2]
+    assert token
+    assert token not in walk["address"]
+    assert walk["stored"] == ["", 0, 0]
+    assert "svc console link" in walk["usedLink"], "it says how to get another one"
+
+
+def test_an_identification_arrives_and_the_event_says_why(walk: dict[str, Any]):
+    assert "account-7" in walk["arrived"]
+    assert "headless" in walk["arrived"]
+    assert "The browser runs without a window" in walk["event"]
+    assert "How the visitor was recognized" in walk["event"]
+    assert walk["focus"] == "H1", "who cannot see the page is told of the new screen"
+    assert walk["report"], "the report is shown as text"
+    assert "account-7" in walk["visitor"]
+
+
+def test_weights_are_tried_before_they_are_saved(walk: dict[str, Any]):
+    assert "in development would have another level" in walk["preview"]
+    assert walk["saved"]["weights"]["headless"] == 77
+    assert walk["saved"]["revision"] == 1
+
+
+def test_a_rotated_secret_is_shown_once_and_the_dialog_gives_the_focus_back(walk: dict[str, Any]):
+    assert re.fullmatch(r"svc_whsec_[0-9A-Za-z]{43}", walk["secret"])
+    assert walk["focusAfterDialog"].startswith("Rotate secret of")
+
+
+def test_a_visitor_is_erased_only_after_its_id_was_typed(walk: dict[str, Any]):
+    assert (walk["kept"], walk["erased"]) == (200, 404)
+
+
+def test_who_loses_the_key_is_signed_out_and_comes_back_to_the_same_view(walk: dict[str, Any]):
+    assert "session has ended" in walk["reason"]
+    assert "#/events" in walk["afterwards"]
+
+
+def test_every_control_of_the_walk_shows_its_focus(walk: dict[str, Any]):
+    assert set(walk["outlines"]) == {"solid"}
+
+
+def test_what_a_client_wrote_is_text(walk: dict[str, Any], looks: dict[str, Any]):
+    """A tag, a user agent, an SDK's version, a report and an endpoint's description with markup and scripts in them. No
+    origin can have any.
+    """
+    assert ATTACK in walk["arrived"]
+    assert "422" in walk["origin"]
+    assert (walk["attacked"], looks.get("attacked")) == (None, None)
+
+
+def test_the_walk_breaks_no_policy_and_asks_no_other_host(walk: dict[str, Any], looks: dict[str, Any]):
+    assert (walk["violations"], walk["outside"]) == ([], [])
+    assert (looks["violations"], looks["outside"]) == ([], [])
+    refused = {entry.split()[0] for entry in walk["failed"] + looks["failed"]}
+    assert refused <= {"401", "404"}, "signed out, and the visitor that is gone"
+    logged = [line for line in walk["console"] + looks["console"] if not line.startswith("Failed to load resource")]
+    assert logged == []
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("screen", SCREENS)
+def test_a_screen_has_no_serious_finding_of_axe_and_fits_its_window(looks: dict[str, Any], screen: str, look: str):
+    found = looks["screens"][screen][look]
+    assert {one["id"]: one["nodes"] for one in found["axe"] if one["impact"] in ("serious", "critical")} == {}
+    assert found["overflows"] == []
+
+
+def test_the_console_is_dark_where_the_browser_is(looks: dict[str, Any]):
+    for found in looks["screens"].values():
+        assert found["dark"]["background"] != found["light"]["background"]

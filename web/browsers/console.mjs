@@ -1,0 +1,213 @@
+/**
+ * Uses the console of a running service as an operator would, by keyboard alone, and prints what happened as JSON.
+ *
+ *     node console.mjs walk '{"service", "link", "secret", "management", "revoke": [PROGRAM, ARGUMENT, ...]}'
+ *     node console.mjs look '{"service", "secret", "management"}' [--shots DIR SCREEN-LOOK ...]
+ *
+ * `walk` signs in by `link`, identifies with the key `secret`, revokes the session's own key by the command `revoke`
+ * (the key's id is appended) and signs in again with the key `management`. `look` opens every screen in light, dark
+ * and at phone width, or takes pictures of some.
+ */
+import { execFileSync } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { keyboard } from "./keyboard.mjs";
+import { launch } from "./launch.mjs";
+import { findings, overflows, watch } from "./watch.mjs";
+
+const [mode, configuration, , shots, ...shown] = process.argv.slice(2);
+const { service, link, secret, management, revoke } = JSON.parse(configuration);
+const ENVIRONMENT = "environment=development";
+const ATTACK = '"><img src=x onerror="window.attacked=1"><script>window.attacked=1</script>';
+const LOOKS = {
+  light: { width: 1280, height: 1000, scheme: "light" },
+  dark: { width: 1280, height: 1000, scheme: "dark", rules: ["color-contrast"] },
+  phone: { width: 390, height: 844, scheme: "light" },
+};
+
+const browser = await launch();
+const page = await browser.newPage();
+const found = await watch(page, service);
+
+/** Waits until the heading is this, and what the screen shows is loaded. */
+async function screen(title) {
+  await page.waitForFunction(
+    (wanted) => document.querySelector("h1")?.textContent === wanted && !document.querySelector("[aria-busy=true]") && !document.body.textContent.includes("Loading …"),
+    {},
+    title,
+  );
+}
+
+const says = (text) => page.waitForFunction((wanted) => document.body.textContent.includes(wanted), {}, text);
+const text = () => page.$eval("main", (element) => element.innerText);
+const api = (path) => page.evaluate(async (to) => {
+  const response = await fetch(`console/${to === "session" ? to : `api/${to}`}`);
+  return { status: response.status, body: await response.json() };
+}, path);
+
+/** Identify as a customer's server would; whatever a client controls is an attack, if there is to be one. */
+async function identify(tag, attack = ATTACK, device = "one", origin = "https://shop.example") {
+  const sample = JSON.parse(await readFile(new URL("../../svc/samples/first_visit.json", import.meta.url), "utf8"));
+  const headers = {
+    "content-type": "application/json",
+    "x-api-key": secret,
+    "x-svc-visitor-ip": "81.2.69.160",
+    "x-svc-visitor-user-agent": `${sample.user_agent} HeadlessChrome/1.0 ${attack}`,
+    "x-svc-visitor-origin": origin,
+  };
+  const signals = { ...sample.signals, attack };
+  // Enough to be another device of the same model.
+  for (const image of ["geometry", "text"]) signals.components.canvas.value[image] += device;
+  signals.components.audio.value += device.length;
+  const body = JSON.stringify({ sdk: { platform: "web", version: attack.slice(0, 64) || "0.1.0" }, signals, tag });
+  const response = await fetch(`${service}/api/v1/identify`, { method: "POST", headers, body });
+  if (!response.ok) throw new Error(`identify: ${response.status} ${await response.text()}`);
+  return response.json();
+}
+
+async function signIn() {
+  await page.goto(`${service}/console`);
+  await page.waitForSelector("[name=key]");
+  await page.type("[name=key]", management);
+  await page.keyboard.press("Enter");
+  await screen("Live");
+}
+
+async function walk() {
+  const { reach, press } = keyboard(page, (found.outlines = []));
+
+  await page.goto(link);
+  await screen("Live");
+  await page.waitForSelector(".state.open");
+  found.address = page.url();
+  found.stored = await page.evaluate(() => [document.cookie, localStorage.length, sessionStorage.length]);
+  const stranger = await (await browser.createBrowserContext()).newPage();
+  await stranger.goto(link);
+  found.usedLink = await (await stranger.waitForSelector(".problem")).evaluate((element) => element.textContent);
+  await stranger.close();
+
+  const tag = `account-7 ${ATTACK}`;
+  const made = await identify(tag);
+  found.origin = await identify(tag, ATTACK, "one", `https://shop.example/${ATTACK}`).catch((error) => error.message);
+  await says(tag);
+  found.arrived = await page.$eval("tbody tr", (row) => row.textContent);
+
+  await press(`a[href*="${made.request_id}"]`);
+  await screen("Event");
+  found.focus = await page.evaluate(() => document.activeElement.tagName);
+  found.event = await text();
+  await press("summary.report");
+  found.report = await page.$eval("details[open] pre", (element) => element.textContent.includes("onerror"));
+
+  await press("a.visitor", { back: true });
+  await screen("Visitor");
+  found.visitor = await text();
+
+  await press("Weights");
+  await screen("Weights");
+  await reach('input[aria-label="Weight of headless"]');
+  await page.keyboard.type("77");
+  await press("Preview", { back: true });
+  await page.waitForSelector(".preview");
+  found.preview = await page.$eval(".preview", (element) => element.textContent);
+  await press("Save", { back: true });
+  await says("The weights are saved");
+  found.saved = (await api(`management/organizations/${(await api("session")).body.organization.id}/risk-weights`)).body.platforms[0];
+
+  await press("Webhooks", { back: true });
+  await screen("Webhooks");
+  await press('button[aria-label^="Rotate secret of"]');
+  await press("Rotate");
+  await says("svc_whsec_");
+  found.secret = await page.$eval("dialog .secret code", (element) => element.textContent);
+  await press("I have stored it");
+  await page.waitForFunction(() => document.querySelector("dialog") === null);
+  found.focusAfterDialog = await page.evaluate(() => document.activeElement.ariaLabel);
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("dialog[open]");
+  await page.keyboard.press("Escape");
+  await page.waitForFunction(() => document.querySelector("dialog") === null);
+
+  await press("Visitors", { back: true });
+  await screen("Visitors");
+  await press(`a.visitor[title="${made.visitor_id}"]`);
+  await screen("Visitor");
+  await press("Erase visitor …");
+  await page.waitForSelector("dialog[open]");
+  await page.keyboard.type("nope");
+  await page.keyboard.press("Enter");
+  await says("to confirm.");
+  found.kept = (await api(`visitors/${made.visitor_id}?${ENVIRONMENT}`)).status;
+  await page.keyboard.down("Control");
+  await page.keyboard.press("a");
+  await page.keyboard.up("Control");
+  await page.keyboard.type(made.visitor_id.slice(0, 4));
+  await page.keyboard.press("Enter");
+  await screen("Visitors");
+  found.erased = (await api(`visitors/${made.visitor_id}?${ENVIRONMENT}`)).status;
+  found.attacked = await page.evaluate(() => window.attacked ?? null);
+
+  const { key } = (await api("session")).body;
+  execFileSync(revoke[0], [...revoke.slice(1), key.id]);
+  await press("Events");
+  await screen("Sign in to the console");
+  found.reason = await page.$eval(".problem", (element) => element.textContent);
+  await page.type("[name=key]", management);
+  await page.keyboard.press("Enter");
+  await screen("Events");
+  found.afterwards = page.url();
+  await press("Sign out", { back: true });
+  await screen("Sign in to the console");
+}
+
+/** Screens by the name of their picture. */
+async function screens() {
+  const { rows } = (await api(`events?${ENVIRONMENT}&limit=50`)).body;
+  const event = rows.find((row) => row.signals?.length > 1) ?? rows[0];
+  const simple = ["live", "events", "visitors", "overview", "webhooks", "keys", "weights", "audit", "billing"];
+  return {
+    ...Object.fromEntries(simple.map((name) => [name, name])),
+    event: `events/${event.request_id}`,
+    visitor: `visitors/${event.visitor_id}`,
+    nothing: "events?country=ZZ",
+    unknown: "nowhere",
+  };
+}
+
+async function look() {
+  await signIn();
+  found.screens = {};
+  const devices = shots ? ["one", "two", "three", "two", "one"] : ["one", "one"];
+  for (const device of devices) for (const tag of ["anna@example.com", "order-1042"]) await identify(tag, shots ? "" : ATTACK, device);
+  const all = Object.entries(await screens()).filter(([name]) => !shots || shown.some((one) => one.startsWith(`${name}-`)));
+  for (const [name, place] of all) {
+    found.screens[name] = {};
+    await page.goto("about:blank");
+    await page.goto(`${service}/console#/${place}${place.includes("?") ? "&" : "?"}${ENVIRONMENT}`);
+    await page.waitForSelector("h1");
+    await page.waitForFunction(() => !document.body.textContent.includes("Loading …"));
+    if (name === "overview") await page.waitForSelector(".u-over");
+    if (name === "live") await page.waitForSelector(".state.open");
+    for (const [how, { width, height, scheme, rules }] of Object.entries(LOOKS)) {
+      await page.setViewport({ width, height });
+      await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
+      await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+      if (shots) {
+        if (shown.includes(`${name}-${how}`)) await page.screenshot({ path: `${shots}/console-${name}-${how}.png` });
+        continue;
+      }
+      const background = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+      found.attacked ??= await page.evaluate(() => window.attacked);
+      found.screens[name][how] = { overflows: await overflows(page), axe: await findings(page, rules), background };
+    }
+  }
+}
+
+try {
+  await (mode === "walk" ? walk() : look());
+} catch (error) {
+  const seen = await page.evaluate(() => `${location.href}\n${document.activeElement.outerHTML.slice(0, 300)}\n${document.body.innerText.slice(0, 3000)}`);
+  console.error(`${JSON.stringify({ ...found, event: "", visitor: "" })}\n${seen}`);
+  throw error;
+}
+await browser.close();
+console.log(JSON.stringify(found));

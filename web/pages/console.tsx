@@ -1,0 +1,167 @@
+/** The console: sign in, and look at what the service does. One screen for each place in the address. */
+/** @jsxImportSource preact */
+import { type ComponentType, render } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { Api } from "./console/api.js";
+import { Audit } from "./console/audit.js";
+import { Billing } from "./console/billing.js";
+import { Event } from "./console/event.js";
+import { Events } from "./console/events.js";
+import { type Place, read, tokenIn, write } from "./console/hash.js";
+import { Keys } from "./console/keys.js";
+import { Live } from "./console/live.js";
+import { Overview } from "./console/overview.js";
+import { SignIn } from "./console/signin.js";
+import { Shared } from "./console/state.js";
+import { Choice } from "./console/ui.js";
+import { Visitor } from "./console/visitor.js";
+import { Visitors } from "./console/visitors.js";
+import { Webhooks } from "./console/webhooks.js";
+import { Weights } from "./console/weights.js";
+import type { Key, Session } from "./console/wire.js";
+import { texts as readTexts, type Texts } from "./parts/wire.js";
+
+interface Screen {
+  title: string;
+  show: ComponentType;
+  /** Title and screen of a single one. */
+  one?: [title: string, show: ComponentType];
+}
+
+const SCREENS: Record<string, Screen> = {
+  live: { title: "Live", show: Live },
+  events: { title: "Events", show: Events, one: ["Event", Event] },
+  visitors: { title: "Visitors", show: Visitors, one: ["Visitor", Visitor] },
+  overview: { title: "Overview", show: Overview },
+  webhooks: { title: "Webhooks", show: Webhooks },
+  keys: { title: "Keys", show: Keys },
+  weights: { title: "Weights", show: Weights },
+  audit: { title: "Audit", show: Audit },
+  billing: { title: "Billing", show: Billing },
+};
+const ENVIRONMENTS = ["production", "staging", "development"];
+const NOTICE_MS = 8000;
+const NO_TEXTS: Texts = { signals: {}, evidence: {}, changes: {}, linkage: {}, reasons: {} };
+
+interface Signed {
+  session: Session;
+  texts: Texts;
+  /** Where no address names one. */
+  environment: string;
+}
+
+type State = { is: "starting" } | { is: "out"; reason?: string } | ({ is: "in" } & Signed);
+
+/** The environment to begin with: where the organization has keys, production first. */
+async function environmentOf(api: Api): Promise<string> {
+  const { keys } = await api.manage<{ keys: Key[] }>("GET", "sdk-keys");
+  const used = keys.filter((key) => key.status === "active").map((key) => key.environment);
+  return ENVIRONMENTS.find((one) => used.includes(one)) ?? "production";
+}
+
+function Root() {
+  const [state, setState] = useState<State>({ is: "starting" });
+  const [place, setPlace] = useState<Place>(read(location.hash));
+  const api = useMemo(() => new Api((reason) => setState({ is: "out", reason })), []);
+
+  const enter = async (session: Session) => {
+    api.organization = session.organization.id;
+    const [texts, environment] = await Promise.all([readTexts().catch(() => NO_TEXTS), environmentOf(api)]);
+    setState({ is: "in", session, texts, environment });
+  };
+  const start = async () => {
+    const token = tokenIn(location.hash);
+    if (token !== undefined) history.replaceState(null, "", location.pathname + location.search);
+    setPlace(read(location.hash));
+    try {
+      const session = token === undefined ? api.get<Session>("session") : api.call<Session>("POST", "session", { body: { token } });
+      await enter(await session);
+    } catch (error) {
+      // Without a session there is nothing to explain: that is how everyone arrives.
+      const reason = error instanceof Error ? error.message : String(error);
+      const isFirst = token === undefined && (error as { status?: number }).status === 401;
+      setState({ is: "out", ...(!isFirst && { reason }) });
+    }
+  };
+  useEffect(() => {
+    void start();
+    const moved = () => {
+      if (tokenIn(location.hash) !== undefined) void start();
+      else setPlace(read(location.hash));
+    };
+    addEventListener("hashchange", moved);
+    return () => removeEventListener("hashchange", moved);
+  }, []);
+
+  if (state.is === "starting") return <main class="signin"><p class="quiet" role="status">Loading …</p></main>;
+  if (state.is === "out") {
+    return <SignIn reason={state.reason} onKey={async (key) => enter(await api.call<Session>("POST", "session", { body: { key } }))} />;
+  }
+  const leave = async () => {
+    await api.call("DELETE", "session");
+    setState({ is: "out", reason: "You have signed out." });
+  };
+  return <Signed api={api} signed={state} place={place} onLeave={leave} />;
+}
+
+/** The list of screens scrolls sideways on a narrow screen. */
+function intoView(link: HTMLElement | null): void {
+  link?.scrollIntoView({ block: "nearest", inline: "center" });
+}
+
+function Signed({ api, signed, place, onLeave }: { api: Api; signed: Signed; place: Place; onLeave: () => Promise<void> }) {
+  const [notice, setNotice] = useState("");
+  const heading = useRef<HTMLHeadingElement>(null);
+  const arrived = useRef(false);
+  const { session, texts } = signed;
+  const asked = place.query.environment ?? "";
+  const environment = ENVIRONMENTS.includes(asked) ? asked : signed.environment;
+  const screen = SCREENS[place.screen];
+  const [title, Show] = (place.id && screen?.one) || [screen?.title ?? "Nothing here", screen?.show];
+  const shared = useMemo(() => ({ api, session, texts, place, environment, notify: setNotice }), [api, session, texts, place, environment]);
+
+  useEffect(() => {
+    document.title = `${title} · ${session.organization.name} · svc`;
+    if (arrived.current) heading.current?.focus();
+    arrived.current = true;
+    scrollTo(0, 0);
+  }, [place.screen, place.id]);
+  useEffect(() => {
+    const timer = setTimeout(() => setNotice(""), NOTICE_MS);
+    return () => clearTimeout(timer);
+  }, [notice]);
+
+  const go = (chosen: string) => {
+    location.hash = write(place.screen, place.id, { ...place.query, environment: chosen });
+  };
+  const skip = (event: MouseEvent) => {
+    event.preventDefault();
+    heading.current?.focus();
+  };
+  return (
+    <Shared.Provider value={shared}>
+      <a class="skip" href="#main" onClick={skip}>Skip to the content</a>
+      <header class="top">
+        <span class="name">svc <span class="quiet">{session.organization.name}</span></span>
+        <label class="environment"><span class="quiet">Environment</span> <Choice value={environment} options={ENVIRONMENTS} onPick={go} /></label>
+        <span class="who quiet">{session.key.name} …{session.key.last4}, {session.key.role}</span>
+        <button type="button" onClick={() => onLeave().catch((error: Error) => setNotice(error.message))}>Sign out</button>
+      </header>
+      <div class="body">
+        <nav aria-label="Screens">
+          <ul>{Object.entries(SCREENS).map(([name, one]) => (
+            <li key={name}><a href={write(name, "", { environment })} aria-current={name === place.screen ? "page" : undefined} ref={name === place.screen ? intoView : null}>{one.title}</a></li>
+          ))}</ul>
+        </nav>
+        <main id="main">
+          <h1 ref={heading} tabIndex={-1}>{title}</h1>
+          {Show ? <Show key={`${place.screen}/${place.id}`} /> : <p>There is no such screen. Choose one from the list.</p>}
+        </main>
+      </div>
+      <p class={`notice ${notice && "shown"}`} role="status">{notice}</p>
+    </Shared.Provider>
+  );
+}
+
+const element = document.getElementById("page");
+if (element !== null) render(<Root />, element);

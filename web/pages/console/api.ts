@@ -1,0 +1,81 @@
+/** Requests of the console. Every error is an `ApiError` whose message says what to do next. */
+
+export interface Detail {
+  field: string;
+  issue: string;
+}
+
+export class ApiError extends Error {
+  constructor(
+    message: string,
+    readonly status = 0,
+    readonly code = "",
+    readonly details: Detail[] = [],
+    readonly retryAfter = 0,
+    readonly requestId = "",
+  ) {
+    super(message);
+  }
+}
+
+type Sent = Record<string, string | number | undefined>;
+
+interface Options {
+  query?: Sent;
+  body?: unknown;
+  signal?: AbortSignal;
+  headers?: Record<string, string>;
+}
+
+const UNREACHABLE = "The service cannot be reached. Check the connection and that it is running, then try again.";
+
+async function failure(response: Response): Promise<ApiError> {
+  const body = (await response.json().catch(() => null)) as {
+    error?: { code: string; message: string; details?: Detail[] };
+    request_id?: string;
+  } | null;
+  const { code = "", message = `The service responded with status ${response.status}. Try again.`, details = [] } = body?.error ?? {};
+  const wait = Number(response.headers.get("retry-after") ?? 0);
+  return new ApiError(message, response.status, code, details, wait, body?.request_id);
+}
+
+export class Api {
+  /** Of the session; management routes name it. */
+  organization = "";
+
+  /** `onEnded` hears of every 401 but those of signing in. */
+  constructor(private readonly onEnded: (reason: string) => void) {}
+
+  /** Send one request below `/console/api`, or to `/console/session`; throws `ApiError` for every status but 2xx. */
+  async request(method: string, path: string, { query, body, signal, headers }: Options = {}): Promise<Response> {
+    const search = new URLSearchParams();
+    for (const [name, value] of Object.entries(query ?? {})) if (value !== undefined && value !== "") search.set(name, String(value));
+    const response = await fetch(`console/${path === "session" ? path : `api/${path}`}${search.size > 0 ? `?${search}` : ""}`, {
+      method,
+      headers: { ...headers, ...(body !== undefined && { "content-type": "application/json" }) },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(signal && { signal }),
+      cache: "no-store",
+    }).catch((error: unknown) => {
+      throw signal?.aborted ? error : new ApiError(UNREACHABLE);
+    });
+    if (response.ok) return response;
+    const error = await failure(response);
+    if (error.status === 401 && path !== "session") this.onEnded(error.message);
+    throw error;
+  }
+
+  async call<T>(method: string, path: string, options?: Options): Promise<T> {
+    const response = await this.request(method, path, options);
+    return (response.status === 204 ? undefined : await response.json()) as T;
+  }
+
+  get<T>(path: string, query?: Sent, signal?: AbortSignal): Promise<T> {
+    return this.call("GET", path, { ...(query && { query }), ...(signal && { signal }) });
+  }
+
+  /** A management route of the organization: `manage("POST", "webhooks", body)`. */
+  manage<T>(method: string, path: string, body?: unknown, query?: Sent): Promise<T> {
+    return this.call(method, `management/organizations/${this.organization}/${path}`, { body, ...(query && { query }) });
+  }
+}

@@ -1,0 +1,28 @@
+/** Attempts to deliver webhooks, as a table. */
+/** @jsxImportSource preact */
+import { words } from "./format.js";
+import { useConsole } from "./state.js";
+import { Button, type Column, Table, Time } from "./ui.js";
+import type { Attempt } from "./wire.js";
+
+const TONES: Record<string, string> = { delivered: "low", retrying: "medium", failed: "high" };
+
+export function Attempts({ rows, empty }: { rows: Attempt[]; empty: string }) {
+  const { api, notify } = useConsole();
+  const redeliver = (row: Attempt) =>
+    api.manage("POST", `webhooks/${row.endpoint_id}/redeliver`, { event_id: row.event_id }).then(
+      () => notify("Queued. The attempt appears in the list once it was made."),
+      (error: Error) => notify(error.message),
+    );
+  const columns: Column<Attempt>[] = [
+    { head: "Time", cell: (row) => <Time at={row.occurred_at} /> },
+    { head: "Outcome", cell: (row) => <span class={`badge ${TONES[row.status]}`}>{row.status}</span> },
+    { head: "Response", cell: (row) => row.response_code ?? (row.error ? words(row.error) : "") },
+    { head: "Took", cell: (row) => `${row.duration_ms} ms`, number: true },
+    { head: "Attempt", cell: (row) => row.attempt, number: true },
+    { head: "Event", cell: (row) => row.event },
+    { head: "Endpoint", cell: (row) => <span class="url">{row.endpoint_url}</span> },
+    { head: "Action", cell: (row) => <Button kind="small" name={`Redeliver ${row.event} of ${row.occurred_at}`} onClick={() => redeliver(row)}>Redeliver</Button> },
+  ];
+  return <Table name="Delivery attempts, newest first" columns={columns} rows={rows} keyOf={(row) => row.id} empty={<p>{empty}</p>} />;
+}

@@ -1,0 +1,52 @@
+/** Filters of a list, kept in the address so that a view can be shared. */
+/** @jsxImportSource preact */
+import { FILTERS, KINDS, LEVELS, tidy, WINDOW_NAMES } from "./filters.js";
+import { words } from "./format.js";
+import { useConsole, useLink, useQuery } from "./state.js";
+import { Choice, Field } from "./ui.js";
+
+const LABELS: Record<string, string> = { ip_address: "Address", visitor: "Visitor", tag: "Tag", country: "Country" };
+const HINTS: Record<string, string> = { country: "GB", visitor: "20 letters and digits" };
+
+/** Filters by these names; of those that are `single`, one at a time. */
+export function FilterBar({ names, windowed, single }: { names: readonly string[]; windowed?: boolean; single?: boolean }) {
+  const { place: { query, screen }, texts } = useConsole();
+  const changed = useQuery();
+  const change = (changes: Record<string, string | undefined>) =>
+    changed(single ? { ...Object.fromEntries(names.map((name) => [name, undefined])), ...changes } : changes);
+  const link = useLink();
+  const options: Record<string, string[]> = { level: LEVELS, kind: KINDS, signal: Object.keys(texts.signals).sort() };
+  const isFiltered = [...FILTERS, "window"].some((name) => query[name] !== undefined);
+  const shown = query.window ?? "24h";
+  return (
+    <form class="filters" role="search" aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
+      {windowed && (
+        <Field label="Time">
+          <Choice value={shown} options={[...Object.entries(WINDOW_NAMES), ["between", "Between …"]]} onPick={(window) => change({ window, from: undefined, to: undefined })} />
+        </Field>
+      )}
+      {windowed && shown === "between" && ["from", "to"].map((name) => (
+        <Field key={name} label={name === "from" ? "From" : "Until"}>
+          <input type="datetime-local" value={local(query[name])} onChange={(event) => change({ [name]: instant(event.currentTarget.value) })} />
+        </Field>
+      ))}
+      {names.map((name) => (
+        <Field key={name} label={LABELS[name] ?? words(name).replace(/^./, (letter) => letter.toUpperCase())}>
+          {options[name]
+            ? <Choice value={query[name] ?? ""} options={[["", "any"], ...options[name]!.map((one): [string, string] => [one, name === "signal" ? one : words(one)])]} onPick={(value) => change({ [name]: value })} />
+            : <input value={query[name] ?? ""} placeholder={HINTS[name]} maxLength={1024} autocomplete="off" spellcheck={false} class={name} onChange={(event) => change({ [name]: tidy(name, event.currentTarget.value) })} />}
+        </Field>
+      ))}
+      {isFiltered && <a class="clear" href={link(screen)}>Clear filters</a>}
+    </form>
+  );
+}
+
+/** The form that the browser's field for a time takes: local, to the minute. */
+function local(at: string | undefined): string {
+  if (!at) return "";
+  const time = new Date(at);
+  return new Date(time.getTime() - 60_000 * time.getTimezoneOffset()).toISOString().slice(0, 16);
+}
+
+const instant = (text: string): string => (text === "" ? "" : new Date(text).toISOString());

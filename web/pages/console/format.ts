@@ -1,0 +1,44 @@
+/** Values as people read them. */
+
+const whole = new Intl.NumberFormat("en");
+export const count = (value: number): string => whole.format(value);
+
+/** "1 visit", "2 visits". */
+export const many = (value: number, one: string): string => `${count(value)} ${one}${value === 1 ? "" : "s"}`;
+
+export const share = (part: number, all: number): string =>
+  all === 0 ? "0 %" : `${((100 * part) / all).toFixed(part > 0 && part * 10 < all ? 1 : 0)} %`;
+
+/** Millionths of a dollar: cents where they say it all. */
+export function money(micros: number): string {
+  const digits = micros % 10_000 === 0 ? 2 : 4;
+  return `${micros < 0 ? "−" : ""}$${(Math.abs(micros) / 1e6).toFixed(digits)}`;
+}
+
+const sameDay = (one: Date, other: Date): boolean => one.toDateString() === other.toDateString();
+
+/** Local time: of today without its date. */
+export function moment(at: string, now: Date = new Date()): string {
+  const time = new Date(at);
+  const clock: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false };
+  if (sameDay(time, now)) return time.toLocaleTimeString("en-GB", clock);
+  return time.toLocaleString("en-GB", { day: "numeric", month: "short", ...clock });
+}
+
+export const utc = (at: string): string => `${at.replace("T", " ").replace(/(\.\d+)?Z$/, "")} UTC`;
+
+let regions: Intl.DisplayNames | undefined;
+/** The English name of a country; its code where it has none. */
+export function country(code: string): string {
+  try {
+    regions ??= new Intl.DisplayNames("en", { type: "region" });
+    return regions.of(code) ?? code;
+  } catch {
+    return code;
+  }
+}
+
+/** A name of the API as words. */
+export const words = (name: string): string => name.replace(/[_.]/g, " ").replace(/\b(ai|asn|id|ip|url|vpn)\b/g, (short) => short.toUpperCase());
+
+export const capital = (phrase: string): string => phrase.charAt(0).toUpperCase() + phrase.slice(1);

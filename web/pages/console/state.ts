@@ -1,0 +1,79 @@
+/** What every screen shares: the session, the API, the place, and how a request becomes something to show. */
+import { createContext } from "preact";
+import { useContext, useEffect, useState } from "preact/hooks";
+import type { Texts } from "../parts/wire.js";
+import type { Api } from "./api.js";
+import { type Place, write } from "./hash.js";
+import type { Session } from "./wire.js";
+
+export interface Console {
+  api: Api;
+  session: Session;
+  texts: Texts;
+  place: Place;
+  environment: string;
+  /** Say in passing that something was done. */
+  notify: (text: string) => void;
+}
+
+export const Shared = createContext<Console>(null as unknown as Console);
+
+export const useConsole = (): Console => useContext(Shared);
+
+export const useAdmin = (): boolean => useConsole().session.key.role === "admin";
+
+/** Makes links that keep the environment. */
+export function useLink(): (screen: string, id?: string, query?: Record<string, string | undefined>) => string {
+  const { environment } = useConsole();
+  return (screen, id, query) => write(screen, id, { environment, ...query });
+}
+
+/** Changes the query of this place: a new entry of the history, so that Back undoes it. */
+export function useQuery(): (changes: Record<string, string | undefined>) => void {
+  const { place } = useConsole();
+  const link = useLink();
+  return (changes) => {
+    location.hash = link(place.screen, place.id, { ...place.query, ...changes });
+  };
+}
+
+export interface Loaded<T> {
+  value?: T;
+  error?: unknown;
+  busy: boolean;
+  reload: () => void;
+  set: (value: T) => void;
+}
+
+/** Loads again whenever `deps` change; what was loaded before stays until then. */
+export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, deps: unknown[]): Loaded<T> {
+  const [state, setState] = useState<{ value?: T; error?: unknown; busy: boolean }>({ busy: true });
+  const [round, setRound] = useState(0);
+  useEffect(() => {
+    const control = new AbortController();
+    setState(({ value }) => ({ ...(value !== undefined && { value }), busy: true }));
+    load(control.signal).then(
+      (value) => control.signal.aborted || setState({ value, busy: false }),
+      (error: unknown) => control.signal.aborted || setState({ error, busy: false }),
+    );
+    return () => control.abort();
+  }, [...deps, round]);
+  return { ...state, reload: () => setRound(round + 1), set: (value) => setState({ value, busy: false }) };
+}
+
+/** Something that a button does: whether it is under way, and the error with which it ended. */
+export function useAction<A extends unknown[]>(act: (...args: A) => Promise<unknown>) {
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const run = async (...args: A) => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      await act(...args);
+    } catch (caught) {
+      setError(caught);
+    }
+    setBusy(false);
+  };
+  return { busy, error, run, setError };
+}

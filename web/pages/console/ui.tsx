@@ -1,0 +1,269 @@
+/** Small parts that the screens are made of. */
+/** @jsxImportSource preact */
+import type { ComponentChildren } from "preact";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { colored } from "../parts/identity.js";
+import type { Fired, VisitRow } from "../parts/wire.js";
+import { ApiError } from "./api.js";
+import { capital, count, moment, utc, words } from "./format.js";
+import { type Loaded, useAdmin, useConsole, useLink } from "./state.js";
+
+export type Content = ComponentChildren;
+
+export function Card({ title, children, actions }: { title: string; children: Content; actions?: Content }) {
+  return (
+    <section class="card">
+      <div class="head"><h2>{title}</h2>{actions}</div>
+      {children}
+    </section>
+  );
+}
+
+/** Local time; UTC on hovering. */
+export const Time = ({ at }: { at: string | null | undefined }) =>
+  at ? <time dateTime={at} title={utc(at)}>{moment(at)}</time> : <span class="quiet">never</span>;
+
+export function Copy({ text, label = "Copy", what }: { text: string; label?: string; what?: string }) {
+  const { notify } = useConsole();
+  const copy = () =>
+    (navigator.clipboard?.writeText(text) ?? Promise.reject()).then(
+      () => notify("Copied."),
+      () => notify("The browser allows no copying here: select the text and copy it."),
+    );
+  return <button type="button" class="small" onClick={copy} aria-label={what && `Copy ${what}`}>{label}</button>;
+}
+
+/** A long id: monospace, with a button that copies it. */
+export const Id = ({ children, what }: { children: string; what: string }) => (
+  <span class="copyable"><code>{children}</code> <Copy text={children} what={what} /></span>
+);
+
+export function VisitorLink({ id, short }: { id: string; short?: boolean }) {
+  const link = useLink();
+  return (
+    <a class="visitor" style={colored(id)} href={link("visitors", id)} title={id}>
+      <span class="dot" aria-hidden="true" />{short ? `${id.slice(0, 8)}…` : id}
+    </a>
+  );
+}
+
+/** Score and level in one badge. */
+export function Verdict({ row }: { row: VisitRow }) {
+  const { suspect_score: score, suspect_level: level } = row;
+  if (score === undefined || score === null) return <span class="badge">not scored</span>;
+  return <span class={`badge ${level}`}>{score} {level}</span>;
+}
+
+export const Known = ({ row }: { row: VisitRow & { identifiable?: boolean } }) => (
+  <>{row.identifiable === false ? "not identifiable" : row.visitor_is_new ? "new" : `${row.visitor_confidence ?? "?"} %`}</>
+);
+
+export const Signals = ({ fired = [] }: { fired?: Fired[] | undefined }) =>
+  fired.length === 0 ? <span class="quiet">none</span> : <>{fired.slice(0, 3).map(({ signal }) => signal).join(", ")}{fired.length > 3 && ` and ${fired.length - 3} more`}</>;
+
+export interface Column<T> {
+  head: string;
+  cell: (row: T) => Content;
+  number?: boolean;
+}
+
+/** A table; on a narrow screen each row becomes a card. The roles stay when the style takes them away. */
+export function Table<T>({ name, columns, rows, keyOf, rowClass, empty }: {
+  name: string;
+  columns: Column<T>[];
+  rows: T[];
+  keyOf: (row: T) => string;
+  rowClass?: (row: T) => string;
+  empty?: Content;
+}) {
+  if (rows.length === 0) return <div class="empty">{empty ?? "Nothing yet."}</div>;
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label={name}>
+      <table role="table" aria-label={name}>
+        <thead role="rowgroup">
+          <tr role="row">{columns.map(({ head, number }) => <th role="columnheader" scope="col" class={number ? "number" : ""}>{head}</th>)}</tr>
+        </thead>
+        <tbody role="rowgroup">
+          {rows.map((row) => (
+            <tr role="row" key={keyOf(row)} class={rowClass?.(row)}>
+              {columns.map(({ head, cell, number }) => <td role="cell" data-head={head} class={number ? "number" : ""}><div>{cell(row)}</div></td>)}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+const ISSUES: Record<string, string> = {
+  required: "is required",
+  wrong_type: "has the wrong form",
+  out_of_range: "is out of range",
+  too_long: "is too long",
+  invalid_url: "must be an https address whose host resolves",
+  not_public_address: "must lead to a public address",
+  invalid_origin: "must be an origin such as https://shop.example",
+  requires_live: "needs an endpoint for production traffic",
+  invalid_value: "is not valid",
+};
+
+/** What went wrong, and what to do next. */
+export function Problem({ error, retry }: { error: unknown; retry?: () => void }) {
+  if (error === undefined) return null;
+  const known = error instanceof ApiError ? error : undefined;
+  return (
+    <div class="problem" role="alert">
+      <p>{error instanceof Error ? error.message : String(error)}</p>
+      {known && known.details.length > 0 && <ul>{known.details.map(({ field, issue }) => <li>{capital(words(field.replace(/\[(\d+)\]/, (_, at) => ` ${Number(at) + 1}`) || "the request"))} {ISSUES[issue] ?? words(issue)}.</li>)}</ul>}
+      {known?.status === 500 && <p class="quiet">Request {known.requestId}</p>}
+      {retry && <button type="button" onClick={retry}>Try again</button>}
+    </div>
+  );
+}
+
+/** Shows what was loaded, or that it is on its way, or why it is not there. */
+export function Show<T>({ of, children }: { of: Loaded<T>; children: (value: T) => Content }) {
+  if (of.error !== undefined) return <Problem error={of.error} retry={of.reload} />;
+  if (of.value === undefined) return <p class="quiet" role="status">Loading …</p>;
+  return <div class={of.busy ? "stale" : ""} aria-busy={of.busy}>{children(of.value)}</div>;
+}
+
+/** Bars of plain CSS, longest first, with their counts beside them. */
+export function Bars({ rows, of, name, empty = "None in this window." }: {
+  rows: { key: string; label: Content; count: number }[];
+  of: number;
+  name: string;
+  empty?: string;
+}) {
+  const most = Math.max(1, ...rows.map((row) => row.count));
+  if (rows.length === 0) return <p class="empty">{empty}</p>;
+  return (
+    <ul class="bars" aria-label={name}>
+      {rows.map((row) => (
+        <li key={row.key}>
+          <span class="label">{row.label}</span>
+          <span class="track" aria-hidden="true"><span class="fill" style={{ width: `${(100 * row.count) / most}%` }} /></span>
+          <span class="number">{count(row.count)} <span class="quiet">{of > 0 && `${Math.round((100 * row.count) / of)} %`}</span></span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+export type Fact = [name: string, value: Content];
+
+export const Facts = ({ rows }: { rows: Fact[] }) => (
+  <dl>{rows.map(([name, value]) => value !== undefined && value !== "" && value !== null && <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>
+);
+
+/** A button; one that the session's role may not press says why. */
+export function Button({ admin, children, onClick, busy, kind = "", disabled, name }: {
+  admin?: boolean;
+  children: Content;
+  onClick?: () => void;
+  busy?: boolean;
+  kind?: string;
+  disabled?: boolean;
+  name?: string;
+}) {
+  const refused = useAdmin() || !admin ? undefined : "Needs a key with the role admin.";
+  return (
+    <button type={onClick ? "button" : "submit"} class={kind} onClick={onClick} disabled={busy || disabled || !!refused} title={refused} aria-label={name}>
+      {children}
+    </button>
+  );
+}
+
+/** Says once for a part of a screen what a developer's key may not do. */
+export const AdminNote = ({ what }: { what: string }) =>
+  useAdmin() ? null : <p class="note">Your key has the role developer. {what} needs the role admin.</p>;
+
+export function Field({ label, children, hint }: { label: string; children: Content; hint?: string }) {
+  return <label class="field"><span>{label}</span>{children}{hint && <small>{hint}</small>}</label>;
+}
+
+export function Choice({ value, options, onPick, name }: {
+  value: string;
+  options: (string | [value: string, label: string])[];
+  onPick?: (value: string) => void;
+  name?: string;
+}) {
+  return (
+    <select name={name} value={value} onChange={(event) => onPick?.(event.currentTarget.value)}>
+      {options.map((option) => {
+        const [own, label] = typeof option === "string" ? [option, words(option)] : option;
+        return <option key={own} value={own} selected={own === value}>{label}</option>;
+      })}
+    </select>
+  );
+}
+
+/** A modal dialog with a form. Escape and Cancel close it; the focus returns to where it was. */
+export function Dialog({ title, children, onClose, submit, onSubmit, danger, disabled }: {
+  title: string;
+  children: Content;
+  onClose: () => void;
+  submit?: string;
+  onSubmit?: (values: FormData) => Promise<unknown>;
+  danger?: boolean;
+  disabled?: boolean;
+}) {
+  const place = useRef<HTMLDialogElement>(null);
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  // Before anything else can have the focus: it returns to where it was.
+  useLayoutEffect(() => {
+    const dialog = place.current;
+    dialog?.showModal();
+    return () => dialog?.close();
+  }, []);
+  const send = async (event: SubmitEvent) => {
+    event.preventDefault();
+    if (!onSubmit) return onClose();
+    setBusy(true);
+    setError(undefined);
+    try {
+      await onSubmit(new FormData(event.currentTarget as HTMLFormElement));
+    } catch (caught) {
+      setError(caught);
+    }
+    setBusy(false);
+  };
+  return (
+    <dialog ref={place} aria-labelledby="dialog" onCancel={(event) => { event.preventDefault(); onClose(); }}>
+      <form onSubmit={send}>
+        <h2 id="dialog">{title}</h2>
+        {children}
+        <Problem error={error} />
+        <p class="buttons">
+          <button type="submit" class={danger ? "danger" : "primary"} disabled={busy || disabled}>{submit ?? "Done"}</button>
+          {onSubmit && <button type="button" onClick={onClose}>Cancel</button>}
+        </p>
+      </form>
+    </dialog>
+  );
+}
+
+/** A question before something that cannot be undone. */
+export const Confirm = ({ title, children, submit, onClose, onConfirm }: {
+  title: string;
+  children: Content;
+  submit: string;
+  onClose: () => void;
+  onConfirm: () => Promise<unknown>;
+}) => <Dialog title={title} submit={submit} danger onClose={onClose} onSubmit={onConfirm}>{children}</Dialog>;
+
+/** A secret that is shown this once. */
+export function Secret({ title, secret, children, onClose }: { title: string; secret: string; children?: Content; onClose: () => void }) {
+  return (
+    <Dialog title={title} onClose={onClose} submit="I have stored it">
+      <p>Copy it now: it is not shown again.</p>
+      <p class="secret"><code>{secret}</code> <Copy text={secret} what="the secret" /></p>
+      {children}
+    </Dialog>
+  );
+}
+
+/** More rows of a list, below those that are shown. */
+export const More = ({ show, busy, onMore, children = "Show older" }: { show: boolean; busy: boolean; onMore: () => void; children?: Content }) =>
+  show ? <p class="buttons"><button type="button" disabled={busy} onClick={onMore}>{children}</button></p> : null;

@@ -1,0 +1,108 @@
+/** Visitor: visits and what changed between them, addresses, accounts, and erasure. */
+/** @jsxImportSource preact */
+import { useState } from "preact/hooks";
+import { client, place } from "./eventlist.js";
+import { AddressLink, TagLink } from "./event.js";
+import { country, many, words } from "./format.js";
+import { useConsole, useLink, useLoad } from "./state.js";
+import { AdminNote, Button, Card, type Column, Confirm, Id, Known, Show, Signals, Table, Time, Verdict } from "./ui.js";
+import type { EventRow, VisitorDetail } from "./wire.js";
+
+type Tag = VisitorDetail["tags"][number];
+type Address = VisitorDetail["addresses"][number];
+
+const SEEN: Column<Tag | Address>[] = [
+  { head: "First seen", cell: (row) => <Time at={row.first_seen} /> },
+  { head: "Last seen", cell: (row) => <Time at={row.last_seen} /> },
+  { head: "Events", cell: (row) => row.events, number: true },
+];
+const TAGS: Column<Tag>[] = [{ head: "Tag", cell: (row) => <TagLink tag={row.tag} /> }, ...SEEN];
+const ADDRESSES: Column<Address>[] = [
+  { head: "Address", cell: (row) => <AddressLink address={row.ip_address} /> },
+  { head: "Network", cell: (row) => [row.country_code && country(row.country_code), row.asn_name ?? row.asn, row.anonymity_network].filter(Boolean).join(" · ") },
+  ...SEEN,
+];
+
+export function Visitor() {
+  const { api, environment, place: { id } } = useConsole();
+  const loaded = useLoad((signal) => api.get<VisitorDetail>(`visitors/${encodeURIComponent(id)}`, { environment }, signal), [id, environment]);
+  return <Show of={loaded}>{(visitor) => <Shown visitor={visitor} />}</Show>;
+}
+
+function Shown({ visitor }: { visitor: VisitorDetail }) {
+  const { environment } = useConsole();
+  const link = useLink();
+  // The record of a visitor is not written at every visit: its events may know better.
+  const visits = Math.max(visitor.visits, visitor.events.length);
+  const newest = visitor.events[0]?.occurred_at ?? "";
+  const last = newest > visitor.last_seen ? newest : visitor.last_seen;
+  return (
+    <>
+      <p class="summary">
+        <Id what="the visitor id">{visitor.visitor_id}</Id> <span>{many(visits, "visit")}{visitor.next_cursor && " or more"}</span>
+        <span>first <Time at={visitor.first_seen} />, last <Time at={last} /></span>
+      </p>
+      {!visitor.identifiable && <p class="note">The report said too little to tell this device from others, so the id is not recognized again.</p>}
+      <Card title={`Visits in ${environment}`}>
+        {visitor.events.length === 0
+          ? <p class="empty">None in {environment} in the last 30 days. Choose another environment above.</p>
+          : <ol class="timeline">{visitor.events.map((event) => <Visit key={event.request_id} event={event} />)}</ol>}
+        {visitor.next_cursor && <p><a href={link("events", "", { visitor: visitor.visitor_id, window: "30d" })}>All visits of the last 30 days</a></p>}
+      </Card>
+      <Card title="Accounts used">
+        <Table name="Tags" columns={TAGS} rows={visitor.tags} keyOf={(row) => row.tag} empty={<p>No visit carried a tag. Send the account's own id as <code>tag</code> to see who shares an account.</p>} />
+      </Card>
+      <Card title="Addresses">
+        <Table name="Addresses" columns={ADDRESSES} rows={visitor.addresses} keyOf={(row) => row.ip_address} />
+      </Card>
+      <Erase visitor={visitor} />
+    </>
+  );
+}
+
+function Visit({ event }: { event: EventRow }) {
+  const { texts } = useConsole();
+  const link = useLink();
+  const changes = event.changes ?? [];
+  return (
+    <li>
+      <p><a href={link("events", event.request_id)}><Time at={event.occurred_at} /></a> <Verdict row={event} /> <span class="quiet"><Known row={event} /></span></p>
+      <p class="quiet">{client(event)} · {place(event)}{event.tag && <> · <span class="tag">{event.tag}</span></>}</p>
+      {(event.signals?.length ?? 0) > 0 && <p>Signals: <Signals fired={event.signals} /></p>}
+      {changes.length > 0 && <p>Changed: {changes.map((name) => texts.changes[name] ?? words(name)).join(", ")}</p>}
+    </li>
+  );
+}
+
+const LETTERS = 4;
+
+function Erase({ visitor }: { visitor: VisitorDetail }) {
+  const { api, notify } = useConsole();
+  const link = useLink();
+  const [isAsking, setAsking] = useState(false);
+  const [typed, setTyped] = useState("");
+  const expected = visitor.visitor_id.slice(0, LETTERS);
+  const erase = async () => {
+    await api.manage("DELETE", `visitors/${visitor.visitor_id}`);
+    notify("The visitor is erased, with every event and report.");
+    location.hash = link("visitors");
+  };
+  return (
+    <Card title="Erase this visitor">
+      <p>Erases the visitor in every environment: all events, reports, and webhooks that still wait. It cannot be undone.</p>
+      <AdminNote what="Erasing" />
+      <Button admin kind="danger" onClick={() => setAsking(true)}>Erase visitor …</Button>
+      {isAsking && (
+        <Confirm title="Erase this visitor for good?" submit="Erase" onClose={() => setAsking(false)} onConfirm={async () => {
+          if (typed !== expected) throw new Error(`Type ${expected}, the first ${LETTERS} characters of the id, to confirm.`);
+          await erase();
+        }}>
+          <p><code>{visitor.visitor_id}</code> and everything stored of it.</p>
+          <label class="field"><span>Type <code>{expected}</code> to confirm</span>
+            <input value={typed} autocomplete="off" spellcheck={false} onInput={(event) => setTyped(event.currentTarget.value)} />
+          </label>
+        </Confirm>
+      )}
+    </Card>
+  );
+}

@@ -1,0 +1,36 @@
+/** Visitors: the newest ones, or those seen with a tag or from an address. */
+/** @jsxImportSource preact */
+import { FilterBar } from "./filterbar.js";
+import { usePages } from "./lists.js";
+import { useConsole } from "./state.js";
+import { type Column, More, Problem, Show, Table, Time, VisitorLink } from "./ui.js";
+import type { Page, VisitorRow } from "./wire.js";
+
+const COLUMNS: Column<VisitorRow>[] = [
+  { head: "Visitor", cell: (row) => <VisitorLink id={row.visitor_id} /> },
+  { head: "First seen", cell: (row) => <Time at={row.first_seen} /> },
+  { head: "Last seen", cell: (row) => <Time at={row.last_seen} /> },
+  { head: "Events", cell: (row) => row.events, number: true },
+];
+
+export function Visitors() {
+  const { api, environment, place: { query: { tag, ip_address } } } = useConsole();
+  const { loaded, more, busy, error } = usePages(
+    (cursor, signal) => api.get<Page & { visitors: VisitorRow[] }>("visitors", { environment, tag, ip_address, limit: 50, cursor }, signal),
+    (answer) => answer.visitors,
+    [environment, tag, ip_address],
+  );
+  return (
+    <>
+      <FilterBar names={["tag", "ip_address"]} single />
+      {tag && <p>Everyone who used the tag <strong class="tag">{tag}</strong>. Several visitors with one tag share an account, or one person has several devices.</p>}
+      <Show of={loaded}>{({ rows, cursor }) => (
+        <>
+          <Table name="Visitors" columns={COLUMNS} rows={rows} keyOf={(row) => row.visitor_id} empty={<p>No visitor in {environment}{(tag || ip_address) && " was seen with this"}. Choose another environment above{(tag || ip_address) && ", or clear the filter"}.</p>} />
+          <Problem error={error} retry={more} />
+          <More show={cursor !== undefined} busy={busy} onMore={more}>Show more</More>
+        </>
+      )}</Show>
+    </>
+  );
+}

@@ -1,0 +1,156 @@
+/** Webhooks: endpoints with their health, and the attempts to reach them. */
+/** @jsxImportSource preact */
+import { useState } from "preact/hooks";
+import { Attempts } from "./attempts.js";
+import { count } from "./format.js";
+import { usePages } from "./lists.js";
+import { useConsole, useLoad } from "./state.js";
+import { Button, Card, Choice, Confirm, Dialog, Facts, Field, Id, More, Problem, Secret, Show, Time } from "./ui.js";
+import type { Attempt, Endpoint, Page } from "./wire.js";
+
+const EVENTS = ["identification.completed", "visitor.suspect", "identification.refused", "billing.status_changed", "usage.daily_settled", "webhook.test"];
+const TONES = { active: "low", paused: "", failing: "high" };
+const AUDIENCES: [string, string][] = [["live", "live: production traffic"], ["test", "test: staging and development"]];
+
+type Open = { is: "edit"; endpoint?: Endpoint } | { is: "rotate" | "delete"; endpoint: Endpoint } | { is: "secret"; endpoint: Endpoint; secret: string };
+
+export function Webhooks() {
+  const { api } = useConsole();
+  const [open, setOpen] = useState<Open>();
+  const endpoints = useLoad(async () => (await api.manage<{ endpoints: Endpoint[] }>("GET", "webhooks")).endpoints, []);
+  const attempts = usePages(
+    (cursor) => api.manage<Page & { deliveries: Attempt[] }>("GET", "webhook-deliveries", undefined, { limit: 50, cursor }),
+    (answer) => answer.deliveries,
+    [],
+  );
+  const done = (next?: Open) => {
+    setOpen(next);
+    endpoints.reload();
+  };
+  const refresh = () => {
+    endpoints.reload();
+    attempts.loaded.reload();
+  };
+  return (
+    <>
+      <p class="buttons"><Button kind="primary" onClick={() => setOpen({ is: "edit" })}>Add an endpoint</Button></p>
+      <Show of={endpoints}>{(found) => found.length === 0
+        ? <div class="empty"><p>No endpoint yet. Add one, and it hears of every identification seconds after it was made.</p></div>
+        : <>{found.map((endpoint) => <EndpointCard key={endpoint.id} endpoint={endpoint} onOpen={setOpen} onChanged={refresh} />)}</>}</Show>
+      <Card title="Attempts" actions={<Button kind="small" onClick={refresh}>Refresh</Button>}>
+        <Show of={attempts.loaded}>{({ rows, cursor }) => (
+          <>
+            <Attempts rows={rows} empty="No delivery in the last 30 days. Send a test to an endpoint to see one." />
+            <Problem error={attempts.error} retry={attempts.more} />
+            <More show={cursor !== undefined} busy={attempts.busy} onMore={attempts.more} />
+          </>
+        )}</Show>
+      </Card>
+      {open && <Opened open={open} onClose={() => setOpen(undefined)} onDone={done} />}
+    </>
+  );
+}
+
+function EndpointCard({ endpoint, onOpen, onChanged }: { endpoint: Endpoint; onOpen: (open: Open) => void; onChanged: () => void }) {
+  const { api, notify } = useConsole();
+  const path = `webhooks/${endpoint.id}`;
+  const act = (method: string, to: string, body: unknown, said: string) =>
+    api.manage(method, to, body).then(() => { notify(said); onChanged(); }, (error: Error) => notify(error.message));
+  const pause = (paused: boolean, said: string) => () => act("PATCH", path, { paused }, said);
+  const named = (action: string) => `${action} ${endpoint.url}`;
+  return (
+    <Card title={endpoint.description || "Endpoint"} actions={<span class={`badge ${TONES[endpoint.status]}`}>{endpoint.status}</span>}>
+      <p class="url"><code>{endpoint.url}</code></p>
+      {endpoint.status === "failing" && <p class="note">Attempts keep failing. Deliveries go on being tried; once the endpoint works again, Recover gives it a new start.</p>}
+      <Facts rows={[
+        ["Hears of", endpoint.events.join(", ")],
+        ["Traffic", AUDIENCES.find(([name]) => name === endpoint.environment)?.[1] ?? endpoint.environment],
+        ["Last 24 hours", `${count(endpoint.delivered_24h)} delivered, ${count(endpoint.failed_24h)} failed`],
+        ["Last delivery", <Time at={endpoint.last_delivery_at} />],
+        ["Secret", <>…{endpoint.secret_last4}{endpoint.previous_secret_expires_at && <> and the previous one until <Time at={endpoint.previous_secret_expires_at} /></>}</>],
+        ["Id", <Id what="the endpoint's id">{endpoint.id}</Id>],
+      ]} />
+      <p class="buttons">
+        <Button name={named("Test")} onClick={() => act("POST", `${path}/test`, undefined, "A test is on its way. Refresh the attempts to see it.")}>Test</Button>
+        {endpoint.status === "failing" && <Button name={named("Recover")} onClick={pause(false, "The endpoint has a new start.")}>Recover</Button>}
+        {endpoint.status === "paused"
+          ? <Button name={named("Resume")} onClick={pause(false, "Resumed: what waited goes out now.")}>Resume</Button>
+          : <Button name={named("Pause")} onClick={pause(true, "Paused: nothing new is queued.")}>Pause</Button>}
+        <Button name={named("Rotate secret of")} onClick={() => onOpen({ is: "rotate", endpoint })}>Rotate secret</Button>
+        <Button name={named("Edit")} onClick={() => onOpen({ is: "edit", endpoint })}>Edit</Button>
+        <Button kind="danger" name={named("Delete")} onClick={() => onOpen({ is: "delete", endpoint })}>Delete</Button>
+      </p>
+    </Card>
+  );
+}
+
+interface Issued {
+  endpoint: Endpoint;
+  secret: string;
+}
+
+function Opened({ open, onClose, onDone }: { open: Open; onClose: () => void; onDone: (next?: Open) => void }) {
+  const { api, notify } = useConsole();
+  const path = `webhooks/${open.endpoint?.id}`;
+  const show = (issued: Issued) => onDone({ is: "secret", ...issued });
+  switch (open.is) {
+    case "edit":
+      return (
+        <Edit endpoint={open.endpoint} onClose={onClose} onSave={async (body) => {
+          if (!open.endpoint) return show(await api.manage<Issued>("POST", "webhooks", body));
+          await api.manage("PATCH", path, body);
+          notify("The endpoint is saved.");
+          onDone();
+        }} />
+      );
+    case "secret":
+      return (
+        <Secret title="The signing secret" secret={open.secret} onClose={onClose}>
+          <p class="quiet">Check every webhook with it: the header X-Svc-Signature is made with this secret.</p>
+        </Secret>
+      );
+    case "rotate":
+      return (
+        <Dialog title="Rotate the signing secret?" submit="Rotate" onClose={onClose} onSubmit={async (values) =>
+          show(await api.manage<Issued>("POST", `${path}/rotate-secret`, { previous_secret_valid_hours: Number(values.get("hours")) }))
+        }>
+          <p class="url"><code>{open.endpoint.url}</code></p>
+          <Field label="The previous secret signs along for so many hours" hint="0: not at all. Use this when the secret was leaked.">
+            <input type="number" name="hours" min={0} max={168} defaultValue="24" required />
+          </Field>
+        </Dialog>
+      );
+    case "delete":
+      return (
+        <Confirm title="Delete this endpoint?" submit="Delete" onClose={onClose} onConfirm={async () => {
+          await api.manage("DELETE", path);
+          notify("The endpoint is deleted.");
+          onDone();
+        }}>
+          <p class="url"><code>{open.endpoint.url}</code></p>
+          <p>Deliveries to it stop at once, and what waits is dropped.</p>
+        </Confirm>
+      );
+  }
+}
+
+function Edit({ endpoint, onClose, onSave }: { endpoint: Endpoint | undefined; onClose: () => void; onSave: (body: unknown) => Promise<void> }) {
+  const chosen = endpoint?.events ?? ["identification.completed"];
+  return (
+    <Dialog title={endpoint ? "Edit the endpoint" : "Add an endpoint"} submit="Save" onClose={onClose} onSubmit={(values) =>
+      onSave({
+        url: String(values.get("url")).trim(),
+        environment: values.get("environment"),
+        events: values.getAll("events"),
+        description: String(values.get("description")).trim(),
+      })
+    }>
+      <Field label="Address" hint="https, on a public host."><input name="url" type="url" required maxLength={2048} placeholder="https://shop.example/webhooks" defaultValue={endpoint?.url} /></Field>
+      <Field label="Description"><input name="description" maxLength={200} defaultValue={endpoint?.description} /></Field>
+      <Field label="Traffic"><Choice name="environment" value={endpoint?.environment ?? "live"} options={AUDIENCES} /></Field>
+      <fieldset><legend>Hears of</legend>
+        {EVENTS.map((one) => <label key={one}><input type="checkbox" name="events" value={one} defaultChecked={chosen.includes(one)} /> {one}</label>)}
+      </fieldset>
+    </Dialog>
+  );
+}

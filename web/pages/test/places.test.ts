@@ -1,0 +1,68 @@
+import { describe, expect, it } from "vitest";
+import { filters, period, tidy } from "../console/filters.js";
+import { read, tokenIn, write } from "../console/hash.js";
+
+describe("places in the address", () => {
+  it("reads a screen, an id and a query", () => {
+    expect(read("#/events/abc?environment=staging&level=high")).toEqual({
+      screen: "events",
+      id: "abc",
+      query: { environment: "staging", level: "high" },
+    });
+  });
+
+  it("begins with the live screen where the address names none", () => {
+    for (const hash of ["", "#", "#/", "#token"]) expect(read(hash)).toMatchObject({ screen: "live", id: "" });
+  });
+
+  it("writes what it reads, whatever the values are", () => {
+    const query = { tag: "a&b=c?d#e/é %", ip_address: "2001:db8::1" };
+    const place = read(write("visitors", "x/y?z#", query));
+    expect(place).toEqual({ screen: "visitors", id: "x/y?z#", query });
+  });
+
+  it("leaves empty values out", () => {
+    expect(write("events", "", { level: "", tag: undefined, country: "GB" })).toBe("#/events?country=GB");
+    expect(read("#/events?level=")).toMatchObject({ query: {} });
+  });
+
+  it("keeps an id with a broken escape as it stands", () => {
+    expect(read("#/events/%zz").id).toBe("%zz");
+  });
+
+  it("takes any other fragment for the token of a link", () => {
+    expect(tokenIn("#svc_cl_abc")).toBe("svc_cl_abc");
+    for (const hash of ["", "#", "#/live"]) expect(tokenIn(hash)).toBeUndefined();
+  });
+});
+
+describe("filters in the address", () => {
+  const now = Date.parse("2026-01-31T12:00:00Z");
+
+  it("become parameters, and nothing else of the query does", () => {
+    const query = { environment: "production", window: "7d", level: "high", tag: "anna", evil: "x" };
+    expect(filters(query)).toEqual({ level: "high", tag: "anna" });
+  });
+
+  it("are tidied as people type them", () => {
+    expect(tidy("country", " gb ")).toBe("GB");
+    expect(tidy("tag", " Anna ")).toBe("Anna");
+  });
+
+  it("say when the window begins", () => {
+    expect(period({}, now)).toEqual({ from: "2026-01-30T12:00:00.000Z" });
+    expect(period({ window: "1h" }, now)).toEqual({ from: "2026-01-31T11:00:00.000Z" });
+    expect(period({ window: "nonsense" }, now)).toEqual({ from: "2026-01-30T12:00:00.000Z" });
+  });
+
+  it("never ask for more than the 30 days that the service keeps", () => {
+    expect(Date.parse(period({ window: "30d" }, now).from)).toBeGreaterThan(now - 30 * 86_400_000);
+  });
+
+  it("take a window of one's own, open at its end too", () => {
+    const from = "2026-01-02T00:00:00.000Z";
+    expect(period({ window: "between", from }, now)).toEqual({ from });
+    expect(period({ window: "between", from, to: "x" }, now)).toEqual({ from, to: "x" });
+    expect(period({ window: "between" }, now)).toEqual({ from: "2026-01-30T12:00:00.000Z" });
+  });
+});

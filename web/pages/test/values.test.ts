@@ -1,0 +1,61 @@
+import { describe, expect, it } from "vitest";
+import { stacked } from "../console/chart.js";
+import { count, country, many, moment, money, share, utc, words } from "../console/format.js";
+import { type Message, parser } from "../console/stream.js";
+
+describe("values for people", () => {
+  it("counts", () => {
+    expect([count(1234567), many(1, "visit"), many(2000, "visit")]).toEqual(["1,234,567", "1 visit", "2,000 visits"]);
+  });
+
+  it("shows shares, with a decimal where they are small", () => {
+    expect([share(1, 2), share(1, 100), share(0, 100), share(0, 0)]).toEqual(["50 %", "1.0 %", "0 %", "0 %"]);
+  });
+
+  it("shows money to the cent, and finer where it must", () => {
+    expect([money(10_000_000), money(3_000), money(-2_500_000), money(0)]).toEqual(["$10.00", "$0.0030", "−$2.50", "$0.00"]);
+  });
+
+  it("shows the date of what is not of today", () => {
+    const at = new Date(2026, 0, 5, 9, 3, 7);
+    expect(moment(at.toISOString(), at)).toBe("09:03:07");
+    expect(moment(at.toISOString(), new Date(2026, 0, 6))).toBe("5 Jan, 09:03:07");
+    expect(utc("2026-01-05T10:00:00.000Z")).toBe("2026-01-05 10:00:00 UTC");
+  });
+
+  it("names countries, and leaves what is none as it is", () => {
+    expect([country("GB"), country("??")]).toEqual(["United Kingdom", "??"]);
+  });
+
+  it("makes words of names", () => {
+    expect([words("past_due"), words("vpn"), words("ip_reputation")]).toEqual(["past due", "VPN", "IP reputation"]);
+  });
+
+  it("stacks series upon each other", () => {
+    expect(stacked([[1, 2], [3, 4], [5, 6]])).toEqual([[1, 2], [4, 6], [9, 12]]);
+  });
+});
+
+describe("the event stream", () => {
+  function parsed(...pieces: string[]): Message[] {
+    const found: Message[] = [];
+    const take = parser((message) => found.push(message));
+    pieces.forEach(take);
+    return found;
+  }
+
+  it("hands out each message once it is complete", () => {
+    const text = 'id: a\nevent: identification\ndata: {"x": 1}\n\nevent: missed\ndata: {"count": 3}\n\n';
+    const expected = [
+      { id: "a", event: "identification", data: '{"x": 1}' },
+      { id: "", event: "missed", data: '{"count": 3}' },
+    ];
+    expect(parsed(text)).toEqual(expected);
+    expect(parsed(...text)).toEqual(expected);
+    expect(parsed(text.slice(0, -1))).toEqual(expected.slice(0, 1));
+  });
+
+  it("leaves comments out, and takes lines that end in CR LF", () => {
+    expect(parsed(": ping\r\n\r\n", "data:a\r\ndata:b\r\n\r\n")).toEqual([{ id: "", event: "message", data: "a\nb" }]);
+  });
+});

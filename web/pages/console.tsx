@@ -1,7 +1,7 @@
 /** The console: sign in, and look at what the service does. One screen for each place in the address. */
 /** @jsxImportSource preact */
 import { type ComponentType, render } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Api } from "./console/api.js";
 import { Audit } from "./console/audit.js";
 import { Billing } from "./console/billing.js";
@@ -120,7 +120,7 @@ function Signed({ api, signed, place, onLeave }: { api: Api; signed: Signed; pla
   const [title, Show] = (place.id && screen?.one) || [screen?.title ?? "Nothing here", screen?.show];
   const shared = useMemo(() => ({ api, session, texts, place, environment, notify: setNotice }), [api, session, texts, place, environment]);
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.title = `${title} · ${session.organization.name} · svc`;
     if (arrived.current) heading.current?.focus();
     arrived.current = true;

@@ -1,13 +1,14 @@
 /** Signing in: with a link, which does it by itself, or with a management key. */
 /** @jsxImportSource preact */
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { Problem } from "./ui.js";
 import { useAction } from "./state.js";
 
 export function SignIn({ reason, onKey }: { reason: string | undefined; onKey: (key: string) => Promise<void> }) {
   const { busy, error, run } = useAction(onKey);
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => heading.current?.focus(), []);
+  // Before the next key is pressed: the focus is never taken from a field.
+  useLayoutEffect(() => heading.current?.focus(), []);
   const send = (event: SubmitEvent) => {
     event.preventDefault();
     void run(String(new FormData(event.currentTarget as HTMLFormElement).get("key")).trim());

@@ -1,6 +1,6 @@
 /** Weights: what each signal adds to a score, tried on past events before it is saved. */
 /** @jsxImportSource preact */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "./api.js";
 import { capital, count, many, share, words } from "./format.js";
 import { useAction, useConsole, useLink, useLoad, useQuery } from "./state.js";
@@ -156,7 +156,7 @@ function Effect({ preview }: { preview: Preview }) {
   const { environment } = useConsole();
   const link = useLink();
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => heading.current?.focus(), [preview]);
+  useLayoutEffect(() => heading.current?.focus(), [preview]);
   const columns: Column<Preview["examples"][number]>[] = [
     { head: "Event", cell: (row) => <a href={link("events", row.request_id)}><Time at={row.occurred_at} /></a> },
     { head: "Now", cell: ({ before }) => <span class={`badge ${before.level}`}>{before.score} {before.level}</span> },

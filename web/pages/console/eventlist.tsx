@@ -1,12 +1,13 @@
 /** Columns that the lists of events share. */
 /** @jsxImportSource preact */
-import { country } from "./format.js";
+import { country, shortVersion } from "./format.js";
 import { useLink } from "./state.js";
 import { type Column, Known, Signals, Time, Verdict, VisitorLink } from "./ui.js";
 import type { Client, EventRow } from "./wire.js";
 
+/** Browser and system in few words: of the version what people call it. */
 export const client = (row: Client): string =>
-  [[row.agent, row.agent_version].filter(Boolean).join(" "), row.os].filter(Boolean).join(", ") || row.sdk_platform;
+  [[row.agent, shortVersion(row.agent_version)].filter(Boolean).join(" "), row.os].filter(Boolean).join(", ") || row.sdk_platform;
 
 export function place(row: Pick<Client, "country_code" | "ip_address" | "anonymity_network">): string {
   return [row.country_code && country(row.country_code), row.ip_address, row.anonymity_network].filter(Boolean).join(" · ");

@@ -42,3 +42,6 @@ export function country(code: string): string {
 export const words = (name: string): string => name.replace(/[_.]/g, " ").replace(/\b(ai|asn|id|ip|url|vpn)\b/g, (short) => short.toUpperCase());
 
 export const capital = (phrase: string): string => phrase.charAt(0).toUpperCase() + phrase.slice(1);
+
+/** "147" of "147.0.7727.117", "26.4" of "26.4.1". */
+export const shortVersion = (version?: string): string | undefined => version?.split(".").slice(0, 2).join(".").replace(/\.0$/, "");

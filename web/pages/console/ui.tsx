@@ -58,8 +58,16 @@ export const Known = ({ row }: { row: VisitRow & { identifiable?: boolean } }) =
   <>{row.identifiable === false ? "not identifiable" : row.visitor_is_new ? "new" : `${row.visitor_confidence ?? "?"} %`}</>
 );
 
+/** A name that may break behind its underscores, and nowhere else. */
+const Name = ({ of }: { of: string }) => <span class="name">{of.split("_").map((part, place) => place === 0 ? part : <>_<wbr />{part}</>)}</span>;
+
 export const Signals = ({ fired = [] }: { fired?: Fired[] | undefined }) =>
-  fired.length === 0 ? <span class="quiet">none</span> : <>{fired.slice(0, 3).map(({ signal }) => signal).join(", ")}{fired.length > 3 && ` and ${fired.length - 3} more`}</>;
+  fired.length === 0 ? <span class="quiet">none</span> : (
+    <>
+      {fired.slice(0, 3).map(({ signal }, place) => <>{place > 0 && ", "}<Name of={signal} /></>)}
+      {fired.length > 3 && ` and ${fired.length - 3} more`}
+    </>
+  );
 
 export interface Column<T> {
   head: string;

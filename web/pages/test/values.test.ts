@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { stacked } from "../console/chart.js";
-import { count, country, many, moment, money, share, utc, words } from "../console/format.js";
+import { count, country, many, moment, money, share, shortVersion, utc, words } from "../console/format.js";
 import { type Message, parser } from "../console/stream.js";
 
 describe("values for people", () => {
@@ -58,4 +58,9 @@ describe("the event stream", () => {
   it("leaves comments out, and takes lines that end in CR LF", () => {
     expect(parsed(": ping\r\n\r\n", "data:a\r\ndata:b\r\n\r\n")).toEqual([{ id: "", event: "message", data: "a\nb" }]);
   });
+});
+
+it("shortens versions to what people call them", () => {
+  expect([shortVersion("147.0.7727.117"), shortVersion("26.4.1"), shortVersion("142.0"), shortVersion("9"), shortVersion(undefined)])
+    .toEqual(["147", "26.4", "142", "9", undefined]);
 });

@@ -35,7 +35,7 @@ from bench.retention import EPOCH_MS, Months
 from svc.cli.keys import issue_key
 from svc.domain.identification import deflate
 from svc.domain.ids import DAY_MS
-from svc.domain.listing import LEVELS, Listing
+from svc.domain.listing import LEVELS, Filters, Listing
 from svc.store import events
 from svc.store.codec import CorruptionError
 from svc.store.directory import DirectoryError, Opened, open_directory
@@ -234,9 +234,8 @@ def questions(snapshot: Snapshot) -> Iterator[tuple[str, Callable[[Snapshot], An
     visitors = {key[2].decode() for key, _ in snapshot.scan(EVENTS_BY_VISITOR)}
     for visitor_id in (None, *sorted(visitors)[:10]):
         for level in (None, *LEVELS):
-            listing = Listing(
-                EPOCH_MS, EPOCH_MS + 90 * DAY_MS, visitor_id=visitor_id, level=level, offset=20, limit=100
-            )
+            filters = Filters(visitor_id=visitor_id, level=level)
+            listing = Listing(EPOCH_MS, EPOCH_MS + 90 * DAY_MS, filters, offset=20, limit=100)
             yield f"{listing}", lambda state, listing=listing: events.event_page(state, 1, "production", listing)
 
 

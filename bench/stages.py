@@ -48,6 +48,7 @@ from svc.domain.model import RequestFacts
 from svc.domain.network import read_network
 from svc.domain.refusals import Refusal
 from svc.domain.report import read_report
+from svc.domain.request_headers import archived_headers
 from svc.domain.useragent import read_agent
 from svc.http.authentication import Caller
 from svc.http.body import decode, sdk_platform, unpack
@@ -158,6 +159,7 @@ class Stages:
         trusts = [self._trust] * len(facts)
         attestations = self._each("attestation", read_attestation, signals, platforms, trusts, times)
         archives = self._each("archive", deflate, texts)
+        headers = self._each("headers", archived_headers, facts)
         return [
             Assessment(
                 submission=submission,
@@ -170,9 +172,10 @@ class Stages:
                 attestation=attestation,
                 scored=True,
                 archive=archive,
+                headers=kept,
             )
-            for submission, report, agent, network, extracted, observed, traced, attestation, archive in zip(
-                submissions, reports, agents, networks, features, observations, traces, attestations, archives,
+            for submission, report, agent, network, extracted, observed, traced, attestation, archive, kept in zip(
+                submissions, reports, agents, networks, features, observations, traces, attestations, archives, headers,
                 strict=True,
             )
         ]  # fmt: skip

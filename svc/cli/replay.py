@@ -22,6 +22,7 @@ import click
 import msgspec
 import trio
 
+from svc.cli.changes import go_on
 from svc.cli.data_directory import opened_directory
 from svc.cli.organizations import create_organization
 from svc.cli.output import CommandError, account, directory_option, json_option, settings
@@ -189,7 +190,7 @@ def _replay_into(into: Into, run: _Run, source: Iterator[bytes], weights: dict[P
             else account(found, into.organization_id).organization
         )
         if weights:
-            found.store.write_now([partial(_put_weights, number=organization.number, weights=weights)])
+            go_on(found, partial(_put_weights, number=organization.number, weights=weights))
         service = Service(config, world, found, directory)
         try:
             trio.run(partial(_replay, service, config.region, clock, organization, source, run))

@@ -156,7 +156,7 @@ SHOWN_ELSEWHERE = {
     # What lists of the operator say: beside the facts of the network.
     "ip_attack_source", "ip_email_spam", "residential_proxy_listed", "residential_proxy_medium",
     # What a challenge and a chain of certificates prove: beside attestation.
-    "attestation_failed",
+    "attestation_failed", "attestation_missing",
 }  # fmt: skip
 
 

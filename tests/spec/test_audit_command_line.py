@@ -34,7 +34,8 @@ READING = {
     "serve", "org list", "org show", "org statement", "key list", "audit", "data status", "data check",
     "data install free", "check", "signals", "openapi", "collection", "webhook listen", "webhook verify", "backup",
     "restore", "inspect tables", "inspect readers", "inspect rows", "inspect request", "inspect visitor",
-    "store compact", "store rebuild-indexes",
+    "store compact", "store rebuild-indexes", "data sources", "data update", "events list", "events get", "events tail",
+    "export events", "export visitor", "visitor show", "visitor list", "visitor export",
 }  # fmt: skip
 """Commands that change nothing of an organization: they read, or are about files. `serve` itself changes nothing; what
 it is asked to change is tested apart."""
@@ -88,6 +89,7 @@ CASES: dict[str, Case] = {
     "org remove": Case(lambda s: (s.org, "--yes"), lambda _: (NOBODY, "--yes")),
     "key issue": Case(lambda s: (s.org, *ISSUE), lambda s: (s.org, *ISSUE, "--origin", "*")),
     "key revoke": Case(lambda s: (s.key(),), lambda s: (s.revoked(),)),
+    "console link": Case(lambda s: (s.org,), lambda _: (NOBODY,)),
     "pepper replace": Case(
         lambda s: (s.key(), "--revoke-all-keys")[1:],
         lambda s: ("--revoke-all-keys", "--data", s.directory / "none"),

@@ -118,7 +118,7 @@ async def test_webhooks_are_behind_when_nobody_looks_after_them(tmp_path: Path):
 
 async def test_a_store_that_cannot_take_writes_is_unavailable_until_one_fits(tmp_path: Path):
     """Interface 7, decisions 9.1: `503` with `status` `unavailable`; identify is `503 service_unavailable`."""
-    async with live_service(tmp_path, map_bytes=1 << 20) as live:
+    async with live_service(tmp_path, map_bytes=3 << 19) as live:
         _, secret = live.issue()
         full = {"noise": os.urandom(300_000).hex()}
         with_key = {"idempotency-key": "a"}

@@ -181,7 +181,7 @@ async def test_a_removed_organization_is_refused_at_once_and_erased_in_steps(liv
             "keys": of_others["keys"] - 2,
             "key_ids": of_others["key_ids"] - 2,
         }
-    assert left == {"organizations", "balances", "ledger", "audit"}
+    assert left == {"organizations", "balances", "ledger", "ledger_credits", "audit"}
     assert (await visit(live, kept)).status_code == 200
 
 
@@ -214,7 +214,8 @@ async def test_what_was_on_its_way_when_an_organization_was_removed_is_refused(l
 
 def test_what_stays_of_a_removed_organization_is_its_accounts_and_its_audit_log():
     """Decisions 10: a table whose keys begin with an organization goes with it, unless it is declared to stay."""
-    stays = {"organizations", "balances", "ledger", "settlements", "billing_changes", "past_due", "audit"}
+    accounts = {"organizations", "balances", "ledger", "ledger_credits", "settlements", "billing_changes", "past_due"}
+    stays = accounts | {"audit"}
     assert {table.name for table in TABLES if table.by_organization} == stays | {table.name for table in removal.ERASED}
     assert HOLDINGS in removal.ERASED
 

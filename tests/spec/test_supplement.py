@@ -19,11 +19,10 @@ import trio.testing
 from svc.domain import deferred
 from svc.domain.identification import inflate
 from svc.store import views
-from svc.store.events import index_keys
 from svc.store.snapshot import Transaction
 from svc.store.store import StoreFullError
-from svc.store.tables import DEFERRED_REPORTS, DOCUMENTS, EVENTS, HOLDINGS, STATISTICS
-from svc.store.transactions.holdings import counted, keep
+from svc.store.tables import DEFERRED_REPORTS, HOLDINGS, STATISTICS
+from svc.store.transactions.erasure import purge_event
 from tests.spec.answers import (
     BROWSER,
     assert_error,
@@ -345,17 +344,7 @@ async def test_an_erased_event_takes_no_deferred_report(live: Live):
     request_id, token = await identified(live, key)
     number, raw_id = live.organization.number, UUID(request_id).bytes
 
-    def erase(transaction: Transaction) -> None:
-        event = transaction.get(EVENTS, number, raw_id)
-        assert event is not None
-        for table, place in (
-            (EVENTS, (number, raw_id)),
-            (DOCUMENTS, (number, raw_id)),
-            *index_keys(number, raw_id, event),
-        ):
-            assert transaction.delete(table, *place)
-        keep(transaction, number, counted(transaction, number))
-
+    erase = partial(purge_event, number=number, request_id=raw_id)
     assert live.found.store.write_now([erase]) == [None]
     with nothing_stored(live):
         assert_error(await send(live, key, request_id, token), 422, "invalid_supplement")

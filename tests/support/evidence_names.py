@@ -73,6 +73,10 @@ class Module:
         return getattr(import_module(self.name), name, getattr(builtins, name, None))
 
 
+READING = {"svc.domain.preview"}
+"""Modules that make observations again of what was recorded."""
+
+
 @cache
 def modules() -> dict[str, Module]:
     """The modules of the package that speak of evidence or of what it is made from."""
@@ -80,6 +84,8 @@ def modules() -> dict[str, Module]:
     for folder in ("svc/domain", "svc/store/transactions"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+            if name in READING:
+                continue
             found[name] = Module(name, ast.parse(path.read_text()))
     return found
 

@@ -69,6 +69,8 @@ log = structlog.get_logger()
 
 _ANYBODY = RequestFacts(ip="127.0.0.1", user_agent="Mozilla/5.0")
 METRICS_CONNECTIONS = 16
+STREAMS_PART = 4
+"""Live streams may take so small a part of the connections."""
 DRAIN_MARGIN_S = 2.0
 """Beyond `drain_limit_s`, for the stages behind the edge to end and the last commit to be made."""
 
@@ -100,7 +102,7 @@ class Service:
         secrets = secrets_key(opened.pepper)
         self.outbox = Outbox(opened.store, world, transport or self._receivers, secrets)
         self.refusals = RefusalLog(opened.store, world, self.outbox.nudge)
-        self.live = LiveHub()
+        self.live = LiveHub(max(1, config.max_connections // STREAMS_PART))
         self.pipeline = Pipeline(
             opened.store,
             lambda: self._network.ranges,

@@ -111,9 +111,10 @@ class Viewer:
 
 
 class LiveHub:
-    """The viewers of one service."""
+    """The viewers of one service, at most `most` of all organizations: each holds a connection that nothing evicts."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
         self._viewers: dict[tuple[int, Environment], list[Viewer]] = {}
         self._sent = self._missed = 0
 
@@ -131,11 +132,19 @@ class LiveHub:
                 self._sent += taken
                 self._missed += not taken
 
+    @property
+    def is_full(self) -> bool:
+        """Whether there are as many viewers as there may be."""
+        return sum(map(len, self._viewers.values())) >= self._most
+
     def watch(self, number: int, environment: Environment, filters: Filters, credential: bytes) -> Viewer | None:
-        """A new viewer of the organization; `None` where it has `MOST_VIEWERS`. `credential` is the digest of what
-        lets it in.
+        """A new viewer of the organization; `None` where it has `MOST_VIEWERS`, or where the hub is full.
+        `credential` is the digest of what lets it in.
         """
-        if sum(len(viewers) for (watched, _), viewers in self._viewers.items() if watched == number) >= MOST_VIEWERS:
+        if (
+            self.is_full
+            or sum(len(viewers) for (watched, _), viewers in self._viewers.items() if watched == number) >= MOST_VIEWERS
+        ):
             return None
         viewer = Viewer(self, number, environment, filters, credential)
         self._viewers.setdefault((number, environment), []).append(viewer)

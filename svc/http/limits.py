@@ -6,17 +6,21 @@ the organization's own servers out.
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from ipaddress import IPv6Address, ip_address
+
 from svc.domain.eviction import client_prefix
-from svc.domain.ratelimit import Allowances, Limiter, Shares, Use
+from svc.domain.ratelimit import MOST_ADDRESSES, Allowances, Bucket, Limiter, Shares, Use, take
 from svc.domain.refusals import Refusal, over_rate
 from svc.http.authentication import Caller
 from svc.http.long_reads import LongReads
 
 _WHOLE = Shares(nonproduction=1, address=1)
-SIGN_INS_PER_S = 100
-"""Attempts to sign in to the console, of all addresses together."""
-_SIGN_INS = Shares(nonproduction=1, address=0.05, address_least_per_s=1)
-"""One address (IPv4 /32, IPv6 /64) has 5 of them."""
+SIGN_INS_PER_S = 5
+"""Attempts to sign in to the console from one address (IPv4 /32, IPv6 /64)."""
+SITE_SIGN_INS_PER_S = 20
+"""From one IPv6 /48, which is what a customer of a provider has. There is no bound over all addresses: many of them
+could keep everybody out, and what they would guess has 256 bits."""
 
 
 class RequestLimits:
@@ -34,7 +38,7 @@ class RequestLimits:
         self._servers = Limiter(_WHOLE)
         """Of `client` requests that come with another key than a public one."""
         self.long_reads = LongReads()
-        self._sign_ins = Limiter(_SIGN_INS)
+        self._sign_ins: OrderedDict[str, Bucket] = OrderedDict()
 
     def refusal(self, use: Use, caller: Caller, at_ms: int) -> Refusal | None:
         """`429 rate_limited` where the caller's organization has used up its allowance for this use (decisions 4);
@@ -55,14 +59,35 @@ class RequestLimits:
         return None if taken.admitted else over_rate(taken.reached, taken.retry_after_s, use)
 
     def sign_in_refusal(self, address: str, at_ms: int) -> Refusal | None:
-        """`429 rate_limited` where too many attempts to sign in came from this address, or from all; `None` where not,
-        and then a token was taken.
+        """`429 rate_limited` where too many attempts to sign in came from this address or its site; `None` where not,
+        and then a token was taken of both.
         """
-        taken = self._sign_ins.take(0, SIGN_INS_PER_S, at_ms, production=True, address=client_prefix(address))
-        if taken.admitted:
-            return None
-        explanation = "There were too many attempts to sign in. Wait for the seconds in Retry-After."
-        return Refusal("rate_limited", retry_after_s=taken.retry_after_s, explanation=explanation)
+        limits = {client_prefix(address): SIGN_INS_PER_S}
+        site = site_prefix(address)
+        if site is not None:
+            limits[site] = SITE_SIGN_INS_PER_S
+        taken = {name: take(self._sign_ins.get(name), limit, at_ms) for name, limit in limits.items()}
+        wait_s = max(one.retry_after_s for one in taken.values())
+        if not all(one.admitted for one in taken.values()):
+            explanation = "There were too many attempts to sign in. Wait for the seconds in Retry-After."
+            return Refusal("rate_limited", retry_after_s=wait_s, explanation=explanation)
+        for name, one in taken.items():
+            self._sign_ins[name] = one.bucket
+            self._sign_ins.move_to_end(name)
+        while len(self._sign_ins) > MOST_ADDRESSES:
+            self._sign_ins.popitem(last=False)
+        return None
+
+
+def site_prefix(host: str) -> str | None:
+    """The /48 of an IPv6 address; `None` for any other text."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return None
+    if not isinstance(address, IPv6Address) or address.ipv4_mapped is not None:
+        return None
+    return f"{int(address) >> 80:x}/48"
 
 
 def visitor_address(caller: Caller) -> str | None:

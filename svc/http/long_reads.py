@@ -1,7 +1,8 @@
-"""Computations that take about a second: one at a time, and never two of one organization.
+"""Reads that take long: one at a time, whoever asks.
 
 Owns whose turn it is, in memory. Each gives way to others many times while it runs; that there is only one keeps the
-sum of them from delaying identifications.
+sum of them from delaying identifications. A preview takes about a second, so an organization has one of those at most;
+searches wait for each other.
 """
 
 from __future__ import annotations
@@ -31,11 +32,17 @@ class LongReads:
         return Refusal("rate_limited", retry_after_s=RETRY_AFTER_S, explanation=explanation)
 
     @asynccontextmanager
+    async def in_turn(self) -> AsyncGenerator[None]:
+        """Wait for the turn, and hold it for a block: for a read that goes on beyond its first milliseconds."""
+        async with self._lock:
+            yield
+
+    @asynccontextmanager
     async def turn(self, organization: int) -> AsyncGenerator[None]:
         """Wait for the turn, and hold it for a block. To be entered only where there is no `refusal`."""
         self._organizations.add(organization)
         try:
-            async with self._lock:
+            async with self.in_turn():
                 yield
         finally:
             self._organizations.discard(organization)

@@ -35,7 +35,7 @@ def publish(hub: LiveHub, count: int = 1, first: int = 0) -> None:
 
 
 async def test_a_quiet_stream_says_every_15_seconds_that_it_is_alive_while_its_session_holds():
-    hub, looks = LiveHub(), list[float]()
+    hub, looks = LiveHub(1000), list[float]()
 
     def holds() -> bool:
         looks.append(trio.current_time())
@@ -48,7 +48,7 @@ async def test_a_quiet_stream_says_every_15_seconds_that_it_is_alive_while_its_s
 
 
 async def test_a_busy_stream_looks_whether_its_session_holds_as_often():
-    hub = LiveHub()
+    hub = LiveHub(1000)
     async with trio.open_nursery() as nursery:
 
         async def load() -> None:
@@ -65,7 +65,7 @@ async def test_a_busy_stream_looks_whether_its_session_holds_as_often():
 
 
 async def test_one_write_has_all_that_has_come_and_there_are_five_a_second_at_most():
-    hub = LiveHub()
+    hub = LiveHub(1000)
     times: list[float] = []
     shown = 0
     async with trio.open_nursery() as nursery:
@@ -88,7 +88,7 @@ async def test_one_write_has_all_that_has_come_and_there_are_five_a_second_at_mo
 
 
 async def test_a_viewer_that_reads_again_hears_how_much_it_missed():
-    hub = LiveHub()
+    hub = LiveHub(1000)
     async with aclosing(parts_of(watched(hub), None, lambda: True)) as parts:
         await anext(parts)
         publish(hub, EVENTS_HELD + 7)
@@ -98,7 +98,7 @@ async def test_a_viewer_that_reads_again_hears_how_much_it_missed():
 
 
 async def test_what_the_store_gave_already_is_not_sent_again():
-    hub = LiveHub()
+    hub = LiveHub(1000)
 
     async def resumed():
         yield 3
@@ -120,7 +120,7 @@ async def test_a_row_is_encoded_once_for_all_viewers():
 
 
 async def test_nobody_is_shown_anything_after_the_end():
-    hub = LiveHub()
+    hub = LiveHub(1000)
     viewer = watched(hub)
     hub.end(b"another")
     publish(hub)

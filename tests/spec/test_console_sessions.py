@@ -432,6 +432,13 @@ async def test_attempts_to_sign_in_from_one_address_are_limited(live: Live):
     assert await attempt("81.2.69.161") == 401
     live.clock.now_ms += 1_000
     assert await attempt("81.2.69.160") == 401
+    # one customer has a /48 of IPv6, and many addresses keep nobody else out
+    site = [await attempt(f"2001:db8:7:{network:x}::1") for network in range(25)]
+    assert site == [401] * 20 + [429] * 5
+    assert await attempt("2001:db8:8::1") == 401
+    for host in range(120):
+        assert await attempt(f"198.51.100.{host}") == 401
+    assert await attempt("81.2.69.162") == 401
 
 
 async def test_an_organization_has_so_many_sessions_and_the_least_recently_used_ends(live: Live):

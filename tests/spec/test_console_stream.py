@@ -14,6 +14,7 @@ import trio
 
 from svc.actors.live import EVENTS_HELD, MOST_VIEWERS, LiveHub
 from svc.domain.listing import EVERYTHING
+from svc.http import events
 from svc.http.console.stream import MOST_RESUMED
 from tests.spec.answers import DRIVEN, assert_error, visit
 from tests.spec.console_browser import API, SESSION, Browser, signed_in
@@ -151,7 +152,10 @@ async def test_a_viewer_who_returns_gets_what_came_meanwhile_once_and_in_order(l
             assert [found for _, found, _ in await watched.events(3)] == ids[2:]
 
 
-async def test_of_what_came_meanwhile_the_newest_are_sent_and_the_rest_is_counted(live: Live):
+async def test_of_what_came_meanwhile_the_newest_are_sent_and_the_rest_is_counted(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(events, "KEYS_AT_ONCE", 40)  # so that others have their turn in between
     _, key = live.issue(environment="development")
     first = (await visit(live, key)).json()["request_id"]
     for _ in range(MOST_RESUMED + 3):
@@ -203,6 +207,18 @@ async def test_an_organization_has_so_many_streams(live: Live):
         viewer.close()
     async with watching(live, browser) as watched:
         assert watched.status == 200
+
+
+async def test_all_organizations_together_have_so_many_streams(live: Live):
+    """Each holds a connection that nothing evicts: identifications need the others."""
+    browser = await signed_in(live)
+    others = [
+        live.service.live.watch(number, "staging", EVERYTHING, b"")
+        for number in range(1_000, 1_013)
+        for _ in range(MOST_VIEWERS)
+    ]
+    assert others.count(None) == len(others) - 250, "a quarter of 1,000 connections"
+    assert "The service has" in assert_error(await browser("GET", STREAM), 429, "rate_limited")
 
 
 async def test_a_stream_ends_when_its_session_is_signed_out(live: Live):

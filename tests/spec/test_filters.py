@@ -8,6 +8,7 @@ import pytest
 
 from svc.domain.records import RETENTION_MS
 from svc.domain.timestamps import timestamp
+from svc.http import events
 from svc.store.invariants import violations
 from svc.store.tables import HOURS
 from tests.spec.answers import DRIVEN, assert_error, assert_invalid, visit
@@ -109,6 +110,21 @@ async def follow(live: Live, secret: str, **query: Any) -> list[list[str]]:
         if "next_cursor" not in page:
             return pages
         cursor = {"cursor": page["next_cursor"]}
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 7])
+async def test_a_search_finds_the_same_however_few_keys_it_looks_at_in_a_turn(
+    live: Live, monkeypatch: pytest.MonkeyPatch, at_once: int
+):
+    """A page that ends with its turn may lead to an empty one."""
+    made, secret = await visits(live, 5, tag="cart"), secret_key(live)
+    await visits(live, 3, tag="other")
+    monkeypatch.setattr(events, "KEYS_AT_ONCE", at_once)
+    for query in ({"tag": "cart"}, {"tag": "cart", "kind": "human"}, {"tag": "cart", "level": "low"}):
+        pages = await follow(live, secret, limit=2, **query)
+        assert [page for page in pages if page] == [made[:2:-1], made[2:0:-1], made[:1]]
+        assert len(pages) <= 4
+    assert await listed(live, secret, limit=5, tag="cart", kind="human") == made[::-1]
 
 
 async def test_a_cursor_leads_through_all_pages_whatever_arrives_meanwhile(live: Live):

@@ -23,12 +23,11 @@ from svc.domain.refusals import Refusal, invalid
 from svc.http.authentication import Caller
 from svc.http.change import noted
 from svc.http.endpoint import Call, Outcome, Services, Stream
-from svc.http.events import read_request_id
+from svc.http.events import find_places, read_request_id
 from svc.http.route import CONSOLE, KEYED, Route
 from svc.http.schema import FiltersQuery
 from svc.store import events, views
 from svc.store.events import EventPosition
-from svc.store.snapshot import Snapshot
 from svc.store.tables import EVENTS
 from svc.store.transactions.sessions import find_session
 
@@ -43,6 +42,7 @@ MOST_COUNTED = 2_000
 """Identifications that are looked at for it; those beyond `MOST_RESUMED` are counted as missed."""
 ROWS_AT_ONCE = 8
 """Read and encoded before other tasks have their turn: about a quarter of a millisecond."""
+MOST_OPEN = f"The organization has {MOST_VIEWERS} live streams open, and may not have more. Close one."
 PING = b": ping\n\n"
 """A comment, which browsers ignore."""
 
@@ -79,13 +79,8 @@ async def stream(services: Services, call: Call) -> Outcome:
     watched = Watched(caller.organization.number, query.environment, filters)
     viewer = services.live.watch(*watched, credential=_credential(caller))
     if viewer is None:
-        return Outcome(
-            Refusal(
-                "rate_limited",
-                retry_after_s=int(HEARTBEAT_S),
-                explanation=f"The organization has {MOST_VIEWERS} live streams open, and may not have more. Close one.",
-            )
-        )
+        full = "The service has as many live streams open as it may." if services.live.is_full else MOST_OPEN
+        return Outcome(Refusal("rate_limited", retry_after_s=int(HEARTBEAT_S), explanation=full))
     resumed = None if last is None else partial(_resumed, services, watched, last, call.at_ms)
     parts = parts_of(viewer, resumed, partial(_holds, services, caller))
     return Outcome(Stream(parts, MEDIA_TYPE, viewer.close), headers={"X-Accel-Buffering": "no"})
@@ -133,8 +128,7 @@ async def _resumed(services: Services, watched: Watched, last: UUID, now_ms: int
     """What the store has beyond the last event that the viewer has seen, oldest first; before that, how many are left
     out.
     """
-    with services.store.read() as snapshot:
-        places = _places_after(snapshot, watched, last, now_ms)
+    places = await _places_after(services, watched, last, now_ms)
     newest, others = places[:MOST_RESUMED], places[MOST_RESUMED:]
     if others:
         yield len(others)
@@ -147,16 +141,17 @@ async def _resumed(services: Services, watched: Watched, last: UUID, now_ms: int
             yield LiveEvent(request_id, event)
 
 
-def _places_after(snapshot: Snapshot, watched: Watched, last: UUID, now_ms: int) -> list[EventPosition]:
-    """The index rows of the newest `MOST_COUNTED` events after this one, newest first. Where the store does not have it
-    any more, its id says when it was.
+async def _places_after(services: Services, watched: Watched, last: UUID, now_ms: int) -> list[EventPosition]:
+    """The index rows of the newest events after this one, newest first: of `MOST_COUNTED` that are looked at, those
+    that fit. Where the store does not have it any more, its id says when it was.
     """
-    known = snapshot.get(EVENTS, watched.number, last.bytes)
+    with services.store.read() as snapshot:
+        known = snapshot.get(EVENTS, watched.number, last.bytes)
     arrival_ms = int.from_bytes(last.bytes[:6]) if known is None else known.occurred_at_ms
     from_ms = max(arrival_ms, now_ms - RETENTION_MS)
     listing = Listing(from_ms, max(from_ms, now_ms) + 1, watched.filters, limit=MOST_COUNTED)
-    found = events.places(snapshot, watched.number, watched.environment, listing).rows
-    return [place for place in found if place.position > Position(arrival_ms, last.bytes)]
+    found = await find_places(services, watched.number, watched.environment, listing, MOST_COUNTED)
+    return [place for place in found.rows if place.position > Position(arrival_ms, last.bytes)]
 
 
 def _credential(caller: Caller) -> bytes:

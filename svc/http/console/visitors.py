@@ -6,6 +6,7 @@ Lists and histories are bounded, and read some rows at a time: how often somebod
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from hashlib import blake2b
 from typing import Any
 
@@ -45,8 +46,10 @@ from svc.store.visitor_views import Sighting, TagUse
 EVENTS_SHOWN = 50
 EVENTS_LOOKED_AT = 200
 TAGS_SHOWN = 50
-SIGHTINGS_AT_ONCE = 4
+SIGHTINGS_AT_ONCE = 1
 """Of a tag: each reads up to `visitor_views.MOST_COUNTED` keys."""
+SIGHTINGS_OUT_OF_TURN = 4
+"""What goes on beyond so many takes turns with other long reads."""
 
 
 async def list_visitors(services: Services, call: Call) -> Outcome:
@@ -114,16 +117,19 @@ async def _seen_with(
     # those of an address are all found among its newest events, which are read once
     at_once = SIGHTINGS_AT_ONCE if filters.ip_address is None else limit
     last = after.decode() or None
-    while len(found) < limit:
-        with services.store.read() as snapshot:
-            more = visitor_views.visitors_with(
-                snapshot, number, environment, filters, last, min(at_once, limit - len(found))
-            )
-        found += more
-        if not more or at_once == limit:
-            break
-        last = more[-1].visitor_id
-        await trio.lowlevel.checkpoint()
+    async with AsyncExitStack() as turn:
+        while len(found) < limit:
+            with services.store.read() as snapshot:
+                more = visitor_views.visitors_with(
+                    snapshot, number, environment, filters, last, min(at_once, limit - len(found))
+                )
+            found += more
+            if not more or at_once == limit:
+                break
+            last = more[-1].visitor_id
+            if len(found) == SIGHTINGS_OUT_OF_TURN:
+                await turn.enter_async_context(services.limits.long_reads.in_turn())
+            await trio.lowlevel.checkpoint()
     return [(sighting.visitor_id.encode(), _sighting_row(sighting)) for sighting in found]
 
 
@@ -220,11 +226,14 @@ async def _tags(
     services: Services, number: int, environment: Environment, visitor_id: str, digests: Sequence[bytes]
 ) -> list[TagUse]:
     uses: list[TagUse] = []
-    for start in range(0, len(digests), SIGHTINGS_AT_ONCE):
-        await trio.lowlevel.checkpoint()
-        with services.store.read() as snapshot:
-            some = digests[start : start + SIGHTINGS_AT_ONCE]
-            uses += visitor_views.tag_uses(snapshot, number, environment, visitor_id, some)
+    async with AsyncExitStack() as turn:
+        for start in range(0, len(digests), SIGHTINGS_AT_ONCE):
+            if start == SIGHTINGS_OUT_OF_TURN:
+                await turn.enter_async_context(services.limits.long_reads.in_turn())
+            await trio.lowlevel.checkpoint()
+            with services.store.read() as snapshot:
+                some = digests[start : start + SIGHTINGS_AT_ONCE]
+                uses += visitor_views.tag_uses(snapshot, number, environment, visitor_id, some)
     return visitor_views.latest_first(uses)
 
 

@@ -6,12 +6,15 @@ import csv
 import gzip
 import io
 import os
+import re
+import stat
 import sys
+import tempfile
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import IO, Any, cast
 
 import click
 import msgspec
@@ -22,6 +25,7 @@ from svc.cli.output import CommandError, data_option
 from svc.cli.progress import progress
 from svc.cli.visitor_export import visitor_export
 from svc.domain.event_row import EventBody, EventTriggerBody, TriggerBody, event_row
+from svc.store import durable_files
 from svc.store.events import EventMatch
 from svc.store.reading import ReadOnlyStore
 from svc.store.steps import QUIET, Steps
@@ -33,8 +37,11 @@ COLUMNS = (
     "anonymity_network", "agent", "agent_version", "os", "device_kind", "visitor_kind", "has_document",
 )  # fmt: skip
 """Of CSV, in this order. Later versions append."""
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""How a cell begins that a spreadsheet would evaluate."""
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+"""What some readers of CSV take for the end of a row or of a cell."""
+_FORMULA = re.compile('(^|;)(?=[\\s"\u200b-\u200f\u2060\ufeff]*[=+@\uff1d\uff0b\uff0d\uff20-])')
+"""Where a cell begins that a spreadsheet would evaluate. Some spreadsheets separate cells by semicolons, and forget
+blanks, quotes and what is invisible."""
 _PERMILLE = 1000
 
 _encoder = msgspec.json.Encoder()
@@ -71,19 +78,20 @@ def export_events(
     """Events of an organization, oldest first, also while the service runs.
 
     A JSON line is a row of GET /events, with --documents the response of GET /events/{request_id} and the headers of
-    its request. In CSV, lists are joined by spaces, and a cell that begins with = + - @, a tab or a carriage return
-    gets an apostrophe in front, so that no spreadsheet evaluates it. Events that arrive after the start are not in it.
+    its request. In CSV, lists are joined by spaces, control characters such as line breaks are escaped, and a cell
+    that begins with = + - @ gets an apostrophe in front, so that no spreadsheet evaluates it. Events that arrive after
+    the start are not in it.
     """
     if documents and form == "csv":
         raise click.UsageError("--documents goes with JSON lines alone: a report has no columns")
     with reading(directory) as store:
         number = number_of(store, organization_id)
-        with _output(output) as write, _progress(output) as steps:
+        with output_file(output) as write, _progress(output) as steps:
             if documents:
                 read = partial(Archives().read_all, number)
                 _write(store, number, wanted, steps, write, _archived, read_events=read)
             elif form == "csv":
-                write(_csv_line(COLUMNS))
+                write(csv_line(COLUMNS))
                 _write(store, number, wanted, steps, write, _csv_row)
             else:
                 _write(store, number, wanted, steps, write, _json_row)
@@ -102,7 +110,7 @@ def export_visitor(organization_id: str, visitor_id: str, output: Path | None, d
     """
     with reading(directory) as store:
         parts = visitor_export(store, organization_id, number_of(store, organization_id), visitor_id)
-        with _output(output) as write:
+        with output_file(output) as write:
             for part in parts:
                 write(part)
 
@@ -137,7 +145,7 @@ def _archived(archived: Archived) -> bytes:
 
 def _csv_row(match: EventMatch) -> bytes:
     row = event_row(match.event, match.request_id)
-    return _csv_line(tuple(_cell(row, name) for name in COLUMNS))
+    return csv_line(tuple(_cell(row, name) for name in COLUMNS))
 
 
 def _cell(row: EventBody, name: str) -> str:
@@ -150,25 +158,40 @@ def _cell(row: EventBody, name: str) -> str:
         case tuple():
             return " ".join(each.signal for each in cast("tuple[TriggerBody | EventTriggerBody, ...]", value))
         case _:
-            text = str(value)
-            return "'" + text if text.startswith(_FORMULA) else text
+            return csv_cell(str(value))
 
 
-def _csv_line(cells: tuple[str, ...]) -> bytes:
+def csv_cell(text: str) -> str:
+    """A text on one line, whoever reads it, and with an apostrophe wherever a spreadsheet would begin a formula.
+    Control characters become escape sequences; backslashes of the text itself stay as they are.
+    """
+    return _FORMULA.sub(r"\1'", _CONTROL.sub(_escape_sequence, text))
+
+
+def _escape_sequence(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode()
+
+
+def csv_line(cells: tuple[str, ...]) -> bytes:
+    """One row of CSV, of cells without control characters."""
     line = io.StringIO()
     csv.writer(line, lineterminator="\n").writerow(cells)
     return line.getvalue().encode()
 
 
 @contextmanager
-def _output(path: Path | None) -> Generator[Callable[[bytes], Any]]:
-    """Standard output, or a file that is for its owner alone: what is exported is personal data."""
+def output_file(path: Path | None) -> Generator[Callable[[bytes], Any]]:
+    """Standard output, or a file that only its owner can read, since exports are personal data.
+
+    The file gets its name, and replaces what had it, when it is complete. A device or a pipe is written as it is.
+    Raises `CommandError` where the file cannot be written.
+    """
     if path is None:
         yield sys.stdout.buffer.write
         sys.stdout.buffer.flush()
         return
     try:
-        with open(path, "wb", opener=_for_the_owner) as file:
+        with path.open("wb") if _is_special(path) else _replacement(path) as file:
             if path.suffix != ".gz":
                 yield file.write
                 return
@@ -178,8 +201,29 @@ def _output(path: Path | None) -> Generator[Callable[[bytes], Any]]:
         raise CommandError(f"cannot write {path}: {error.strerror or error}") from error
 
 
-def _for_the_owner(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+def _is_special(path: Path) -> bool:
+    """Whether it is a device, a pipe, or an open file such as `/dev/stdout`. Follows no other symbolic link."""
+    folder = path.parent.resolve()
+    if folder in {Path("/dev"), Path("/dev/fd")} or folder.is_relative_to("/proc"):
+        return True
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISLNK(mode)
+
+
+@contextmanager
+def _replacement(path: Path) -> Generator[IO[bytes]]:
+    """A temporary file of mode 0600 beside `path`: renamed to it at the end of the block, deleted where that fails."""
+    descriptor, name = tempfile.mkstemp(prefix=".svc-export-", suffix=".partial", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+        durable_files.sync(Path(name))
+        Path(name).replace(path)
+    finally:
+        Path(name).unlink(missing_ok=True)
 
 
 def _progress(output: Path | None) -> Any:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
+import os
 import shlex
 import signal
 import subprocess
@@ -41,6 +43,7 @@ from tests.support.live import Live, live_service, report
 pytestmark = pytest.mark.slow
 
 FORMULA = '=HYPERLINK("https://evil.example")'
+ROW_BREAK = "x\r=1+cmd|calc"
 CURSOR_UP = "\x1b[A"
 OTHER_PLACE = {**BROWSER, "x-forwarded-for": "203.0.114.7"}
 NOBODY = "A" * 20
@@ -73,7 +76,7 @@ async def populate(directory: Path) -> Shop:
             (report(2, **DRIVEN), {"tag": FORMULA}),
             (report(3), {"tag": f"x{CURSOR_UP}", "headers": PROGRAM}),
             (TOO_LITTLE, {}),
-            (report(4, languages=["fr"]), {"headers": {"accept-language": "de"}}),
+            (report(4, languages=["fr"]), {"tag": ROW_BREAK, "headers": {"accept-language": "de"}}),
         ]
         answers: list[dict[str, Any]] = []
         for place, (signals, given) in enumerate(sent):
@@ -236,21 +239,40 @@ def test_an_export_with_documents_has_what_the_api_shows_of_each_event(run: Run,
 
 def test_an_export_into_a_file_is_for_its_owner_alone_and_may_be_compressed(run: Run, shop: Shop, tmp_path: Path):
     plain, packed = tmp_path / "events.jsonl", tmp_path / "events.jsonl.gz"
+    plain.write_bytes(b"of an earlier export, for everyone\n" * 1000)
+    plain.chmod(0o644)
     for file in (plain, packed):
         assert run("export", "events", shop.organization, "--output", file) == (0, "", "")
         assert file.stat().st_mode & 0o777 == 0o600
     assert gzip.decompress(packed.read_bytes()) == plain.read_bytes()
     assert lines(plain.read_text()) == shop.rows[::-1]
+    assert sorted(tmp_path.iterdir()) == [plain, packed]
     run("export", "events", shop.organization, "--output", tmp_path / "none" / "x").assert_refused("none")
 
 
+def test_an_export_into_standard_output_by_its_path_or_into_a_pipe_is_written_as_it_is(kept: Shop, tmp_path: Path):
+    pipe, redirected = tmp_path / "pipe", tmp_path / "redirected"
+    os.mkfifo(pipe)
+    command = shlex.join([*SVC, "export", "events", kept.organization, "--data", str(kept.directory), "--output"])
+    script = f"{command} /dev/stdout | cat; {command} /dev/stdout > {redirected}; cat {pipe} & {command} {pipe}; wait"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert lines(done.stdout) == kept.rows[::-1] * 2
+    assert lines(redirected.read_text()) == kept.rows[::-1]
+    assert pipe.is_fifo()
+    assert sorted(tmp_path.iterdir()) == [pipe, redirected]
+
+
 def test_csv_has_its_columns_and_nothing_that_a_spreadsheet_would_evaluate(run: Run, shop: Shop):
-    rows = list(csv.reader(run("export", "events", shop.organization, "--format", "csv").out.splitlines()))
+    text = run("export", "events", shop.organization, "--format", "csv").out
+    assert "\r" not in text
+    rows = list(csv.reader(text.splitlines()))
+    assert rows == list(csv.reader(io.StringIO(text, newline=None), strict=True))
     assert tuple(rows[0]) == COLUMNS
     by_id = {row[0]: dict(zip(COLUMNS, row, strict=True)) for row in rows[1:]}
     assert list(by_id) == ids(shop.rows)[::-1]
     driven = by_id[shop.answers[2]["request_id"]]
     assert driven["tag"] == "'" + FORMULA
+    assert by_id[shop.answers[5]["request_id"]]["tag"] == r"x\r=1+cmd|calc"
     assert (driven["signals"], driven["triggers"], driven["suspect_score"]) == ("automation", "bot", "40")
     assert (driven["visitor_is_new"], by_id[shop.answers[1]["request_id"]]["visitor_is_new"]) == ("true", "false")
     run("export", "events", shop.organization, "--format", "csv", "--documents").assert_usage()

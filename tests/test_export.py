@@ -1,0 +1,73 @@
+"""Exported files: cells that no reader of CSV takes apart or evaluates, and files that are complete or not there."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from svc.cli.export import csv_cell, csv_line, output_file
+from svc.cli.output import CommandError
+
+FORMULA = "=+-@\uff1d\uff0b\uff0d\uff20"
+HOSTILE = st.text(
+    st.sampled_from([*FORMULA, *" \t\r\n\v\f\0\x1c\x85\xa0\u2028\u3000\u200b\ufeff;,'\"\\|ax1"]), max_size=12
+)
+
+
+def begins_a_formula(cell: str) -> bool:
+    return cell.strip().lstrip("\u200b\ufeff \xa0\u3000").startswith(tuple(FORMULA))
+
+
+@given(st.lists(st.lists(HOSTILE, min_size=3, max_size=3), min_size=1, max_size=3))
+@example([["x\r=1+cmd|calc", "\n=1", "a"]])
+@example([["\uff1d1", " =1", "\u200b@x"]])
+@example([["x;=1", 'x;"=1', "x; +1"]])
+def test_every_reader_finds_the_same_rows_and_no_cell_begins_a_formula(rows: list[list[str]]):
+    text = b"".join(csv_line(tuple(map(csv_cell, row))) for row in rows).decode()
+    for source in (io.StringIO(text, newline=""), io.StringIO(text, newline=None), text.splitlines(keepends=True)):
+        assert list(csv.reader(source, strict=True)) == [list(map(csv_cell, row)) for row in rows]
+    for delimiter in ",;":
+        read = list(csv.reader(text.splitlines(), delimiter=delimiter))
+        assert len(read) == len(rows)
+        assert not [cell for row in read for cell in row if begins_a_formula(cell)]
+
+
+@pytest.mark.parametrize("text", ["", "cart", "a=b", "a-b; c", "DOMAIN\\user", "Müller 🙂", "x@example.com"])
+def test_a_cell_without_formula_and_control_characters_is_exact(text: str):
+    assert csv_cell(text) == text
+
+
+def write_half(path: Path, error: BaseException) -> None:
+    with output_file(path) as write:
+        write(b"half of it")
+        raise error
+
+
+@pytest.mark.parametrize("name", ["events.jsonl", "events.jsonl.gz"])
+def test_an_interrupted_export_leaves_what_was_there(tmp_path: Path, name: str):
+    path = tmp_path / name
+    with pytest.raises(KeyboardInterrupt):
+        write_half(path, KeyboardInterrupt())
+    assert list(tmp_path.iterdir()) == []
+    path.write_bytes(b"complete")
+    with pytest.raises(CommandError, match=rf"cannot write {path}: the disk is full"):
+        write_half(path, OSError(28, "the disk is full"))
+    assert (path.read_bytes(), list(tmp_path.iterdir())) == (b"complete", [path])
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_symbolic_link_is_replaced_and_not_followed(tmp_path: Path, *, there: bool):
+    target, path = tmp_path / "target", tmp_path / "events.csv"
+    if there:
+        target.write_bytes(b"untouched")
+    path.symlink_to(target)
+    with output_file(path) as write:
+        write(b"exported")
+    assert (path.is_symlink(), path.read_bytes(), path.stat().st_mode & 0o777) == (False, b"exported", 0o600)
+    assert target.exists() == there
+    assert not there or target.read_bytes() == b"untouched"

@@ -13,8 +13,10 @@ from svc.store.directory import open_directory
 from svc.store.tables import BALANCES
 from svc.world import World
 from tests.spec.answers import TIMESTAMP
-from tests.spec.commands import Run
+from tests.spec.commands import Run, run_beside
+from tests.spec.console_browser import SESSION, Browser, link, links, sessions, signed_in
 from tests.support.backup import put
+from tests.support.live import live_service
 
 
 @pytest.fixture
@@ -57,6 +59,31 @@ def test_the_pepper_is_in_a_backup_only_when_it_was_asked_for(run: Run, tmp_path
     assert (restored.json["pepper"], restored.err) == ("restored", "")
     assert (tmp_path / "new" / "pepper").stat().st_mode & 0o777 == 0o600
     assert run("org", "show", shop, "--data", tmp_path / "new").status == 0
+
+
+async def test_whoever_was_signed_in_to_the_console_is_not_after_a_restore(tmp_path: Path):
+    """A backup of a live session and an unused link: neither lets anybody in, and the store passes its check."""
+    async with live_service(tmp_path / "data") as live:
+        browser, unused = await signed_in(live), link(live)
+        _, secret = live.issue("management")
+        with_key = Browser(live)
+        assert (await with_key.sign_in(key=secret)).status_code == 200
+        now_ms = live.clock.now_ms
+        made = await run_beside("backup", tmp_path / "backup", "--with-pepper", "--data", tmp_path / "data", "--json")
+        assert (made.status, sessions(live), links(live)) == (0, 2, 1)
+    new = tmp_path / "new"
+    assert (await run_beside("restore", tmp_path / "backup", "--data", new)).status == 0
+    checked = await run_beside("check", "--data", new, "--json")
+    assert checked.json["ok"]
+    async with live_service(new, now_ms=now_ms) as restored:
+        assert (sessions(restored), links(restored)) == (0, 0)
+        for each in (browser, with_key):
+            each.live, each.origin = restored, restored.url
+            assert each.cookie is not None
+            assert (await each("GET", SESSION)).status_code == 401
+        late = Browser(restored)
+        assert (await late.sign_in(token=unused)).status_code == 401
+        assert (await late.sign_in(key=secret)).status_code == 200
 
 
 def test_a_pepper_that_lies_elsewhere_is_found(run: Run, tmp_path: Path, shop: str, monkeypatch: pytest.MonkeyPatch):

@@ -11,7 +11,10 @@ from zlib import crc32
 
 import pytest
 
+from svc.cli.keys import fresh_key
+from svc.domain.credentials import digest
 from svc.domain.operations import Batch, pack_batch
+from svc.domain.sessions import ConsoleLink, new_session
 from svc.domain.timestamps import timestamp
 from svc.store import operations
 from svc.store.backup import segments, snapshots
@@ -22,10 +25,13 @@ from svc.store.codec import CorruptionError
 from svc.store.directory import DirectoryError
 from svc.store.engine import Writer as EngineWriter
 from svc.store.migrations import MIGRATIONS, NewerStoreError
+from svc.store.snapshot import Transaction
 from svc.store.store import Store
 from svc.store.table import Table
 from svc.store.tables import BALANCES, LEDGER, META, ORGANIZATIONS
 from svc.store.transactions.accounts import create_organization
+from svc.store.transactions.keys import store_key
+from svc.store.transactions.sessions import begin_session, put_link
 from svc.store.verification import Verification
 from tests.support.backup import BackedUp, put, recorded, rows_of
 
@@ -403,6 +409,54 @@ def test_who_is_restored_is_not_followed_and_its_log_is_empty(world: BackedUp, t
         assert recorded(store) == []
         with store.read() as snapshot:
             assert operations.follower(snapshot) is None
+
+
+def test_no_session_and_no_link_is_restored_from_a_snapshot_or_the_log(world: BackedUp, tmp_path: Path):
+    """Nor from a moment at which they were good: a link may have been used since, and a session ended."""
+    with world.opened() as store:
+        sign_in(world, store, "before")
+    world.follow()
+    with world.opened() as store, world.following(store) as follower:
+        sign_in(world, store, "later")
+        follower.step()
+    held = world.rows()
+    assert (len(held["sessions"]), len(held["console_links"])) == (4, 2)
+    restored = world.restore(tmp_path / "new")
+    rows = world.rows(tmp_path / "new")
+    assert (rows["sessions"], rows["console_links"]) == ([], [])
+    revoked = {key.name: key.revoked_at_ms for _, key in rows["keys"]}
+    for name in ("before", "later"):
+        assert revoked[f"{name}-pasted"] is None
+        assert {revoked[f"{name}-session"], revoked[f"{name}-link"]} == {restored.at_ms}
+    changed = {"sessions", "console_links", "keys", "holdings"}
+    assert {name for name in rows if rows[name] != held[name]} == changed
+
+
+def sign_in(world: BackedUp, store: Store, name: str) -> None:
+    """A session that a link began, an unused link, and a session of a key that was pasted."""
+    now_ms = world.clock.now_ms
+
+    def job(transaction: Transaction) -> None:
+        for what in ("session", "link", "pasted"):
+            key, secret = fresh_key(
+                world.world,
+                organization=1,
+                kind="management",
+                name=f"{name}-{what}",
+                environment=None,
+                region="us",
+                role="admin",
+            )
+            found_by = digest(b"pepper", secret)
+            store_key(transaction, key, found_by)
+            if what == "link":
+                link = ConsoleLink(key_id=key.id, expires_at_ms=now_ms + 600_000, owns_key=True)
+                put_link(transaction, 1, found_by, link, now_ms)
+            else:
+                session = new_session(key.id, now_ms, secure=True, owns_key=what == "session")
+                begin_session(transaction, 1, found_by, session)
+
+    assert store.write_now([job]) == [None]
 
 
 def test_a_torn_end_is_left_out_and_told(world: BackedUp, tmp_path: Path):

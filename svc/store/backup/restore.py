@@ -26,6 +26,7 @@ from svc.store.reading import read_only
 from svc.store.steps import Steps
 from svc.store.store import Store
 from svc.store.tables import TABLES
+from svc.store.transactions.sessions import end_all
 from svc.store.verification import Verification, faults
 from svc.world import RunSync
 
@@ -98,7 +99,8 @@ def restore(
         raise DirectoryError(f"{partial} is left of a restore that did not end; remove it and begin again") from None
     try:
         restored = _restore(chosen, partial, to_ms, map_bytes, steps, carried_on=carried_on)
-        _verify(partial, run_sync, map_bytes, verification, steps)
+        _bring_up_to_date(partial, run_sync, map_bytes, restored.at_ms)
+        _verify(partial, verification, steps)
         restored = replace(restored, pepper=_pepper(chosen, partial, pepper_file))
         for path in (partial / "store" / "data.mdb", partial / "store", partial):
             durable_files.sync(path)
@@ -226,13 +228,21 @@ def _apply_some(writer: Writer, batches: Iterable[Batch]) -> None:
                     writer.put(table, key, value)
 
 
-def _verify(partial: Path, run_sync: RunSync, map_bytes: int, how: Verification, steps: Steps) -> None:
-    """Bring it up to this program's version, end what was followed, and verify it."""
+def _bring_up_to_date(partial: Path, run_sync: RunSync, map_bytes: int, at_ms: int) -> None:
+    """Bring it up to this program's version, and end what was followed. No session and no link of the console comes
+    back: some have ended or were used after `at_ms`, and the keys made for them are revoked as of then.
+    """
     store = Store.open(partial / "store", run_sync, map_bytes=map_bytes)
     try:
         store.change_log(operations.end)
+        (failure,) = store.write_now([lambda transaction: end_all(transaction, at_ms)], may_use_reserve=True)
     finally:
         store.close()
+    if failure is not None:
+        raise failure
+
+
+def _verify(partial: Path, how: Verification, steps: Steps) -> None:
     with read_only(partial / "store", live=False) as opened, opened.read() as snapshot:
         broken = next(faults(opened, snapshot, how, steps), None)
     if broken is not None:

@@ -109,3 +109,11 @@ def end_link(transaction: Transaction, number: int, digest: bytes, now_ms: int) 
     transaction.delete(CONSOLE_LINKS, number, digest)
     if link.owns_key:
         revoke_key(transaction, link.key_id, now_ms)
+
+
+def end_all(transaction: Transaction, now_ms: int) -> None:
+    """End every session and delete every link of every organization, each with the key that was made for it alone."""
+    for number, digest in [key for key, _ in transaction.scan(SESSIONS)]:
+        end_session(transaction, number, digest, now_ms)
+    for number, digest in [key for key, _ in transaction.scan(CONSOLE_LINKS)]:
+        end_link(transaction, number, digest, now_ms)

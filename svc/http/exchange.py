@@ -25,7 +25,7 @@ from svc.http.body import MAX_BODY_BYTES, MAX_WIRE_BYTES, acceptable, decode, sd
 from svc.http.endpoint import Call, File, Outcome, Services, Stream
 from svc.http.paths import Paths, Resource, RouteMatch
 from svc.http.query import read_query
-from svc.http.route import Route
+from svc.http.route import CONSOLE_ROOT, Route
 from svc.http.schema import error_body
 from svc.http.sessions import Site, authenticate_session, read_site
 from svc.http.traffic import PREFLIGHT, RequestContext, Traffic
@@ -42,6 +42,10 @@ PREFLIGHT_HEADERS = {
 }
 
 NEVER_CACHED = "no-store"
+
+CONSOLE_PATHS = f"{CONSOLE_ROOT}/".encode()
+CONSOLE_HEADERS = ((b"X-Content-Type-Options", b"nosniff"),)
+"""Of every response below `CONSOLE_PATHS`: a browser with a session never takes one for a page or a script."""
 
 LARGE_BODY_BYTES = 65_536
 """Unpacking one of these takes milliseconds, and so does decoding it: others have a turn in between."""
@@ -80,6 +84,8 @@ class Exchange:
         except BaseException:
             self._traffic.ended(passing, None)
             raise
+        if scope["raw_path"].startswith(CONSOLE_PATHS):
+            answer = answer._replace(headers=[*answer.headers, *CONSOLE_HEADERS])
         if answer.stream is not None:
             return self._counted(answer, answer.stream, passing)
         self._traffic.ended(passing, answer.status)

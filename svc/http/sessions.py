@@ -32,7 +32,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
 
     transport: Transport
     """`https`: its own TLS or that of a trusted proxy. `loopback`: plain HTTP from this very machine, and by such a
-    name. `insecure`: any other plain HTTP."""
+    name; a proxy on this machine does not make its clients local. `insecure`: any other plain HTTP."""
     origin: str | None
     """Of pages of this service: scheme and `Host` of the request, normalised; `None` where they make no origin."""
     address: str
@@ -49,14 +49,19 @@ def read_site(gate: AuthPolicy, headers: Headers, scheme: str, peer: str) -> Sit
         headers.get("x-forwarded-proto", "").strip().lower() == "https" and is_trusted(peer, gate.trusted_proxies)
     )
     origin = normalise_origin(f"{'https' if is_https else 'http'}://{headers.get('host', '')}")
-    address = read_address(peer)
-    is_local = address is not None and address.is_loopback and origin is not None and is_loopback(origin)
+    address = sender(gate, headers, peer)
+    is_local = origin is not None and is_loopback(origin) and _is_this_machine(peer) and _is_this_machine(address)
     return Site(
         transport="https" if is_https else "loopback" if is_local else "insecure",
         origin=origin,
-        address=sender(gate, headers, peer),
+        address=address,
         peer=peer,
     )
+
+
+def _is_this_machine(text: str) -> bool:
+    address = read_address(text)
+    return address is not None and address.is_loopback
 
 
 def authenticate_session(

@@ -384,6 +384,19 @@ async def test_on_the_machine_itself_its_names_will_do(live: Live, host: str):
     assert (await browser.sign_in(token=link(live))).status_code == 200
 
 
+@pytest.mark.parametrize("client", ["81.2.69.160", "192.168.1.20", "81.2.69.160, 127.0.0.1", "2001:db8::1"])
+async def test_a_proxy_on_the_machine_does_not_make_its_clients_local(live: Live, client: str):
+    """Plain HTTP all the way, and a proxy that passes on `Host: localhost`, which the client may have sent."""
+    token, browser = link(live), Browser(live)
+    with nothing_stored(live):
+        response = await browser("POST", SESSION, {"token": token}, x_forwarded_for=client)
+        assert_error(response, 403, "secure_connection_required")
+    assert browser.cookie is None
+    assert (await browser("POST", SESSION, {"token": token}, x_forwarded_for="127.0.0.1")).status_code == 200
+    assert_error(await browser("GET", SESSION, x_forwarded_for=client), 401, "unauthorized")
+    assert (await browser("GET", SESSION)).status_code == 200
+
+
 async def test_a_session_of_one_kind_of_connection_is_none_on_the_other(live: Live):
     for https in (False, True):
         browser, other = await signed_in(live, https=https), Browser(live, https=not https)
@@ -426,7 +439,8 @@ async def test_a_key_counts_alone_where_a_session_comes_with_it(live: Live):
 
 async def test_attempts_to_sign_in_from_one_address_are_limited(live: Live):
     async def attempt(address: str) -> int:
-        return (await Browser(live)("POST", SESSION, {"token": "x"}, x_forwarded_for=address)).status_code
+        browser = Browser(live, https=True)
+        return (await browser("POST", SESSION, {"token": "x"}, x_forwarded_for=address)).status_code
 
     assert [await attempt("81.2.69.160") for _ in range(7)] == [401] * 5 + [429] * 2
     assert await attempt("81.2.69.161") == 401
@@ -480,7 +494,7 @@ async def test_retention_deletes_what_has_ended_with_the_keys_of_links(live: Liv
         assert {key.status for key in keys_of(snapshot, live.organization.number)} == {"revoked"}
 
 
-async def test_no_cache_keeps_anything_of_the_console(live: Live):
+async def test_no_cache_keeps_anything_of_the_console_and_no_browser_guesses_what_it_is(live: Live):
     browser = await signed_in(live)
     answers: list[Any] = [
         await browser("GET", OWN_KEY),
@@ -491,6 +505,9 @@ async def test_no_cache_keeps_anything_of_the_console(live: Live):
         await browser("GET", SESSION),
     ]
     assert [answer.headers["cache-control"] for answer in answers] == ["no-store"] * 6
+    assert [answer.headers["x-content-type-options"] for answer in answers] == ["nosniff"] * 6
+    elsewhere = await live.client.get("/api/v1/management/key")
+    assert "x-content-type-options" not in elsewhere.headers
 
 
 async def test_the_page_of_the_console_is_served_under_a_strict_policy(live: Live):

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow(60)
 LOOKS = ("light", "dark", "phone")
 SCREENS = (
     *("live", "events", "event", "visitors", "visitor", "overview", "webhooks", "keys", "weights", "audit", "billing"),
-    *("nothing", "unknown"),
+    *("nothing", "unknown", "link"),
 )
 ATTACK = '"><img src=x onerror="window.attacked=1"><script>window.attacked=1</script>'
 
@@ -90,8 +90,10 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
 @pytest.fixture(scope="module")
 def walk(console: Console) -> dict[str, Any]:
     link = console.command("console", "link", console.organization, "--url", console.service)
+    elsewhere = console.command("org", "create", "Elsewhere")
+    other = console.command("console", "link", elsewhere["organization_id"], "--url", console.service)
     revoke = [*PROGRAM, "key", "revoke", "--data", str(console.data)]
-    return {**console.drive("walk", link=link["url"], revoke=revoke), "link": link}
+    return {**console.drive("walk", link=link["url"], other=other["url"], revoke=revoke), "link": link}
 
 
 @pytest.fixture(scope="module")
@@ -137,6 +139,22 @@ def test_a_visitor_is_erased_only_after_its_id_was_typed(walk: dict[str, Any]):
 def test_who_loses_the_key_is_signed_out_and_comes_back_to_the_same_view(walk: dict[str, Any]):
     assert "session has ended" in walk["reason"]
     assert "#/events" in walk["afterwards"]
+
+
+def test_a_link_replaces_a_session_only_after_its_user_has_agreed(walk: dict[str, Any]):
+    """Login CSRF: any site can lead a browser to a link of its own organization."""
+    for asked in (walk["asked"], walk["useless"], walk["askedOnArrival"]):
+        assert asked["organization"] != "Elsewhere"
+        assert f"You are signed in to {asked['organization']} as " in asked["text"]
+        assert asked["focus"] == "Stay signed in"
+        assert "svc_cl_" not in asked["address"]
+    assert walk["moved"] == "Elsewhere", "the link was not used up before"
+
+
+def test_a_useless_link_leaves_the_session(walk: dict[str, Any]):
+    assert "svc console link" in walk["useless"]["text"]
+    assert "Your session goes on" in walk["useless"]["text"]
+    assert "Use the link" not in walk["useless"]["text"]
 
 
 def test_every_control_of_the_walk_shows_its_focus(walk: dict[str, Any]):

@@ -1,11 +1,12 @@
 /**
  * Uses the console of a running service as an operator would, by keyboard alone, and prints what happened as JSON.
  *
- *     node console.mjs walk '{"service", "link", "secret", "management", "revoke": [PROGRAM, ARGUMENT, ...]}'
+ *     node console.mjs walk '{"service", "link", "other", "secret", "management", "revoke": [PROGRAM, ARGUMENT, ...]}'
  *     node console.mjs look '{"service", "secret", "management"}' [--shots DIR SCREEN-LOOK ...]
  *
  * `walk` signs in by `link`, identifies with the key `secret`, revokes the session's own key by the command `revoke`
- * (the key's id is appended) and signs in again with the key `management`. `look` opens every screen in light, dark
+ * (the key's id is appended), signs in again with the key `management` and opens the used link and `other`, which leads to
+ * another organization. `look` opens every screen in light, dark
  * and at phone width, or takes pictures of some.
  */
 import { execFileSync } from "node:child_process";
@@ -15,7 +16,7 @@ import { launch } from "./launch.mjs";
 import { findings, overflows, watch } from "./watch.mjs";
 
 const [mode, configuration, , shots, ...shown] = process.argv.slice(2);
-const { service, link, secret, management, revoke } = JSON.parse(configuration);
+const { service, link, other, secret, management, revoke } = JSON.parse(configuration);
 const ENVIRONMENT = "environment=development";
 const ATTACK = '"><img src=x onerror="window.attacked=1"><script>window.attacked=1</script>';
 const LOOKS = {
@@ -155,8 +156,41 @@ async function walk() {
   await page.keyboard.press("Enter");
   await screen("Events");
   found.afterwards = page.url();
+  await links(press);
   await press("Sign out", { back: true });
   await screen("Sign in to the console");
+}
+
+/** Opens links in a browser that is signed in: stays, tries a used one, stays, and uses one of another organization. */
+async function links(press) {
+  const asked = async () => ({
+    text: await text(),
+    focus: await page.evaluate(() => document.activeElement.textContent),
+    address: page.url(),
+    organization: (await api("session")).body.organization.name,
+  });
+  const stay = async () => {
+    await page.keyboard.press("Enter");
+    await screen("Live");
+  };
+
+  await page.goto(other);
+  await screen("You are signed in already");
+  found.asked = await asked();
+  await stay();
+  await page.goto(link);
+  await screen("You are signed in already");
+  await press("Use the link");
+  await page.waitForSelector(".problem");
+  found.useless = await asked();
+  await stay();
+  await page.goto("about:blank");
+  await page.goto(other);
+  await screen("You are signed in already");
+  found.askedOnArrival = await asked();
+  await press("Use the link");
+  await screen("Live");
+  found.moved = (await api("session")).body.organization.name;
 }
 
 /** Screens by the name of their picture. */
@@ -170,6 +204,7 @@ async function screens() {
     visitor: `visitors/${event.visitor_id}`,
     nothing: "events?country=ZZ",
     unknown: "nowhere",
+    link: "",
   };
 }
 
@@ -182,7 +217,8 @@ async function look() {
   for (const [name, place] of all) {
     found.screens[name] = {};
     await page.goto("about:blank");
-    await page.goto(`${service}/console#/${place}${place.includes("?") ? "&" : "?"}${ENVIRONMENT}`);
+    const fragment = place ? `/${place}${place.includes("?") ? "&" : "?"}${ENVIRONMENT}` : "svc_cl_none";
+    await page.goto(`${service}/console#${fragment}`);
     await page.waitForSelector("h1");
     await page.waitForFunction(() => !document.body.textContent.includes("Loading …"));
     if (name === "overview") await page.waitForSelector(".u-over");

@@ -2,13 +2,14 @@
 /** @jsxImportSource preact */
 import { type ComponentType, render } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Api } from "./console/api.js";
+import { Api, ApiError } from "./console/api.js";
 import { Audit } from "./console/audit.js";
 import { Billing } from "./console/billing.js";
 import { Event } from "./console/event.js";
 import { Events } from "./console/events.js";
 import { type Place, read, tokenIn, write } from "./console/hash.js";
 import { Keys } from "./console/keys.js";
+import { Link } from "./console/link.js";
 import { Live } from "./console/live.js";
 import { Overview } from "./console/overview.js";
 import { SignIn } from "./console/signin.js";
@@ -50,7 +51,12 @@ interface Signed {
   environment: string;
 }
 
-type State = { is: "starting" } | { is: "out"; reason?: string } | ({ is: "in" } & Signed);
+type State =
+  | { is: "starting" }
+  | { is: "out"; reason?: string }
+  /** A link was opened in a browser that has a session. */
+  | { is: "asking"; session: Session; token: string }
+  | ({ is: "in" } & Signed);
 
 /** The environment to begin with: where the organization has keys, production first. */
 async function environmentOf(api: Api): Promise<string> {
@@ -69,18 +75,27 @@ function Root() {
     const [texts, environment] = await Promise.all([readTexts().catch(() => NO_TEXTS), environmentOf(api)]);
     setState({ is: "in", session, texts, environment });
   };
+  /** The session that this browser has, if any. */
+  const current = () =>
+    api.get<Session>("session").catch((error: unknown) => {
+      if (error instanceof ApiError && error.status === 401) return undefined;
+      throw error;
+    });
+  const exchange = async (body: { token: string } | { key: string }) => enter(await api.call<Session>("POST", "session", { body }));
+  /** Any site can lead here with a token of its own, so a token never replaces a session by itself. */
   const start = async () => {
     const token = tokenIn(location.hash);
     if (token !== undefined) history.replaceState(null, "", location.pathname + location.search);
     setPlace(read(location.hash));
     try {
-      const session = token === undefined ? api.get<Session>("session") : api.call<Session>("POST", "session", { body: { token } });
-      await enter(await session);
-    } catch (error) {
+      const session = await current();
+      if (session !== undefined && token !== undefined) return setState({ is: "asking", session, token });
+      if (session !== undefined) return await enter(session);
       // Without a session there is nothing to explain: that is how everyone arrives.
-      const reason = error instanceof Error ? error.message : String(error);
-      const isFirst = token === undefined && (error as { status?: number }).status === 401;
-      setState({ is: "out", ...(!isFirst && { reason }) });
+      if (token === undefined) return setState({ is: "out" });
+      await exchange({ token });
+    } catch (error) {
+      setState({ is: "out", reason: error instanceof Error ? error.message : String(error) });
     }
   };
   useEffect(() => {
@@ -94,8 +109,10 @@ function Root() {
   }, []);
 
   if (state.is === "starting") return <main class="signin"><p class="quiet" role="status">Loading …</p></main>;
-  if (state.is === "out") {
-    return <SignIn reason={state.reason} onKey={async (key) => enter(await api.call<Session>("POST", "session", { body: { key } }))} />;
+  if (state.is === "out") return <SignIn reason={state.reason} onKey={(key) => exchange({ key })} />;
+  if (state.is === "asking") {
+    const { session, token } = state;
+    return <Link key={token} session={session} onStay={start} onUse={() => exchange({ token })} />;
   }
   const leave = async () => {
     await api.call("DELETE", "session");

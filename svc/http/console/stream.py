@@ -1,6 +1,6 @@
 """The live stream of the console: `GET /console/api/stream`, as server-sent events (docs/adr/0038).
 
-Identifications come from the live hub as they are committed; a viewer who returns is given what it missed from the
+Identifications come from the live hub as they are committed; a viewer that reconnects is sent what it missed from the
 store. One write has all that has come since the last one, and there are five of them a second at most.
 """
 
@@ -24,7 +24,7 @@ from svc.http.authentication import Caller
 from svc.http.change import noted
 from svc.http.endpoint import Call, Outcome, Services, Stream
 from svc.http.events import find_places, read_request_id
-from svc.http.route import CONSOLE, KEYED, Route
+from svc.http.route import CONSOLE, IN_CONSOLE, Route
 from svc.http.schema import FiltersQuery
 from svc.store import events, views
 from svc.store.events import EventPosition
@@ -34,14 +34,13 @@ from svc.store.transactions.sessions import find_session
 MEDIA_TYPE = "text/event-stream"
 WRITE_EVERY_S = 0.2
 HEARTBEAT_S = 15.0
-"""How often a viewer that is sent nothing hears that the stream is alive, and how late at most the end of its key is
-noticed."""
+"""How often an idle stream is sent a heartbeat, and how late at most the end of its session or key is noticed."""
 MOST_RESUMED = 200
-"""Identifications that a viewer who returns is sent."""
+"""Identifications that a viewer that reconnects is sent from the store."""
 MOST_COUNTED = 2_000
 """Identifications that are looked at for it; those beyond `MOST_RESUMED` are counted as missed."""
 ROWS_AT_ONCE = 8
-"""Read and encoded before other tasks have their turn: about a quarter of a millisecond."""
+"""Read and encoded before other tasks run: about a quarter of a millisecond."""
 MOST_OPEN = f"The organization has {MOST_VIEWERS} live streams open, and may not have more. Close one."
 PING = b": ping\n\n"
 """A comment, which browsers ignore."""
@@ -64,8 +63,8 @@ class Watched(NamedTuple):
 
 async def stream(services: Services, call: Call) -> Outcome:
     """`GET /console/api/stream`: identifications as they are committed, until the client leaves, its session or key
-    ends, or the service drains. `429 rate_limited` beyond `MOST_VIEWERS`; `422` for filters as of the list of events,
-    and for a `Last-Event-ID` that is no request id.
+    ends, or the service drains. `429 rate_limited` beyond `MOST_VIEWERS`, or where the hub is full; `422` for filters
+    as of the list of events, and for a `Last-Event-ID` that is no request id.
     """
     query: StreamQuery = call.query
     filters = read_filters(query.asked())
@@ -189,8 +188,9 @@ ROUTES: tuple[Route, ...] = (
             'and the request id as its `id`; `event: missed` has `{"count": n}`, for a viewer that reads too slowly. A '
             "comment follows 15 seconds without either. With `Last-Event-ID` it begins with what came since, the "
             f"newest {MOST_RESUMED} at most, and the count of up to {MOST_COUNTED - MOST_RESUMED} more. An "
-            f"organization has {MOST_VIEWERS} streams at most. The stream ends with its session or key, at most 15 "
-            "seconds later, and when the service stops."
+            f"organization has {MOST_VIEWERS} streams at most, and all of them together a quarter of the connections "
+            "that the service takes (`max_connections`). The stream ends with its session or key, at most 15 seconds "
+            "later, and when the service stops."
         ),
         request_headers=("Last-Event-ID",),
         endpoint=stream,
@@ -198,6 +198,6 @@ ROUTES: tuple[Route, ...] = (
         query=StreamQuery,
         answer=None,
         media_type=MEDIA_TYPE,
-        errors=(*KEYED, "cross_origin_request", "invalid_window"),
+        errors=(*IN_CONSOLE, "invalid_window"),
     ),
 )

@@ -36,7 +36,7 @@ from svc.http.console.schema import (
     VisitorsQuery,
 )
 from svc.http.endpoint import Call, Outcome, Services
-from svc.http.route import CONSOLE, KEYED, OWN, Route
+from svc.http.route import CONSOLE, IN_CONSOLE, Route
 from svc.http.rows import ROWS_AT_ONCE
 from svc.store import events, views, visitor_views
 from svc.store.codec import CorruptionError
@@ -297,7 +297,7 @@ ROUTES: tuple[Route, ...] = (
         kinds=("management",),
         query=VisitorsQuery,
         answer=VisitorsBody,
-        errors=KEYED,
+        errors=IN_CONSOLE,
     ),
     Route(
         operation_id="getConsoleVisitor",
@@ -314,6 +314,6 @@ ROUTES: tuple[Route, ...] = (
         kinds=("management",),
         query=VisitorQuery,
         answer=VisitorBody,
-        errors=OWN,
+        errors=(*IN_CONSOLE, "not_found"),
     ),
 )

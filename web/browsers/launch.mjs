@@ -1,9 +1,18 @@
 /** A headless Chromium that needs no installation, with arguments of our own: the package's turn web security off. */
+import { renameSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import puppeteer from "puppeteer-core";
 
 // Before the import: the package then unpacks the system libraries that a bare machine lacks.
 process.env.AWS_LAMBDA_JS_RUNTIME = "nodejs22.x";
 const { default: chromium } = await import("@sparticuz/chromium");
+
+// The package's own fonts.conf names /tmp, wherever it unpacks its fonts. Without any font the browser ends at the first text.
+const fonts = join(tmpdir(), "fontconfig.xml");
+writeFileSync(`${fonts}.${process.pid}`, `<fontconfig><dir>${join(tmpdir(), "fonts")}</dir><cachedir>${join(tmpdir(), "fontcache")}</cachedir></fontconfig>\n`);
+renameSync(`${fonts}.${process.pid}`, fonts); // whole at any moment, for others that are started meanwhile
+process.env.FONTCONFIG_FILE = fonts;
 
 export async function launch(options = {}) {
   return puppeteer.launch({

@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.network_data.test_mmdb import database
 from tests.support.chromium import browser, built
 from tests.support.process import ENVIRONMENT, PROGRAM, read_until
 
@@ -27,6 +28,8 @@ SCREENS = (
     *("nothing", "unknown", "link"),
 )
 ATTACK = '"><img src=x onerror="window.attacked=1"><script>window.attacked=1</script>'
+
+VISITOR_ADDRESS = "81.2.69.160"
 
 
 class Console:
@@ -68,7 +71,14 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
         free.bind(("127.0.0.1", 0))
         bind = f"127.0.0.1:{free.getsockname()[1]}"
     data: Path = tmp_path_factory.mktemp("service") / "data"
-    environment = {**ENVIRONMENT, "SVC_WEBHOOK_ALLOW_NETWORKS": "192.0.2.0/24"}
+    networks: Path = tmp_path_factory.mktemp("networks")
+    operator = {"asn": "AS20712", "as_name": f"A & A {ATTACK}"}
+    (networks / "asn.mmdb").write_bytes(database(operator, VISITOR_ADDRESS))
+    environment = {
+        **ENVIRONMENT,
+        "SVC_WEBHOOK_ALLOW_NETWORKS": "192.0.2.0/24",
+        "SVC_NETWORK_DIRECTORY": str(networks),
+    }
     command = [*PROGRAM, "dev", "--data", str(data), "--bind", bind]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
     try:
@@ -116,6 +126,7 @@ def test_an_identification_arrives_and_the_event_says_why(walk: dict[str, Any]):
     assert "headless" in walk["arrived"]
     assert "The browser runs without a window" in walk["event"]
     assert "How the visitor was recognized" in walk["event"]
+    assert f"A & A {ATTACK}" in walk["event"], "the operator of the network, as its database names it"
     assert walk["focus"] == "H1", "who cannot see the page is told of the new screen"
     assert walk["report"], "the report is shown as text"
     assert "account-7" in walk["visitor"]

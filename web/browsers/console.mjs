@@ -45,6 +45,9 @@ const api = (path) => page.evaluate(async (to) => {
   return { status: response.status, body: await response.json() };
 }, path);
 
+/** Leaves the console, so that the next link loads it: on a page of the same site, since another one takes a new frame. */
+const leave = () => page.goto(`${service}/livez`);
+
 /** Identify as a customer's server would; whatever a client controls is an attack, if there is to be one. */
 async function identify(tag, attack = ATTACK, device = "one", origin = "https://shop.example") {
   const sample = JSON.parse(await readFile(new URL("../../svc/samples/first_visit.json", import.meta.url), "utf8"));
@@ -184,7 +187,7 @@ async function links(press) {
   await page.waitForSelector(".problem");
   found.useless = await asked();
   await stay();
-  await page.goto("about:blank");
+  await leave();
   await page.goto(other);
   await screen("You are signed in already");
   found.askedOnArrival = await asked();
@@ -216,7 +219,7 @@ async function look() {
   const all = Object.entries(await screens()).filter(([name]) => !shots || shown.some((one) => one.startsWith(`${name}-`)));
   for (const [name, place] of all) {
     found.screens[name] = {};
-    await page.goto("about:blank");
+    await leave();
     const fragment = place ? `/${place}${place.includes("?") ? "&" : "?"}${ENVIRONMENT}` : "svc_cl_none";
     await page.goto(`${service}/console#${fragment}`);
     await page.waitForSelector("h1");
@@ -241,7 +244,9 @@ async function look() {
 try {
   await (mode === "walk" ? walk() : look());
 } catch (error) {
-  const seen = await page.evaluate(() => `${location.href}\n${document.activeElement.outerHTML.slice(0, 300)}\n${document.body.innerText.slice(0, 3000)}`);
+  const seen = await page
+    .evaluate(() => `${location.href}\n${document.activeElement.outerHTML.slice(0, 300)}\n${document.body.innerText.slice(0, 3000)}`)
+    .catch((why) => `the page cannot be read: ${why.message}`);
   console.error(`${JSON.stringify({ ...found, event: "", visitor: "" })}\n${seen}`);
   throw error;
 }

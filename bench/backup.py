@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 import trio
 
 from bench.events import A_COMMIT, DAY_MS, DAYS, REPORTS, WEIGHTS, event, record
-from bench.identify import Server, _body, _free_port, _prepare, _wait_for
+from bench.identify import Server, free_port, prepare, report_body, wait_for
 from bench.load import CLIENTS, Measured, requests, run
 from bench.reports import device_report
 from svc.cli.organizations import create_organization
@@ -89,11 +89,11 @@ def main() -> None:
 def follow(directory: Path, seconds: float, rounds: int) -> None:
     """The same load on the same service, without and with a follower in turn."""
     data, destination = directory / "data", directory / "backup"
-    api_key = _prepare(str(data))
-    port = _free_port()
-    bodies = [_body(number, token=True) for number in range(2000)]
+    api_key = prepare(str(data))
+    port = free_port()
+    bodies = [report_body(number, token=True) for number in range(2000)]
     service = Server(*PROGRAM, "serve", "--data", str(data), "--bind", f"127.0.0.1:{port}", "--metrics-bind", "")
-    _wait_for(port)
+    wait_for(port)
     rows: list[tuple[float, float, float]] = []
     print(f"{CLIENTS} clients, {rounds} rounds of {seconds:g} s each\n")
     print(f"{'':14}{'req/s':>8}{'p50 ms':>9}{'p99 ms':>9}{'CPU us':>9}{'follower us':>13}")
@@ -243,11 +243,11 @@ def _visitor(visitor_id: str, at_ms: int) -> Visitor:
 
 def _growth(data: Path, destination: Path) -> None:
     """Load a service on the large store for a while, twice: alone, then with a snapshot begun in the middle."""
-    api_key = _prepare(str(data))
-    port = _free_port()
-    bodies = [_body(number, token=True) for number in range(2000)]
+    api_key = prepare(str(data))
+    port = free_port()
+    bodies = [report_body(number, token=True) for number in range(2000)]
     service = Server(*PROGRAM, "serve", "--data", str(data), "--bind", f"127.0.0.1:{port}", "--metrics-bind", "")
-    _wait_for(port)
+    wait_for(port)
     file = data / "store" / "data.mdb"
     print(f"\n{'file of a service under load':30}{'grew MB':>9}{'req/s':>9}{'p99 ms':>9}")
     run(port, requests(api_key, bodies, 1), 2)

@@ -19,7 +19,7 @@ import time
 from collections import deque
 from typing import Any, NamedTuple
 
-from bench.identify import Server, _body, _free_port, _prepare, _svc, _wait_for
+from bench.identify import Server, free_port, prepare, report_body, svc, wait_for
 from bench.load import CLIENTS, requests
 
 KINDS = ("no viewer", "reading", "not reading")
@@ -47,18 +47,18 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10, help="of each measurement")
     parser.add_argument("--rounds", type=int, default=2)
     options = parser.parse_args()
-    bodies = [_body(number, token=True) for number in range(500)]
+    bodies = [report_body(number, token=True) for number in range(500)]
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as directory:
-        public = _prepare(directory)
-        (organization,) = _svc("org", "list", "--data", directory)["organizations"]
-        management = _svc("key", "issue", organization["organization_id"], "--kind", "management", "--data", directory)[
+        public = prepare(directory)
+        (organization,) = svc("org", "list", "--data", directory)["organizations"]
+        management = svc("key", "issue", organization["organization_id"], "--kind", "management", "--data", directory)[
             "secret"
         ]
-        port = _free_port()
+        port = free_port()
         command = "import svc.cli; svc.cli.main()"
         server = Server("-c", command, "serve", "--data", directory, "--bind", f"127.0.0.1:{port}")
         try:
-            _wait_for(port)
+            wait_for(port)
             paced(port, public, bodies, options.rate, 3.0, seed=0)
             print(
                 f"{'':14}{'answered':>10}{'refused':>9}{'CPU us':>9}{'p50 ms':>9}{'p99 ms':>9}{'shown':>10}"

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
-from bench.identify import ENVIRONMENT, Server, _free_port, _wait_for
+from bench.identify import ENVIRONMENT, Server, free_port, wait_for
 from bench.reports import device_report
 from svc.cli.keys import issue_key
 from svc.cli.organizations import create_organization
@@ -96,11 +96,11 @@ def measure(directory: Path, count: int, requests: int) -> None:
     made = fill(directory, count)
     print(f"{count:,} events made in {made.seconds:.0f} s, {len(made.visitors):,} visitors\n")
     sizes(directory / "store", count)
-    port = _free_port()
+    port = free_port()
     command = "import svc.cli; svc.cli.main()"
     server = Server("-c", command, "serve", "--data", str(directory), "--bind", f"127.0.0.1:{port}")
     try:
-        _wait_for(port)
+        wait_for(port)
         ask(server, port, made, requests)
     finally:
         server.stop()

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import trio
 import trustme
 
-from bench.identify import _body
+from bench.identify import report_body
 from bench.load import requests
 from tests.support.receivers import HOSTILE, Play, never_reads
 
@@ -205,7 +205,7 @@ async def _load(port: int, api_key: str, per_s: float, seconds: float, seed: int
     """No two loads on one store may have one seed: the second would repeat the idempotency keys of the first, be
     answered from what is stored, and make no event.
     """
-    make = requests(api_key, [_body(number, token=True) for number in range(200)], seed)
+    make = requests(api_key, [report_body(number, token=True) for number in range(200)], seed)
     idle: list[trio.SocketStream] = []
     free = trio.CapacityLimiter(SENDERS)
     statuses: list[int] = []

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import trio
 
-from bench.identify import Server, _body, _free_port, _prepare, _wait_for
+from bench.identify import Server, free_port, prepare, report_body, wait_for
 from bench.load import requests
 
 HONEST = 32
@@ -232,7 +232,7 @@ class Run:
         self.port = port
         self.api_key = api_key
         self.options = options
-        self._request = requests(api_key, [_body(number, token=True) for number in range(500)], seed=1)
+        self._request = requests(api_key, [report_body(number, token=True) for number in range(500)], seed=1)
 
     def measure(self) -> Spell:
         options = self.options
@@ -320,12 +320,12 @@ def main() -> None:
         return
     print(f"{options.sockets} hostile sockets, {HONEST} honest clients, {options.rate:g} requests a second\n")
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as directory:
-        api_key, port = _prepare(directory), _free_port()
+        api_key, port = prepare(directory), free_port()
         server = Server(
             "-c", "import svc.cli; svc.cli.main()", "serve", "--data", directory, "--bind", f"127.0.0.1:{port}"
         )
         try:
-            _wait_for(port)
+            wait_for(port)
             _part_cores(server.process.pid)
             run = Run(server, port, api_key, options)
             table(run, options.kinds.split(","))

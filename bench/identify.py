@@ -69,20 +69,20 @@ def main() -> None:
     parser.add_argument("--devices", type=int, default=2000)
     parser.add_argument("--without-tokens", action="store_true", help="reports without a client token")
     options = parser.parse_args()
-    bodies = [_body(number, token=not options.without_tokens) for number in range(options.devices)]
+    bodies = [report_body(number, token=not options.without_tokens) for number in range(options.devices)]
     print(
         f"{CLIENTS} clients, bodies of {statistics.mean(map(len, bodies)):.0f} bytes, {options.devices} devices, "
         f"{options.rounds} rounds of {options.seconds:g} s each\n"
     )
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as directory:
-        api_key = _prepare(directory)
-        bare_port, port = _free_port(), _free_port()
+        api_key = prepare(directory)
+        bare_port, port = free_port(), free_port()
         bare = Server("-m", "bench.bare", str(bare_port))
         service = Server(
             "-c", "import svc.cli; svc.cli.main()", "serve", "--data", directory, "--bind", f"127.0.0.1:{port}"
         )
         for one in (bare_port, port):
-            _wait_for(one)
+            wait_for(one)
         rows: dict[str, list[Row]] = {"bare front": [], "this service": []}
         print(f"{'':14}{'req/s':>8}{'p50 ms':>9}{'p99 ms':>9}{'CPU us':>9}{'user us':>9}{'refused':>9}")
         for number in range(options.rounds + 1):
@@ -125,38 +125,40 @@ def _line(name: str, row: Row) -> str:
     )
 
 
-def _prepare(directory: str) -> str:
-    """A production key with enough credit, so that billing is part of the job."""
-    organization = _svc("org", "create", "bench", "--credit-usd", "100000", "--rate-limit", "0", "--data", directory)
-    issued = _svc(
+def prepare(directory: str, python: str = sys.executable) -> str:
+    """A production key with enough credit, so that billing is part of the job, made by the service of this Python."""
+    organization = svc(
+        "org", "create", "bench", "--credit-usd", "100000", "--rate-limit", "0", "--data", directory, python=python
+    )
+    issued = svc(
         "key", "issue", organization["organization_id"], "--kind", "public", "--environment", "production",
-        "--origin", "https://shop.example", "--data", directory,
+        "--origin", "https://shop.example", "--data", directory, python=python,
     )  # fmt: skip
     return issued["secret"]
 
 
-def _svc(*arguments: str) -> Any:
+def svc(*arguments: str, python: str = sys.executable) -> Any:
     done = subprocess.run(
-        [sys.executable, "-c", "import svc.cli; svc.cli.main()", *arguments, "--json"],
+        [python, "-c", "import svc.cli; svc.cli.main()", *arguments, "--json"],
         check=True, capture_output=True, text=True, env=ENVIRONMENT,
     )  # fmt: skip
     return json.loads(done.stdout)
 
 
-def _body(number: int, *, token: bool) -> bytes:
+def report_body(number: int, *, token: bool) -> bytes:
     signals = device_report(number)
     if token:
         signals["client_token"] = f"{number:032x}"
     return json.dumps({"sdk": {"platform": "web", "version": "0.1.0"}, "signals": signals}).encode()
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
-def _wait_for(port: int) -> None:
+def wait_for(port: int) -> None:
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         try:

@@ -28,7 +28,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from bench.identify import ENVIRONMENT, _free_port, _wait_for
+from bench.identify import ENVIRONMENT, free_port, wait_for
 from bench.reports import device_report
 
 RATE = 10.0
@@ -306,7 +306,7 @@ def main() -> None:
     chosen = [one for one in ATTACKS if any(word in one.name for word in options.only.split(","))]
     svc = [options.program] if options.program else [sys.executable, "-c", "import svc.cli; svc.cli.main()"]
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as directory:
-        port = _free_port()
+        port = free_port()
 
         def program(*arguments: str) -> Any:
             command = [*svc, *arguments, "--data", directory, "--json"]
@@ -318,7 +318,7 @@ def main() -> None:
             command = [*svc, "serve", "--data", directory, "--bind", f"127.0.0.1:{port}"]
             with (Path(directory) / "log").open("wb") as log:
                 processes.append(subprocess.Popen(command, env=ENVIRONMENT, stderr=log))
-            _wait_for(port)
+            wait_for(port)
 
         try:
             table(prepare(program, port, serve), chosen, options)

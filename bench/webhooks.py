@@ -25,7 +25,7 @@ import structlog
 import trio
 
 from bench.far_side import HOSTILE, Arrival, FarSide, far_side
-from bench.identify import _prepare
+from bench.identify import prepare
 from bench.outbox import EVENT, Bench, anonymous_mib
 from svc.cli.logs import set_up_logging
 from svc.config import Config
@@ -170,7 +170,7 @@ async def latency(directory: Path, scale: Scale) -> AsyncGenerator[Row]:
     """Commit to first byte under a steady load."""
     for per_s, endpoints in scale.loads:
         home = _home(directory, f"latency-{per_s:g}-{endpoints}")
-        api_key = await trio.to_thread.run_sync(_prepare, str(home))
+        api_key = await trio.to_thread.run_sync(prepare, str(home))
         async with far_side(home, ["healthy"] * endpoints) as far:
             subscribe(home, far.urls)
             async with serving(home, far) as service:
@@ -213,7 +213,7 @@ async def black_holes(directory: Path, scale: Scale) -> AsyncGenerator[Row]:
     In turn, in one service: the nine are paused and resumed, so that what else the machine does falls on both.
     """
     home = _home(directory, "holes")
-    api_key = await trio.to_thread.run_sync(_prepare, str(home))
+    api_key = await trio.to_thread.run_sync(prepare, str(home))
     async with far_side(home, ["healthy", *["never answers", "stalls TLS", "never accepts"] * 3]) as far:
         subscribe(home, far.urls)
         async with serving(home, far) as service:
@@ -242,7 +242,7 @@ async def hostile(directory: Path, scale: Scale) -> AsyncGenerator[Row]:
     """R7: every attempt ends, and leaves no memory behind. The receivers are in another process: what grows is ours."""
     plays = [*HOSTILE, "stalls TLS", "never accepts"]
     home = _home(directory, "hostile")
-    api_key = await trio.to_thread.run_sync(_prepare, str(home))
+    api_key = await trio.to_thread.run_sync(prepare, str(home))
     async with far_side(home, plays) as far:
         subscribe(home, far.urls)
         networks, world = Config(webhook_allow_networks=LOOPBACK).webhook_networks(), World.real()

@@ -30,6 +30,8 @@ import trio
 from svc.cli import program
 from svc.config import Config, load
 from svc.domain.report.reference import field_rows
+from svc.domain.signals import CATALOGUE
+from svc.domain.webhooks.envelope import Envelope
 from svc.http.routes import ROUTES
 from tests.spec.answers import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
 from tests.support.live import ORIGIN, Live, live_service, report
@@ -155,6 +157,31 @@ def test_every_page_is_in_the_index():
     index = (DOCS / "README.md").read_text()
     missing = [path.name for path in DOCS.glob("*.md") if path.name != "README.md" and f"({path.name})" not in index]
     assert missing == []
+
+
+def test_what_takes_the_place_of_another_service_exists():
+    """The last column of each table: fields, values and signals by their names."""
+    document = json.loads((DOCS / "openapi.json").read_text())
+
+    def named(part: Any) -> Iterator[str]:
+        if isinstance(part, list):
+            for one in part:
+                yield from named(one)
+        elif isinstance(part, dict):
+            yield from part.get("properties", ())
+            yield from (value for value in part.get("x-extensible-enum", ()) if isinstance(value, str))
+            yield from [part["name"]] if "in" in part else ()
+            for one in part.values():
+                yield from named(one)
+
+    options = re.findall(r"^\| `(\w+)` \|", (DOCS / "frontend.md").read_text(), re.MULTILINE)
+    known = {*named(document), *CATALOGUE, *Envelope.__struct_fields__, *options, "load"}
+    cells = [
+        line.split(" | ")[-1] for line in (DOCS / "migrating.md").read_text().splitlines() if line.startswith("| ")
+    ]
+    written = {name for cell in cells for name in re.findall(r"`([a-zA-Z_]+)`", cell)}
+    assert len(written) > 60
+    assert written - known == {"thumbmark"}, "the name of a key that an adapter reads"
 
 
 def written_commands() -> Iterator[tuple[str, str]]:

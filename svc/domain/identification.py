@@ -132,7 +132,7 @@ def assess(submission: Submission, ranges: Ranges | None, trust: Trust | None = 
     Attestations are measured against `trust`; without it, against the published roots alone.
     """
     report = read_report(submission.signals, submission.facts)
-    agent = read_agent(submission.facts, report)
+    agent = _verifiable(read_agent(submission.facts, report), ranges)
     network = read_network(submission.facts.ip, ranges)
     platform = submission.platform
     return Assessment(
@@ -149,6 +149,13 @@ def assess(submission: Submission, ranges: Ranges | None, trust: Trust | None = 
         archive=deflate(submission.signals_json),
         headers=archived_headers(submission.facts),
     )
+
+
+def _verifiable(agent: Agent, ranges: Ranges | None) -> Agent:
+    """Without an operator whose addresses nobody here knows: a genuine crawler of his would count as spoofed."""
+    if agent.operator is None or ranges is None or ranges.publishes(agent.operator):
+        return agent
+    return msgspec.structs.replace(agent, operator=None)
 
 
 def decide(assessment: Assessment, recognition: Recognition, visitor_id: str, result: Score | None) -> Verdict:

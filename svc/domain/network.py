@@ -70,6 +70,10 @@ class Ranges(Protocol):
         """
         ...
 
+    def publishes(self, operator: str, /) -> bool:
+        """Whether some source has the addresses of this operator's crawlers, so that one from elsewhere is spoofed."""
+        ...
+
 
 def read_network(ip: str, ranges: Ranges | None) -> Network:
     """Network facts of an address, or state `unavailable` with the reason why there are none (decisions 3.4). Never

@@ -24,6 +24,8 @@ class BuiltInRanges:
         about = cast("dict[str, Any]", iporigin.dataset_info())  # untyped
         self.built_at: date = datetime.fromtimestamp(about["built_at"], UTC).date()
         self._count = about["ranges"]
+        self.providers = frozenset(cast("list[str]", about["providers"]))
+        """Who runs what stands in the ranges; the operators of crawlers among others."""
 
     def __len__(self) -> int:
         return self._count

@@ -38,6 +38,9 @@ class NetworkData:
         sources = [entry.source for entry in reading.values() if entry.source is not None]
         self._built_in = built_in
         self._lists = tuple(source for source in sources if isinstance(source, ListFile))
+        self._operators = frozenset(source.found.provider for source in self._lists if source.kind == "crawler")
+        if built_in is not None:
+            self._operators |= built_in.providers
         self._as_lists = tuple(source for source in sources if isinstance(source, AsList))
         servers = [listed.servers for listed in self._lists if listed.servers is not None]
         self._vpn_networks = crowded_networks(servers, vpn_neighbors) if vpn_neighbors else frozenset[int]()
@@ -53,6 +56,10 @@ class NetworkData:
     def __bool__(self) -> bool:
         """Whether there is anything to look in."""
         return bool(self._dates)
+
+    def publishes(self, operator: str, /) -> bool:
+        """See `Ranges.publishes`."""
+        return operator in self._operators
 
     def state(self, today: date, stale_days: int) -> State:
         """`missing` without any source, `stale` when any source is more than `stale_days` days old, else `ok`

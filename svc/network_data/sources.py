@@ -10,6 +10,8 @@ import csv
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from svc.network_data.refused import NetworkFileError
 
 Converter = Callable[["Source", Sequence[bytes]], bytes]
@@ -82,6 +84,26 @@ def hosting_networks(source: Source, parts: Sequence[bytes]) -> bytes:
         if int(number) not in CONNECT_PEOPLE and not name.endswith((", NG", "Reserved AS-, ZZ")):
             entries.setdefault(int(number), name)
     return _text(source, (f"AS{number} # {name}" for number, name in sorted(entries.items())))
+
+
+class _Prefix(msgspec.Struct):
+    network4: str | None = msgspec.field(default=None, name="ipv4Prefix")
+    network6: str | None = msgspec.field(default=None, name="ipv6Prefix")
+
+
+class _Prefixes(msgspec.Struct):
+    """The form in which most operators of crawlers publish their addresses, and which Google began."""
+
+    prefixes: list[_Prefix]
+
+
+def prefixes(source: Source, parts: Sequence[bytes]) -> bytes:
+    """JSON: `{"prefixes": [{"ipv4Prefix": "192.0.2.0/24"}, {"ipv6Prefix": ...}]}`, joined."""
+    try:
+        found = [prefix for part in parts for prefix in msgspec.json.decode(part, type=_Prefixes).prefixes]
+    except msgspec.DecodeError as error:
+        raise ValueError(f"is not a JSON document with `prefixes`: {error}") from error
+    return _list(source, (network for prefix in found for network in (prefix.network4, prefix.network6) if network))
 
 
 CONNECT_PEOPLE = frozenset(
@@ -165,6 +187,21 @@ def _crawler(operator: str, *lists: str) -> Source:
     )
 
 
+def _published(operator: str, *urls: str) -> Source:
+    """What an operator publishes itself for this purpose, and for which no mirror is known."""
+    return Source(
+        f"crawler-{operator}",
+        f"crawler-{operator}.txt",
+        urls,
+        prefixes,
+        "published by the operator",
+        f"published by the operator ({', '.join(urls)}); joined and sorted",
+        1,
+        slow=True,
+        recommended=False,
+    )
+
+
 def _x4bnet(name: str, folder: str, at_least: int, most_addresses: int) -> Source:
     repository = f"{_GITHUB}/X4BNet/lists_vpn/main/output/{folder}"
     credit = f"output/{folder} of X4BNet/lists_vpn (https://github.com/X4BNet/lists_vpn), MIT; joined and sorted"
@@ -233,6 +270,17 @@ SOURCES: tuple[Source, ...] = (
     _crawler("GPTBot", "gptbot", "oai-searchbot", "chatgpt-user"),
     _crawler("ClaudeBot", "claudebot"),
     _crawler("PerplexityBot", "perplexitybot", "perplexity-user"),
+    _published("Anthropic", "https://claude.com/crawling/bots.json"),
+    _published("DuckAssistBot", "https://duckduckgo.com/duckassistbot.json"),
+    _published("Google-Agent", "https://developers.google.com/static/crawling/ipranges/user-triggered-agents.json"),
+    _published(
+        "Kimi",
+        *(f"https://www.kimi.ai/policies/{name}.json" for name in ("kimibot", "kimi-searchbot", "kimi-user")),
+    ),
+    _published("Liner", "https://docs.getliner.com/linerbot.json"),
+    _published("MistralAI", *(f"https://mistral.ai/mistralai-{name}-ips.json" for name in ("user", "index"))),
+    _published("OAI-AdsBot", "https://openai.com/adsbot.json"),
+    _published("Parallel", "https://docs.parallel.ai/resources/shapbot.json"),
     _x4bnet("vpn-x4bnet", "vpn", 2_000, 1 << 24),
     _x4bnet("hosting-x4bnet", "datacenter", 10_000, 1 << 29),
     Source(

@@ -39,6 +39,9 @@ class Fragile:
             raise RuntimeError("nobody foresaw this")
         return None
 
+    def publishes(self, _: str, /) -> bool:
+        return True
+
 
 def open_store(directory: Path, run_sync: Any) -> Opened:
     return open_directory(directory, run_sync, World.real().entropy, durable=False, map_bytes=16 << 20)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 
 from svc.domain.detection import detect, visitor_kind
+from svc.domain.identification import Submission, assess
 from svc.domain.model import Agent, Network, Report, RequestFacts
 
 BINGBOT = Agent(program="bingbot", crawler="search_crawler", operator="Bingbot")
@@ -35,3 +38,42 @@ def test_bing_from_anywhere_else_is_spoofed(network: Network) -> None:
 def test_the_cloud_of_one_operator_is_nobody_elses() -> None:
     googlebot = Agent(program="Googlebot", crawler="search_crawler", operator="Googlebot")
     assert "spoofed_crawler" in fired(MICROSOFT, googlebot)[0]
+
+
+def test_a_crawler_whose_operators_addresses_nobody_knows_is_not_spoofed() -> None:
+    assert signals_of(Knows("Googlebot")) == {"ai_agent"}
+    assert signals_of(Knows("MistralAI")) == {"ai_agent", "spoofed_crawler"}
+
+
+class Knows:
+    """Ranges with the addresses of one operator, none of which anybody comes from."""
+
+    def __init__(self, operator: str) -> None:
+        self._operator = operator
+
+    def find(self, _: object, /) -> None:
+        return None
+
+    def publishes(self, operator: str, /) -> bool:
+        return operator == self._operator
+
+
+def signals_of(ranges: Knows) -> set[str]:
+    sent = Submission(
+        request_id=UUID(int=1),
+        new_visitor_id="0" * 20,
+        at_ms=1_770_000_000_000,
+        organization=1,
+        key_id="key_" + "0" * 20,
+        touched_key=None,
+        environment="production",
+        sdk_platform=None,
+        sdk_version=None,
+        origin=None,
+        tag=None,
+        idempotency=None,
+        facts=RequestFacts(ip="81.2.69.160", user_agent="Mozilla/5.0 (compatible; MistralAI-User/1.0)"),
+        signals={},
+        signals_json=b"{}",
+    )
+    return {observation.signal for observation in assess(sent, ranges).observations}

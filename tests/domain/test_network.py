@@ -18,6 +18,9 @@ class Finding:
             raise self.found
         return self.found
 
+    def publishes(self, _: str, /) -> bool:
+        return True
+
 
 FLAGS = ("tor", "vpn", "relay", "proxy", "hosting", "residential_proxy", "attack_source", "spam_source")
 

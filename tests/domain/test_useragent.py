@@ -171,7 +171,7 @@ def test_a_program_is_named_and_runs_on_a_server(text: str, name: str):
         ("compatible; GPTBot/1.2; +https://openai.com/gptbot", "GPTBot", "ai_bot", "GPTBot"),
         ("compatible; ChatGPT-User/1.0; +https://openai.com/bot", "ChatGPT-User", "ai_bot", "GPTBot"),
         ("compatible; ClaudeBot/1.0; +claudebot@anthropic.com", "ClaudeBot", "ai_bot", "ClaudeBot"),
-        ("compatible; Claude-User/1.0; +Claude-User@anthropic.com", "Claude-User", "ai_bot", None),
+        ("compatible; Claude-User/1.0; +Claude-User@anthropic.com", "Claude-User", "ai_bot", "Anthropic"),
         ("compatible; PerplexityBot/1.0", "PerplexityBot", "ai_bot", "PerplexityBot"),
         ("compatible; Amazonbot/0.1", "Amazonbot", "ai_bot", "Amazonbot"),
         ("compatible; Bytespider; spider-feedback@bytedance.com", "Bytespider", "ai_bot", None),
@@ -185,13 +185,24 @@ def test_a_crawler_has_a_kind_and_an_operator_whose_ranges_are_known(
     assert (found.program, found.crawler, found.operator) == (name, kind, operator)
 
 
-def test_operators_are_named_as_the_ranges_name_them():
+def test_operators_are_named_as_the_ranges_or_the_sources_name_them():
     from iporigin import dataset_info
 
     from svc.domain.useragent.crawlers import _known
+    from svc.network_data.sources import SOURCES
 
     operators = {program.operator for program in _known()[0] if program.operator}
-    assert operators <= set(dataset_info()["providers"])
+    kept = {source.file.removeprefix("crawler-").removesuffix(".txt") for source in SOURCES}
+    assert operators <= set(dataset_info()["providers"]) | kept
+
+
+@pytest.mark.parametrize("word", ["Cursor", "Operator"])
+def test_an_ordinary_word_names_an_ai_agent_at_the_beginning_only(word: str):
+    assert read(f"{word}/1.2 (+https://agent.example)").crawler == "ai_bot"
+    editor = (
+        f"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 {word}/1.2 Chrome/138.0.0.0 Electron/37.0 Safari/537.36"
+    )
+    assert read(editor).crawler is None
 
 
 def test_the_model_of_a_phone_is_no_program():

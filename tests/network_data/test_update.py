@@ -427,6 +427,20 @@ def test_published_forms_become_lists():
     assert proxies.convert(proxies, [published]).splitlines()[2:] == [b"81.2.69.0/24"]
 
 
+def test_what_operators_publish_of_their_crawlers_becomes_a_list():
+    kimi = BY_NAME["crawler-Kimi"]
+    parts = [
+        b'{"made": "2026-01-01", "prefixes": [{"ipv4Prefix": "81.2.69.0/24"}, {"ipv6Prefix": "2001:db8::/48"}]}',
+        b'{"prefixes": [{"ipv4Prefix": "81.2.69.0/24"}, {"service": "unknown"}]}',
+    ]
+    content = kimi.convert(kimi, parts)
+    assert content.splitlines()[2:] == [b"2001:db8::/48", b"81.2.69.0/24"]
+    assert read_source(kimi.file, content, NOW.date()).entries == 2
+    for broken in (b"<html>", b'{"prefixes": 1}', b"[]"):
+        with pytest.raises(ValueError, match="not a JSON document"):
+            kimi.convert(kimi, [broken])
+
+
 def test_networks_that_connect_people_are_left_out_of_the_hosting_networks():
     hosting = BY_NAME["asn-hosting"]
     published = b'ASN,Entity\n64496,"A, B\x1b[2J LLC"\n6939,"Hurricane"\n64497,"Some ISP, NG"\n64496,"again"\n'

@@ -63,6 +63,9 @@ class Everywhere:
     def find(self, _: object, /) -> Range | None:
         return None
 
+    def publishes(self, _: str, /) -> bool:
+        return True
+
 
 class HeldThreads:
     """A `run_sync` that can be held: commits wait until they are let go, so that a test decides who overtakes whom."""

@@ -8,7 +8,8 @@ the same company runs a search engine beside it. Classic search, which shows a p
 `search_crawler`. Previews, feeds, monitors, advertising, archives and SEO crawlers are programs and neither of the two.
 
 An operator is named only where the published ranges are complete enough that a genuine crawler is found in them. That
-is not so for Google's special and user-triggered fetchers, and for agents that fetch for a user of Claude.
+is not so for Google's special fetchers. It counts only where the network data have that operator's addresses: those of
+some come with the program, of others with `svc data update`.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ class _Tables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`crawlers.toml`."""
 
     ai_agents: tuple[_Agent, ...]
+    ai_words: tuple[str, ...]
     search_engines: tuple[_Pattern, ...]
     neither: tuple[_Pattern, ...]
     peoples_patterns: frozenset[str]
@@ -185,6 +187,7 @@ def _known() -> tuple[list[Program], list[str]]:
     ]
     known += [(Program(row.name), row.pattern) for row in tables.neither]
     known += [(Program(row.name, "search_crawler", row.operator), row.pattern) for row in tables.search_engines]
+    known.append((Program("", "ai_bot"), rf"^(?:{'|'.join(tables.ai_words)})/\d"))
     known.append((Program("", "ai_bot"), _AI_NAME))
     for entry in crawleruseragents.CRAWLER_USER_AGENTS_DATA:
         pattern, tags = str(entry["pattern"]), entry.get("tags", ())

@@ -11,30 +11,18 @@ import socket
 import time
 from collections.abc import Awaitable, Callable
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from threading import Event
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 from uuid import UUID
 
 import trio
 
-if TYPE_CHECKING:
-    from outcome import Outcome  # trio's own
-
 T = TypeVar("T")
 
 
-PAUSE_S = 0.01
-"""How long at most the loop stands still for a thread."""
-
-
 class RunSync(Protocol):
-    """Run a blocking function away from the loop, start to end on one thread.
+    """Run a blocking function away from the loop, start to end on one thread."""
 
-    With `until`, the loop stands still until the function has set that event, for `PAUSE_S` at most: while it needs the
-    interpreter itself, and sets the event before it blocks.
-    """
-
-    def __call__(self, function: Callable[[], T], /, *, until: Event | None = None) -> Awaitable[T]:
+    def __call__(self, function: Callable[[], T], /) -> Awaitable[T]:
         """What the function returns; raises what it raises."""
         ...
 
@@ -99,7 +87,7 @@ class World:
     @classmethod
     def real(cls) -> World:
         """The machine's own clock, entropy and threads."""
-        return cls(wall_clock_ms, secrets.token_bytes, _on_a_thread, is_own_address)
+        return cls(wall_clock_ms, secrets.token_bytes, trio.to_thread.run_sync, is_own_address)
 
 
 LETTERS_AND_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -141,16 +129,3 @@ _ANY_PORT = 9
 def pause(seconds: float) -> None:
     """Block the calling thread: for commands, between the steps of a long job or until another process ends."""
     time.sleep(seconds)
-
-
-async def _on_a_thread(function: Callable[[], T], /, *, until: Event | None = None) -> T:
-    if until is None:
-        return await trio.to_thread.run_sync(function)
-    task, token = trio.lowlevel.current_task(), trio.lowlevel.current_trio_token()
-
-    def deliver(outcome: Outcome[T]) -> None:
-        token.run_sync_soon(trio.lowlevel.reschedule, task, outcome)
-
-    trio.lowlevel.start_thread_soon(function, deliver)
-    until.wait(PAUSE_S)
-    return await trio.lowlevel.wait_task_rescheduled(lambda _: trio.lowlevel.Abort.FAILED)

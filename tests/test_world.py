@@ -4,11 +4,9 @@ from itertools import pairwise
 from uuid import UUID
 
 import pytest
-import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc import world
 from svc.world import LETTERS_AND_DIGITS, RequestIds, World, twenty_characters
 from tests.support.worlds import seeded_entropy
 
@@ -47,46 +45,12 @@ async def test_the_real_world_runs_blocking_work_away_from_the_loop():
     assert await World.real().run_sync(threading.get_ident) != here
 
 
-async def test_the_loop_stands_still_until_the_thread_needs_the_interpreter_no_more(
-    monkeypatch: pytest.MonkeyPatch,
-):
-    monkeypatch.setattr(world, "PAUSE_S", 10)
-    seen: list[str] = []
-    has_run, may_end = threading.Event(), threading.Event()
-
-    def work() -> str:
-        seen.append("jobs")
-        has_run.set()
-        may_end.wait(10)
-        return "committed"
-
-    async def other() -> None:
-        seen.append("another task")
-        may_end.set()
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(other)
-        assert await World.real().run_sync(work, until=has_run) == "committed"
-    assert seen == ["jobs", "another task"]
-
-
-async def test_the_loop_goes_on_when_the_thread_never_says_that_it_has_run():
-    may_end = threading.Event()
-
-    async def other() -> None:
-        may_end.set()
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(other)
-        assert await World.real().run_sync(lambda: may_end.wait(10), until=threading.Event())
-
-
 async def test_what_a_thread_raises_reaches_the_caller():
     def fail() -> None:
         raise OSError("no such device")
 
     with pytest.raises(OSError, match="no such device"):
-        await World.real().run_sync(fail, until=threading.Event())
+        await World.real().run_sync(fail)
 
 
 def test_the_addresses_of_this_machine_are_known_and_others_are_not():

@@ -11,7 +11,6 @@ the next. What the bytes mean is the business of the layers above: `snapshot.py`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from enum import IntEnum
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
@@ -74,6 +73,13 @@ class Reader(Protocol):
     Every method raises `EngineError` where the engine fails and `KeyError` where the table was not opened.
     """
 
+    @property
+    def commit(self) -> int:
+        """The number of the last commit in this state, whichever process made it; of a writer, that of the state that
+        it began with. Two states of one number are equal.
+        """
+        ...
+
     def get(self, table: str, key: bytes, /) -> bytes | None:
         """The value under a key; `None` where there is none. It is not checked."""
         ...
@@ -124,6 +130,10 @@ class Writer(Reader, Protocol):
         """Insert or replace a row. The key has 1 to `MAX_KEY_BYTES` bytes. Raises `StoreFullError` as well."""
         ...
 
+    def put_many(self, table: str, rows: Sequence[tuple[bytes, bytes]], /) -> None:
+        """`put` for rows of one table; fastest in the order of their keys. Raises `StoreFullError` as well."""
+        ...
+
     def delete(self, table: str, key: bytes, /) -> bool:
         """Delete a row; whether there was one. Raises `StoreFullError` as well: a delete takes pages before it frees
         any.
@@ -132,12 +142,6 @@ class Writer(Reader, Protocol):
 
     def clear(self, table: str, /) -> None:
         """Delete every row of a table. Raises `StoreFullError` as well."""
-        ...
-
-    def child(self) -> AbstractContextManager[Writer]:
-        """A transaction within this one, as a context manager; this one must not be used meanwhile. An exception undoes
-        the child and passes on.
-        """
         ...
 
 

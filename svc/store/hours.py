@@ -29,8 +29,7 @@ def hours(
 
 def count(transaction: Transaction, number: int, event: Event) -> None:
     """Add a new event to the counters of its hour."""
-    key = _key(number, event)
-    transaction.put(HOURS, key, (transaction.get(HOURS, *key) or NOTHING).plus(event))
+    transaction.update(HOURS, _key(number, event), lambda counts: (counts or NOTHING).plus(event))
 
 
 def uncount(transaction: Transaction, number: int, event: Event) -> None:

@@ -6,15 +6,15 @@ and every value is checked when it is read.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, TypeVar
 
-from svc.domain.operations import Changes
 from svc.store.engine import Reader, Writer, after_prefix
+from svc.store.overlay import Recording
 from svc.store.steps import Steps
 from svc.store.tables import TABLES, Table
 
+T = TypeVar("T")
 V = TypeVar("V")
 
 ROWS_A_STEP = 1000
@@ -126,7 +126,7 @@ class _Watched(Snapshot):
 
 
 class Transaction(Snapshot):
-    """A snapshot that may be changed. Lives on the writer's thread only."""
+    """A snapshot that may be changed."""
 
     def __init__(self, writer: Writer) -> None:
         super().__init__(writer)
@@ -144,36 +144,59 @@ class Transaction(Snapshot):
         return self.writer.delete(table.name, table.key.pack(*key))
 
     def clear(self, table: Table[Any]) -> None:
-        """Delete every row of a table without reading one."""
+        """Delete every row of a table."""
         self.writer.clear(table.name)
+
+    def update(self, table: Table[V], key: tuple[Any, ...], step: Callable[[V | None], V]) -> None:
+        """Replace a row by what `step`, a pure function, makes of it (`None` = there is none), without seeing it.
+
+        For rows that many jobs add to, such as sums: jobs that only update a row do not conflict, in whatever process
+        they run. Raises `codec.CorruptionError` and `StoreFullError`.
+        """
+        self.put(table, key, step(self.get(table, *key)))
+
+    def ask(self, table: Table[V], key: tuple[Any, ...], question: Callable[[V | None], T]) -> T:
+        """The answer of `question`, a pure function, to a row (`None` = there is none), without seeing the row.
+
+        The job depends on the answer and not on the row: "is it above the limit?" of a row that others update. Answers
+        are compared by `==`. Raises `codec.CorruptionError`.
+        """
+        return question(self.get(table, *key))
 
 
 class RecordedTransaction(Transaction):
-    """A transaction that records the last state of each row it changes, for the operation log: `changes` has, by table
-    and packed key, the stored bytes, or `None` for a deleted row.
+    """What a job sees that may have to run again (`group.py`)."""
+
+    def __init__(self, recording: Recording) -> None:
+        super().__init__(recording)
+        self._recording = recording
+
+    def update(self, table: Table[V], key: tuple[Any, ...], step: Callable[[V | None], V]) -> None:
+        """As `Transaction.update`, and recorded as such."""
+        packed = table.key.pack(*key)
+
+        def on_bytes(raw: bytes | None) -> bytes:
+            return table.encode(packed, step(None if raw is None else table.decode(packed, raw)))
+
+        self._recording.update(table.name, packed, on_bytes)
+
+    def ask(self, table: Table[V], key: tuple[Any, ...], question: Callable[[V | None], T]) -> T:
+        """As `Transaction.ask`, and recorded as such."""
+        packed = table.key.pack(*key)
+
+        def on_bytes(raw: bytes | None) -> T:
+            return question(None if raw is None else table.decode(packed, raw))
+
+        return self._recording.ask(table.name, packed, on_bytes)
+
+
+class Late(Generic[T]):
+    """What a job returns whose outcome shows rows that it did not see, such as a sum that it has updated.
+
+    `finish` makes the outcome from the state that this job, and no later one, has left. It may run more than once.
     """
 
-    def __init__(self, writer: Writer) -> None:
-        super().__init__(writer)
-        self.changes: Changes = defaultdict(dict)
+    __slots__ = ("finish",)
 
-    def put(self, table: Table[V], key: tuple[Any, ...], value: V) -> int:
-        """As `Transaction.put`, and recorded."""
-        packed = table.key.pack(*key)
-        encoded = table.encode(packed, value)
-        self.writer.put(table.name, packed, encoded)
-        self.changes[table.name][packed] = encoded
-        return len(encoded)
-
-    def delete(self, table: Table[Any], *key: Any) -> bool:
-        """As `Transaction.delete`, and recorded where there was a row."""
-        packed = table.key.pack(*key)
-        found = self.writer.delete(table.name, packed)
-        if found:
-            self.changes[table.name][packed] = None
-        return found
-
-    def clear(self, table: Table[Any]) -> None:
-        """Delete every row one by one, so that each is recorded."""
-        for key, _ in list(self.scan(table)):
-            self.delete(table, *key)
+    def __init__(self, finish: Callable[[Snapshot], T]) -> None:
+        self.finish = finish

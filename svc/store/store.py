@@ -3,19 +3,18 @@
     with store.read() as snapshot: ...                  inline on the loop; holds no await
     outcomes = await store.write([job, job, ...])       one thread call, one commit, one fsync for all jobs
 
-A job is a function of the transaction and runs in a child transaction of its own: one that raises undoes only itself,
-and its exception is its outcome. Nothing may be acknowledged before `write` has returned.
+A job is a function of the transaction: from rows read to rows written. It runs on the loop, against a snapshot and
+without the writer's lock, and again inside the lock only where another process changed what it read (`group.py`, ADR
+41): so it changes nothing but through its transaction. One that raises undoes only itself, and its exception is its
+outcome. Nothing may be acknowledged before `write` has returned.
 
-Begin to commit happen inside one call of the engine, on one thread. The loop stands still while the thread runs the
-jobs, and goes on while it commits: two threads that compete for the interpreter take up to twice the CPU of one after
-the other (ADR 17).
+Jobs that may use the reserve delete many rows, and run in the lock alone: so the loop does not stand still for them.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -24,14 +23,15 @@ import msgspec
 import trio
 
 from svc.domain.histogram import GROUPS, WAIT_S, Histogram, HistogramStatistics
-from svc.domain.operations import Changes
 from svc.store import operations
 from svc.store.codec import CorruptionError
-from svc.store.engine import CheckDepth, Engine, EngineError, MissingTableError, OpenEngine, StoreFullError, Writer
+from svc.store.engine import CheckDepth, Engine, MissingTableError, OpenEngine, StoreFullError, Writer
+from svc.store.group import Group, Job, Settled
+from svc.store.group import write as write_changes
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.lmdb.environment import DEFAULT_MAP_BYTES
 from svc.store.migrations import MIGRATIONS, Migration, OlderStoreError, migrate, refuse_newer
-from svc.store.snapshot import RecordedTransaction, Snapshot, Transaction, check_row
+from svc.store.snapshot import Snapshot, Transaction, check_row
 from svc.store.tables import META, TABLES
 from svc.store.turn import WriteTurn
 from svc.world import RunSync, wall_clock_ms
@@ -61,6 +61,8 @@ class StoreStatistics(msgspec.Struct, frozen=True):
     commits: int
     jobs: int
     """Jobs in those commits: jobs / commits is the size of a group."""
+    repeated: int
+    """Jobs of those that ran again, because another process changed what they had read."""
     full: bool
     """As of `Store.is_full`."""
     used_bytes: int
@@ -98,6 +100,7 @@ class Store:
         self._writing = WriteTurn()
         self._commits = 0
         self._jobs = 0
+        self._repeated = 0
         self._full = False
         self._waits_s, self._commits_s, self._groups = Histogram(WAIT_S), Histogram(WAIT_S), Histogram(GROUPS)
 
@@ -145,9 +148,10 @@ class Store:
         return ReadTransaction(self.engine)
 
     async def write(
-        self, jobs: Sequence[Callable[[Transaction], T]], *, may_use_reserve: bool = False, urgent: bool = False
+        self, jobs: Sequence[Job[T]], *, may_use_reserve: bool = False, urgent: bool = False
     ) -> list[T | Exception]:
-        """Commit the jobs together; one outcome each, in order: what the job returned, or the exception it raised.
+        """Commit the jobs together; one outcome each, in order: what the job returned (of a `Late`, what it makes), or
+        the exception it raised.
 
         `may_use_reserve`: these jobs delete more than they add, or are an operator's, and may use the room that is kept
         for such. `urgent`: before others that wait to write. Raises `StoreFullError` when nothing could be stored; any
@@ -158,33 +162,39 @@ class Store:
             began_at = trio.current_time()
             self._waits_s.observe(began_at - handed_over_at)
             self._groups.observe(len(jobs))
-            has_run = threading.Event()
+            group = Group(jobs)
             try:
-                return await self._run_sync(
-                    partial(self._write_now, jobs, may_use_reserve=may_use_reserve, has_run=has_run.set), until=has_run
-                )
+                if not may_use_reserve:
+                    with closing(self.engine.read()) as reader:
+                        group.run(reader)
+                return await self._run_sync(partial(self._write_now, group, may_use_reserve=may_use_reserve))
             finally:
                 self._commits_s.observe(trio.current_time() - began_at)
 
-    def write_now(
-        self, jobs: Sequence[Callable[[Transaction], T]], *, may_use_reserve: bool = False
-    ) -> list[T | Exception]:
-        """As `write`, on the calling thread and without a turn: for the command line."""
-        return self._write_now(jobs, may_use_reserve=may_use_reserve, has_run=_nobody_waits)
+    def write_now(self, jobs: Sequence[Job[T]], *, may_use_reserve: bool = False) -> list[T | Exception]:
+        """As `write`, on the calling thread and without a turn, all inside the lock: for the command line."""
+        return self._write_now(Group(jobs), may_use_reserve=may_use_reserve)
 
-    def _write_now(
-        self, jobs: Sequence[Callable[[Transaction], T]], *, may_use_reserve: bool, has_run: Callable[[], None]
-    ) -> list[T | Exception]:
-        """`has_run` is called when the jobs have run, or will not: then only the commit is left."""
+    def _write_now(self, group: Group[T], *, may_use_reserve: bool) -> list[T | Exception]:
         try:
-            outcomes = self._commit(jobs, may_use_reserve=may_use_reserve, has_run=has_run)
+            settled = self.engine.write(partial(self._settle, group), may_use_reserve=may_use_reserve)
         except StoreFullError:
             self._full = True
+            self._make_room()
             raise
         self._full = self._full and may_use_reserve
         self._commits += 1
-        self._jobs += len(jobs)
-        return outcomes
+        self._jobs += len(settled.outcomes)
+        self._repeated += settled.repeated
+        return settled.outcomes
+
+    def _settle(self, group: Group[T], writer: Writer) -> Settled[T]:
+        settled = group.settle(writer)
+        write_changes(writer, settled.changes)
+        whole = Transaction(writer)
+        if operations.is_recording(whole):
+            operations.append_changes(whole, settled.changes, self._now_ms())
+        return settled
 
     @property
     def is_full(self) -> bool:
@@ -219,6 +229,7 @@ class Store:
         return StoreStatistics(
             commits=self._commits,
             jobs=self._jobs,
+            repeated=self._repeated,
             full=self.is_full,
             used_bytes=space.used_bytes,
             map_bytes=space.limit_bytes,
@@ -235,40 +246,22 @@ class Store:
         return StoreSpace(space.disk_free_bytes, space.readers, space.reader_lag, rows)
 
     def _migrate(self, migrations: Sequence[Migration]) -> None:
-        (failure,) = self._commit(
-            [partial(migrate, migrations=migrations)], may_use_reserve=True, has_run=_nobody_waits
-        )
-        if failure is not None:
-            raise failure
+        """In place, since a migration may change every row; through memory where a follower has to have its changes."""
+        with self.read() as snapshot:
+            recording = operations.is_recording(snapshot)
+        job = partial(migrate, migrations=migrations)
+        if recording:
+            (failure,) = self.write_now([job], may_use_reserve=True)
+            if failure is not None:
+                raise failure
+        else:
+            self.change_log(job)
 
     def change_log(self, job: Callable[[Transaction], T]) -> T:
         """Run one change of the operation log itself, durable on return, and not recorded in the log. Raises what the
         job raises.
         """
         return self.engine.write(lambda writer: job(Transaction(writer)), may_use_reserve=True)
-
-    def _commit(
-        self, jobs: Sequence[Callable[[Transaction], T]], *, may_use_reserve: bool, has_run: Callable[[], None]
-    ) -> list[T | Exception]:
-        def group(writer: Writer) -> list[T | Exception]:
-            try:
-                return self._run_jobs(writer, jobs)
-            finally:
-                has_run()
-
-        try:
-            return self.engine.write(group, may_use_reserve=may_use_reserve)
-        except StoreFullError:
-            self._make_room()
-            raise
-
-    def _run_jobs(self, writer: Writer, jobs: Sequence[Callable[[Transaction], T]]) -> list[T | Exception]:
-        whole = Transaction(writer)
-        changes: Changes | None = {} if operations.is_recording(whole) else None
-        outcomes = [_run_job(writer, job, changes) for job in jobs]
-        if changes is not None:
-            operations.append_changes(whole, changes, self._now_ms())
-        return outcomes
 
     def _make_room(self) -> None:
         """Identifications come before their backup: give up the operation log, whose pages the next commit can use."""
@@ -277,27 +270,6 @@ class Store:
         if recording:
             with suppress(StoreFullError):
                 self.change_log(partial(operations.drop, now_ms=self._now_ms(), because="the store was full"))
-
-
-def _nobody_waits() -> None:
-    pass
-
-
-def _run_job(writer: Writer, job: Callable[[Transaction], T], changes: Changes | None) -> T | Exception:
-    """`changes` gathers what the batch changed, `None` where nobody follows."""
-    kind = Transaction if changes is None else RecordedTransaction
-    try:
-        with writer.child() as child:
-            transaction = kind(child)
-            result = job(transaction)
-    except (EngineError, StoreFullError):
-        raise  # of the commit, and so of every job
-    except Exception as error:  # noqa: BLE001  a job's failure is its outcome, and undoes only itself
-        return error
-    if changes is not None and isinstance(transaction, RecordedTransaction):
-        for table, rows in transaction.changes.items():
-            changes.setdefault(table, {}).update(rows)
-    return result
 
 
 def version_of(engine: Engine) -> int:

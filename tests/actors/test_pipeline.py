@@ -167,7 +167,7 @@ class BrokenDisk:
         self.code = code
         self.broken = True
 
-    async def __call__(self, function: Any, /, *, until: Any = None) -> Any:
+    async def __call__(self, function: Any, /) -> Any:
         if self.broken:
             raise EngineError(f"mdb_txn_commit: {os.strerror(self.code)}")
         return function()

@@ -159,7 +159,7 @@ class Machine:
         self.lives += 1
         alive = [True]
 
-        async def run_sync(function: Callable[[], T], /, *, until: Any = None) -> T:
+        async def run_sync(function: Callable[[], T], /) -> T:
             await trio.lowlevel.checkpoint_if_cancelled()
             with self._shielded():
                 await trio.sleep(self.chance.uniform(0.0002, self.disk.slow_s))

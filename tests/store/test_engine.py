@@ -60,6 +60,14 @@ def put(table: str, key: bytes, value: bytes) -> Change:
     return change
 
 
+def put_many(table: str, rows: Rows) -> Change:
+    def change(writer: Writer, model: State) -> None:
+        writer.put_many(table, list(rows.items()))
+        model[table].update(rows)
+
+    return change
+
+
 def delete(table: str, key: bytes) -> Change:
     def change(writer: Writer, model: State) -> None:
         assert writer.delete(table, key) == (model[table].pop(key, None) is not None)
@@ -71,25 +79,6 @@ def clear(table: str) -> Change:
     def change(writer: Writer, model: State) -> None:
         writer.clear(table)
         model[table].clear()
-
-    return change
-
-
-def child(changes: list[Change], *, fails: bool) -> Change:
-    def change(writer: Writer, model: State) -> None:
-        inside = copied(model)
-        try:
-            with writer.child() as inner:
-                for one in changes:
-                    one(inner, inside)
-                assert state_of(inner) == inside
-                if fails:
-                    raise Undone  # noqa: TRY301  as a job does
-        except Undone:
-            pass
-        else:
-            model.update(inside)
-        assert state_of(writer) == model
 
     return change
 
@@ -116,9 +105,8 @@ keys = places.filter(bool) | st.sampled_from((0, 255)).map(lambda byte: bytes([b
 values = st.binary(max_size=8) | st.builds(bytes, st.sampled_from((3_000, 9_000)))
 puts, deletes = st.builds(put, tables, keys, values), st.builds(delete, tables, keys)
 simple = puts | puts | puts | deletes | deletes | st.builds(clear, tables)
-flat = st.lists(simple, max_size=5)
-nested = st.lists(simple | st.builds(child, flat, fails=st.booleans()), max_size=4)
-changes = st.lists(simple | st.builds(child, nested, fails=st.booleans()), max_size=5)
+many = st.builds(put_many, tables, st.dictionaries(keys, values, max_size=5))
+changes = st.lists(simple | simple | many, max_size=8)
 
 
 class EngineMachine(RuleBasedStateMachine):
@@ -303,6 +291,39 @@ def test_an_engine_says_how_large_it_is_and_checks_itself(open_at: OpenAt, tmp_p
         assert engine.clear_stale_readers() == 0
         for reach in CheckDepth:
             engine.check(reach)
+
+
+@every_engine
+def test_states_of_one_commit_have_its_number_and_no_others(open_at: OpenAt, tmp_path: Path):
+    """Whichever process committed: a group trusts its snapshot where the number is still the same."""
+    with opened(open_at, tmp_path, "visits") as engine:
+
+        def numbers(*, change: bool) -> tuple[int, int]:
+            def group(writer: Writer) -> int:
+                before = writer.commit
+                if change:
+                    writer.put("visits", b"a", before.to_bytes(8))
+                assert writer.commit == before
+                return before
+
+            with closing(engine.read()) as reader:
+                return reader.commit, engine.write(group)
+
+        first, second, third = numbers(change=True), numbers(change=True), numbers(change=False)
+        assert all(reader == writer for reader, writer in (first, second, third))
+        assert first < second < third
+        with closing(engine.read()) as reader:
+            engine.write(lambda writer: writer.put("visits", b"a", b"b"))
+            assert reader.commit == third[0], "it still shows that state"
+        with pytest.raises(Undone):
+            engine.write(lambda writer: [writer.put("visits", b"a", b"c"), undo()])
+        with closing(engine.read()) as reader:
+            assert reader.commit > third[0]
+            assert reader.get("visits", b"a") == b"b"
+
+
+def undo() -> None:
+    raise Undone
 
 
 @every_engine

@@ -48,6 +48,8 @@ class Counted(Transaction):
 
     def __init__(self, of: Transaction) -> None:
         super().__init__(of.writer)
+        self._of = of
+        self._asked: set[tuple[str, Any]] = set()
         self.read: Counter[str] = Counter()
         self.written: Counter[str] = Counter()
 
@@ -69,6 +71,17 @@ class Counted(Transaction):
     def put(self, table: Any, key: tuple[Any, ...], value: Any) -> int:
         self.written[table.name] += 1
         return super().put(table, key, value)
+
+    def update(self, table: Any, key: tuple[Any, ...], step: Any) -> None:
+        """A row that was asked about is at hand."""
+        self.read[table.name] += (table.name, key) not in self._asked
+        self.written[table.name] += 1
+        self._of.update(table, key, step)
+
+    def ask(self, table: Any, key: tuple[Any, ...], question: Any) -> Any:
+        self.read[table.name] += 1
+        self._asked.add((table.name, key))
+        return self._of.ask(table, key, question)
 
     def delete(self, table: Any, *key: Any) -> bool:
         self.written[table.name] += 1

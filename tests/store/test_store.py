@@ -144,7 +144,7 @@ def test_the_files_of_a_store_are_for_their_owner_only(tmp_path: Path):
 
 
 async def test_groups_their_waits_and_their_commits_are_counted(tmp_path: Path, autojump_clock):
-    async def slow(function, *, until=None):
+    async def slow(function):
         await trio.sleep(0.2)
         return function()
 

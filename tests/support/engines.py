@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -64,10 +63,8 @@ class _WatchedWriter:
     def delete(self, table: str, key: bytes) -> bool:
         return self._note("delete", table, key, b"") and self._inner.delete(table, key)
 
-    @contextmanager
-    def child(self) -> Iterator[_WatchedWriter]:
-        with self._inner.child() as inner:
-            yield _WatchedWriter(inner, self._note)
+    def put_many(self, table: str, rows: Sequence[tuple[bytes, bytes]]) -> None:
+        self._inner.put_many(table, [row for row in rows if self._note("put", table, *row)])
 
 
 class NetworkFileError(Wrapped):
@@ -95,12 +92,7 @@ class _BrokenReader:
             return method(table, *values, **options)
 
         method = getattr(self._inner, name)
-        return method if name == "close" else call
-
-    @contextmanager
-    def child(self) -> Iterator[_BrokenReader]:
-        with self._inner.child() as inner:
-            yield _BrokenReader(inner, self._missing)
+        return method if name in ("close", "commit") else call
 
 
 def opening(wrap: Callable[[Engine], T]) -> Callable[..., T]:

@@ -8,13 +8,12 @@ places: a damaged key leads astray only searches that end beside it. So a range 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import Any
 
 import lmdb
 
 from svc.store.codec import CorruptionError
-from svc.store.engine import CheckRow, EngineError, Writer
+from svc.store.engine import CheckRow, EngineError
 from svc.store.lmdb.environment import write_failure
 
 
@@ -27,6 +26,11 @@ class LmdbReader:
         self._handle = handle
         self._tables = tables
         self._check_row = check_row
+
+    @property
+    def commit(self) -> int:
+        """See `Reader.commit`: LMDB's transaction number."""
+        return self._handle.id()
 
     def get(self, table: str, key: bytes, /) -> bytes | None:
         """See `Reader.get`. That a key is missing is believed without a look at the rows beside it (ADR 18)."""
@@ -152,13 +156,26 @@ class LmdbWriter(LmdbReader):
     def __init__(
         self, environment: lmdb.Environment, handle: Any, tables: Mapping[str, Any], check_row: CheckRow
     ) -> None:
-        self._handle, self._tables, self._check_row = handle, tables, check_row  # begun for every job, so no super()
+        super().__init__(handle, tables, check_row)
         self._environment = environment
+
+    @property
+    def commit(self) -> int:
+        """See `Reader.commit`. LMDB numbers a write transaction by the commit that it will be."""
+        return self._handle.id() - 1
 
     def put(self, table: str, key: bytes, value: bytes, /) -> None:
         """See `Writer.put`. Raises `StoreFullError` when the map or the disk is full, `EngineError` for all else."""
         try:
             self._handle.put(key, value, db=self._tables[table])
+        except lmdb.Error as error:
+            raise write_failure(self._environment, error) from error
+
+    def put_many(self, table: str, rows: Sequence[tuple[bytes, bytes]], /) -> None:
+        """See `Writer.put_many`: one call of LMDB's, with one cursor."""
+        try:
+            with self._handle.cursor(db=self._tables[table]) as cursor:
+                cursor.putmulti(rows)
         except lmdb.Error as error:
             raise write_failure(self._environment, error) from error
 
@@ -175,34 +192,6 @@ class LmdbWriter(LmdbReader):
             self._handle.drop(self._tables[table], delete=False)
         except lmdb.Error as error:
             raise write_failure(self._environment, error) from error
-
-    def child(self) -> _Child:
-        """See `Writer.child`: an LMDB child transaction, about 18 µs."""
-        try:
-            handle = self._environment.begin(write=True, parent=self._handle)
-        except lmdb.Error as error:
-            raise write_failure(self._environment, error) from error
-        return _Child(self._environment, handle, self._tables, self._check_row)
-
-
-class _Child(LmdbWriter):
-    """A writer that commits into its parent at the end of the `with` block, or is undone by an exception."""
-
-    __slots__ = ()
-
-    def __enter__(self) -> Writer:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if kind is not None:
-            self._handle.abort()
-            return
-        try:
-            self._handle.commit()
-        except lmdb.Error as failure:
-            raise write_failure(self._environment, failure) from failure
 
 
 def _out_of_order(table: str, key: bytes) -> CorruptionError:

@@ -13,6 +13,7 @@ from svc.domain.webhooks.payloads import BillingStatusChanged
 from svc.store.snapshot import Transaction
 from svc.store.tables import BALANCES, BILLING_CHANGES, CREDITS, LEDGER, META, ORGANIZATION_IDS, ORGANIZATIONS, PAST_DUE
 from svc.store.transactions.webhooks import enqueue
+from svc.store.views import balance
 
 
 def create_organization(
@@ -34,19 +35,16 @@ def add_credit(transaction: Transaction, number: int, *, entry_id: UUID, micros:
     """Enter credit (`micros`, micro-dollars) on the ledger; returns the new balance. A negative amount takes credit
     back.
     """
-    return enter(transaction, number, entry_id, LedgerEntry("credit", micros, now_ms, note))
+    enter(transaction, number, entry_id, LedgerEntry("credit", micros, now_ms, note))
+    return balance(transaction, number)
 
 
-def enter(transaction: Transaction, number: int, entry_id: UUID, entry: LedgerEntry) -> int:
-    """Add one line to the ledger and to the balance, which is returned. The only way to change a balance (decisions
-    5.1).
-    """
-    balance = (transaction.get(BALANCES, number) or 0) + entry.amount_micros
+def enter(transaction: Transaction, number: int, entry_id: UUID, entry: LedgerEntry) -> None:
+    """Add one line to the ledger and to the balance. The only way to change a balance (decisions 5.1)."""
     transaction.put(LEDGER, (number, entry_id.bytes), entry)
     if entry.kind == "credit":
         transaction.put(CREDITS, (number, entry_id.bytes), b"")
-    transaction.put(BALANCES, (number,), balance)
-    return balance
+    transaction.update(BALANCES, (number,), lambda balance: (balance or 0) + entry.amount_micros)
 
 
 def set_rate_limit(transaction: Transaction, number: int, per_s: int) -> Organization:

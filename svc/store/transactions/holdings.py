@@ -5,11 +5,15 @@ What may live here: the one row that an organization has in `holdings`, and how 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import islice
+from typing import TypeVar
 
 from svc.domain.quotas import Holding, row_bytes
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.tables import DEFERRED_REPORTS, DOCUMENTS, EVENTS, HOLDINGS, VISITORS
+
+T = TypeVar("T")
 
 REPORTS = (DOCUMENTS, DEFERRED_REPORTS)
 """Where archived reports lie."""
@@ -32,12 +36,27 @@ def keep(transaction: Transaction, number: int, changed: Holding) -> None:
     transaction.put(HOLDINGS, (number,), changed)
 
 
+def ask(transaction: Transaction, number: int, at_ms: int, question: Callable[[Holding], T]) -> T:
+    """What `question` says of what the organization holds, with the counts of the UTC day of `at_ms`; as
+    `Transaction.ask`.
+    """
+    return transaction.ask(HOLDINGS, (number,), lambda held: question((held or Holding()).on(at_ms)))
+
+
+def add(transaction: Transaction, number: int, at_ms: int, change: Callable[[Holding], Holding]) -> None:
+    """Change what the organization holds, with the counts of the UTC day of `at_ms`; as `Transaction.update`."""
+    transaction.update(HOLDINGS, (number,), lambda held: change((held or Holding()).on(at_ms)))
+
+
 def release(
     transaction: Transaction, number: int, *, events: int = 0, visitors: int = 0, report_bytes: int = 0
 ) -> None:
     """Subtract what was deleted from what an organization holds: counts of rows, and `row_bytes` of reports."""
-    kept = holding(transaction, number)
-    keep(transaction, number, kept.plus(events=-events, visitors=-visitors, report_bytes=-report_bytes))
+    transaction.update(
+        HOLDINGS,
+        (number,),
+        lambda held: (held or Holding()).plus(events=-events, visitors=-visitors, report_bytes=-report_bytes),
+    )
 
 
 def report_bytes(snapshot: Snapshot, number: int, request_id: bytes) -> int:

@@ -12,8 +12,10 @@ with ten that subscribe to everything, 11 rows are read and 42 written.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -34,7 +36,7 @@ from svc.domain.matching import (
     match_visitor,
 )
 from svc.domain.model import Observation
-from svc.domain.quotas import Quota, Quotas, may_archive, may_identify, row_bytes, seconds_to_midnight
+from svc.domain.quotas import Holding, Quota, Quotas, may_archive, may_identify, row_bytes, seconds_to_midnight
 from svc.domain.records import (
     IDEMPOTENCY_MS,
     Document,
@@ -47,7 +49,7 @@ from svc.domain.scoring import Weights, score
 from svc.domain.verdict import Verdict
 from svc.domain.webhooks.records import EndpointKey
 from svc.store.events import put_event
-from svc.store.snapshot import Transaction
+from svc.store.snapshot import Late, Transaction
 from svc.store.tables import (
     BALANCES,
     BLOCKS,
@@ -61,17 +63,17 @@ from svc.store.tables import (
 from svc.store.transactions.accounts import enter
 from svc.store.transactions.attestation import redeem
 from svc.store.transactions.history import update_history
-from svc.store.transactions.holdings import holding, keep
+from svc.store.transactions.holdings import add, ask
 from svc.store.transactions.keys import note_use
 from svc.store.transactions.webhooks import enqueue_identification
-from svc.store.views import is_removed, organization, weights_in_force
+from svc.store.views import balance, is_removed, organization, weights_in_force
 
 
 class Recorded(NamedTuple):
     """The outcome of an identification, and what follows once it is committed."""
 
     outcome: Identified | Duplicate | Refused
-    lesson: StatisticsUpdate | None
+    lesson: StatisticsUpdate | None = None
     """`None` where its visitor or its address has taught enough today."""
     queues: tuple[EndpointKey, ...] = ()
     """Webhook endpoints to which something is due now."""
@@ -87,26 +89,26 @@ def identify(
     statistics: Statistics,
     quotas: Quotas = Quotas(),  # noqa: B008  immutable
     capacity_bytes: int = 1 << 60,
-) -> Recorded:
-    """Record one identification, or return what refuses it: then nothing is written. `statistics` is only read;
-    `capacity_bytes` is what the whole store can hold. The order of the steps is that of the module's docstring.
+) -> Late[Recorded]:
+    """Record one identification, or return what refuses it: then nothing is written.
+
+    `statistics` is only read; `capacity_bytes` is what the whole store can hold. Sums of the organization are updated
+    and not seen, since others add to them; the outcome shows the balance that this identification left. The order of
+    the steps is that of the module's docstring.
     """
     submission = assessment.submission
     number = submission.organization
-    balance = transaction.get(BALANCES, number) or 0
     if submission.idempotency is not None:
         earlier = transaction.get(IDEMPOTENCY, number, submission.idempotency)
         if earlier is not None and submission.at_ms - earlier.at_ms < IDEMPOTENCY_MS:
-            return Recorded(Duplicate(UUID(bytes=earlier.request_id), balance), None)
-    refusal = _refusal(transaction, assessment, balance)
+            return _late(number, partial(Duplicate, UUID(bytes=earlier.request_id)))
+    refusal = _refusal(transaction, assessment)
     if refusal is not None:
-        return Recorded(Refused(refusal, balance), None)
-    held = holding(transaction, number).on(submission.at_ms)
+        return _late(number, partial(Refused, refusal))
     production = submission.environment == "production"
-    exceeded = may_identify(held, quotas, capacity_bytes, production=production)
+    exceeded, archived = _quotas_met(transaction, assessment, quotas, capacity_bytes)
     if exceeded is not None:
-        return Recorded(Refused(_over(exceeded, submission.at_ms), balance), None, quota=exceeded)
-    archived = may_archive(held, quotas, len(assessment.archive), production=production)
+        return _late(number, partial(Refused, _over(exceeded, submission.at_ms)), quota=exceeded)
 
     index = VisitorIndex(transaction, number)
     recognition = match_visitor(index, statistics, assessment.features, submission.at_ms)
@@ -127,23 +129,30 @@ def identify(
     attested = None if redeemed is None else redeemed.result
     length = _record_document(transaction, assessment, event, index, recognition, observations, profile, attested)
     is_new = recognition.number is None and visitor.number is not None
-    keep(
-        transaction,
-        number,
-        held.with_identification(
-            visitors=int(is_new), report_bytes=row_bytes(length), production=production, price=assessment.price
-        ),
+    taken = partial(
+        Holding.with_identification,
+        visitors=int(is_new),
+        report_bytes=row_bytes(length),
+        production=production,
+        price=assessment.price,
     )
+    add(transaction, number, submission.at_ms, taken)
     if submission.idempotency is not None:
         row = Idempotency(submission.request_id.bytes, submission.at_ms)
         transaction.put(IDEMPOTENCY, (number, submission.idempotency), row)
     if production:
         entry = LedgerEntry("identification", -assessment.price, submission.at_ms)
-        balance = enter(transaction, number, submission.request_id, entry)
+        enter(transaction, number, submission.request_id, entry)
     if submission.touched_key is not None:
         note_use(transaction, submission.touched_key, submission.at_ms)
     lesson = recognition.lesson if remembered.may_teach else None
-    return Recorded(Identified(verdict, balance), lesson, queues, None if archived else "archive_day", event)
+    quota = None if archived else "archive_day"
+    return _late(number, partial(Identified, verdict), lesson=lesson, queues=queues, quota=quota, event=event)
+
+
+def _late(number: int, outcome: Callable[[int], Identified | Duplicate | Refused], **rest: Any) -> Late[Recorded]:
+    """With the balance after this identification, which it has not seen: others charge it too."""
+    return Late(lambda snapshot: Recorded(outcome(balance(snapshot, number)), **rest))
 
 
 class Applied(NamedTuple):
@@ -212,21 +221,42 @@ class VisitorIndex:
             self._transaction.put(BLOCKS, (self._organization, key), block)
 
 
-def _refusal(transaction: Transaction, assessment: Assessment, balance: int) -> Refusal | None:
+def _refusal(transaction: Transaction, assessment: Assessment) -> Refusal | None:
     submission = assessment.submission
     if is_removed(transaction, submission.organization):
         return Refusal("unauthorized", reason="the organization was removed while the request was on its way")
     if submission.environment != "production":
         return None
     account = organization(transaction, submission.organization)
-    code = refused_for_money(
-        environment=submission.environment,
-        status=account.billing_status,
-        balance_micros=balance,
-        credit_limit_micros=account.credit_limit_micros,
-        price=assessment.price,
+    code = transaction.ask(
+        BALANCES,
+        (submission.organization,),
+        lambda balance: refused_for_money(
+            environment=submission.environment,
+            status=account.billing_status,
+            balance_micros=balance or 0,
+            credit_limit_micros=account.credit_limit_micros,
+            price=assessment.price,
+        ),
     )
     return None if code is None else Refusal(code)
+
+
+def _quotas_met(
+    transaction: Transaction, assessment: Assessment, quotas: Quotas, capacity_bytes: int
+) -> tuple[Quota | None, bool]:
+    """(the quota that forbids the identification, whether its report may be archived)."""
+    submission, length = assessment.submission, len(assessment.archive)
+    production = submission.environment == "production"
+    return ask(
+        transaction,
+        submission.organization,
+        submission.at_ms,
+        lambda held: (
+            may_identify(held, quotas, capacity_bytes, production=production),
+            may_archive(held, quotas, length, production=production),
+        ),
+    )
 
 
 def _over(quota: Quota, at_ms: int) -> Refusal:

@@ -10,7 +10,7 @@ from svc.domain.records import DeferredReport
 from svc.domain.refusals import Refusal, over_day, over_share
 from svc.store.snapshot import Transaction
 from svc.store.tables import DEFERRED_REPORTS, EVENTS
-from svc.store.transactions.holdings import holding, keep
+from svc.store.transactions.holdings import add, ask
 
 
 def supplement(
@@ -34,12 +34,12 @@ def supplement(
     if event is None:
         return Refusal("invalid_supplement", reason="the event has been erased")
     at_ms, production = report.received_at_ms, event.environment == "production"
-    held = holding(transaction, number).on(at_ms)
-    if not has_capacity(held, quotas, capacity_bytes):
+    if not ask(transaction, number, at_ms, lambda held: has_capacity(held, quotas, capacity_bytes)):
         return over_share()
-    if not may_archive(held, quotas, len(report.signals), production=production):
+    bytes_sent = len(report.signals)
+    if not ask(transaction, number, at_ms, lambda held: may_archive(held, quotas, bytes_sent, production=production)):
         seconds = seconds_to_midnight(at_ms)
         return over_day("its archived reports of today", seconds, reason="over the day's budget of archived reports")
     length = transaction.put(DEFERRED_REPORTS, key, report)
-    keep(transaction, number, held.with_report(row_bytes(length), production=production))
+    add(transaction, number, at_ms, lambda held: held.with_report(row_bytes(length), production=production))
     return "accepted"

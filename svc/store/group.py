@@ -1,0 +1,125 @@
+"""A group of jobs that share a commit, in two phases.
+
+1. `run`, against a snapshot, with nobody waiting: each job runs in a recording over what the jobs before it left.
+2. `settle`, in the write transaction: where nothing was committed since the snapshot, all stands. Else each job, in
+   order, is held against the state as it is now, with the jobs before it: what it read must still be so, then its
+   changes are taken over, with its updates made again where their rows differ. A job that disagrees runs again.
+
+Either way the outcomes are those of the jobs run one after the other in the transaction. A job that raises undoes only
+itself, and its exception is its outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Generic, NamedTuple, TypeVar, cast
+
+from svc.domain.operations import Changes
+from svc.store.engine import EngineError, Reader, StoreFullError, Writer
+from svc.store.overlay import Overlay, Recording
+from svc.store.snapshot import Late, RecordedTransaction, Snapshot, Transaction
+
+T = TypeVar("T")
+V = TypeVar("V")
+
+Job = Callable[[Transaction], T | Late[T]]
+
+
+class Settled(NamedTuple, Generic[T]):
+    """What a group comes to in its write transaction."""
+
+    outcomes: list[T | Exception]
+    """For each job what it returned, or the exception that it raised."""
+    changes: Changes
+    """To be written."""
+    repeated: int
+    """Jobs that ran again."""
+
+
+class _Ran(NamedTuple):
+    recording: Recording
+    result: Any
+    """As the job returned it, `Late` included; or its exception."""
+
+
+class Group(Generic[T]):
+    """Jobs of one commit. `run` is called once at most, and `settle` once."""
+
+    def __init__(self, jobs: Sequence[Job[T]]) -> None:
+        self._jobs = jobs
+        self._commit: int | None = None
+        self._ran: list[_Ran] = []
+        self._settled = Settled[T]([], {}, 0)
+
+    def run(self, reader: Reader) -> None:
+        """The first phase. Nothing may be read from `reader` afterwards. Raises `EngineError`."""
+        self._commit = reader.commit
+        state = Overlay(reader)
+        outcomes: list[T | Exception] = []
+        for job in self._jobs:
+            recording = Recording(state)
+            result = _outcome(partial(job, RecordedTransaction(recording)))
+            self._ran.append(_Ran(recording, result))
+            outcomes.append(_finish(result, recording.changes, state))
+        self._settled = Settled(outcomes, state.changes, 0)
+
+    def settle(self, writer: Writer) -> Settled[T]:
+        """The second phase; the first, too, where that was left out. Nothing is written yet. Raises `EngineError`."""
+        if self._commit == writer.commit:
+            return self._settled
+        state = Overlay(writer)
+        outcomes: list[T | Exception] = []
+        repeated = 0
+        for place, job in enumerate(self._jobs):
+            changes = _changes_now(self._ran[place].recording, state) if self._ran else None
+            if changes is not None:
+                outcomes.append(_finish(self._ran[place].result, changes, state))
+                continue
+            repeated += bool(self._ran)
+            own = Overlay(state)
+            outcomes.append(_finish(_outcome(partial(job, Transaction(own))), own.changes, state))
+        return Settled(outcomes, state.changes, repeated)
+
+
+def write(writer: Writer, changes: Changes) -> None:
+    """Write the changes of a group, table by table and in the order of their keys. Raises `StoreFullError` and
+    `EngineError`.
+    """
+    for table, rows in changes.items():
+        keys = sorted(rows)
+        writer.put_many(table, [(key, raw) for key in keys if (raw := rows[key]) is not None])
+        for key in keys:
+            if rows[key] is None:
+                writer.delete(table, key)
+
+
+def _outcome(call: Callable[[], V]) -> V | Exception:
+    try:
+        return call()
+    except (EngineError, StoreFullError):
+        raise  # of the commit, and so of every job
+    except Exception as error:  # noqa: BLE001  a job's failure is its outcome, and undoes only itself
+        return error
+
+
+def _finish(result: T | Late[T] | Exception, changes: Changes, state: Overlay) -> T | Exception:
+    """The outcome of a job. Its changes become part of the state, unless it failed."""
+    if isinstance(result, Late):
+        late = cast("Late[T]", result)
+        outcome = _outcome(lambda: late.finish(Snapshot(Overlay(state, changes))))
+    else:
+        outcome = result
+    if not isinstance(outcome, Exception):
+        state.take(changes)
+    return outcome
+
+
+def _changes_now(recording: Recording, state: Reader) -> Changes | None:
+    """The changes of a job that would have read the same in this state; `None` where it has to run again."""
+    try:
+        return recording.changes_over(state) if recording.holds_over(state) else None
+    except (EngineError, StoreFullError):
+        raise
+    except Exception:  # noqa: BLE001  a row that cannot be read: the job meets it again, and says so
+        return None

@@ -26,6 +26,7 @@ from svc.webhook_transport.connections import (
     ResponseTooLargeError,
 )
 from svc.webhook_transport.resolver import Resolver
+from svc.webhook_transport.sockets import Sockets
 
 DEADLINE_S = 10
 """For a whole attempt (decisions 8.2): name, connection, TLS, answer."""
@@ -50,8 +51,7 @@ class WebhookTransport:
     ) -> None:
         self._resolver = resolver
         self._reach = reach
-        own = httpcore.TrioBackend()  # typed as a union with what stands in for it where trio is missing
-        self._dialer = Dialer(tls, backend or own)  # pyright: ignore[reportArgumentType]
+        self._dialer = Dialer(tls, backend or Sockets())
         self._idle = IdleConnections()
         self._now_ms = now_ms
         self._deadline_s = deadline_s

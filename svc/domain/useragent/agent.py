@@ -129,7 +129,7 @@ def _with_model(user_agent: str, model: str | None) -> str:
 @cache
 def _resolver() -> Resolver:
     """ua-parser's patterns for browsers and systems among our own; those for devices are not needed. Built once."""
-    browsers, systems, _ = ua_parser.load_builtins()
+    browsers, systems, _ = ua_parser.load_lazy_builtins()  # ua-parser-rs compiles them, Python need not
     return Resolver((browser_matchers(browsers), system_matchers(systems), []))
 
 

@@ -10,6 +10,7 @@ import ssl
 from collections.abc import Callable, Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from math import ceil
 
 import h11
@@ -30,6 +31,9 @@ from svc.webhook_transport.sockets import Sockets
 
 DEADLINE_S = 10
 """For a whole attempt (decisions 8.2): name, connection, TLS, answer."""
+
+
+_read_target = lru_cache(maxsize=1024)(read_target)
 
 
 class WebhookTransport:
@@ -75,7 +79,7 @@ class WebhookTransport:
     async def _attempt(
         self, url: str, body: bytes, headers: Mapping[str, str], answer: _Answer
     ) -> TransportError | None:
-        target = read_target(url)
+        target = _read_target(url)
         if target is None or not may_use(target.port, self._reach):  # stored when it was taken
             return "blocked_address"
         answers = await self._resolver(target.host)

@@ -38,6 +38,13 @@ _NO_HINTS = ClientHints()
 _SILENT = Agent()
 
 
+def load_patterns() -> None:
+    """Compile what `read_agent` reads with: 0.15 s that the first visitor would wait for. Processes that are forked
+    afterwards have it.
+    """
+    _read("Mozilla/5.0", _NO_HINTS, False)
+
+
 def read_agent(facts: RequestFacts, report: Report) -> Agent:
     """Who asks, by the header's user agent, else the reported one. Total on any text; equal input is parsed once.
 

@@ -24,7 +24,7 @@ from uuid import UUID
 import structlog
 import trio
 
-from bench.far_side import HOSTILE, Arrival, FarSide, far_side
+from bench.far_side import HOSTILE, Arrival, FarSide, far_side, look_up
 from bench.identify import prepare
 from bench.outbox import EVENT, Bench, anonymous_mib
 from svc.cli.logs import set_up_logging
@@ -141,7 +141,7 @@ async def serving(directory: Path, far: FarSide, transport: Transport | None = N
     shutdown = trio.Event()
     try:
         async with trio.open_nursery() as nursery:
-            service = Service(config, world, found, transport=transport)
+            service = Service(config, world, found, transport=transport, resolver=SystemResolver(look_up))
             edge = await nursery.start(service.run, await listen("127.0.0.1:0"), shutdown)
             yield Running(found, edge.addresses[0][1])
             shutdown.set()
@@ -191,19 +191,22 @@ async def latency(directory: Path, scale: Scale) -> AsyncGenerator[Row]:
 
 
 async def throughput(directory: Path, scale: Scale) -> AsyncGenerator[Row]:
-    """What waits, sent as fast as it goes over kept connections."""
-    for endpoints in (1, 10):
-        home = _home(directory, f"throughput-{endpoints}")
+    """What waits, sent as fast as it goes over kept connections: to addresses, and to names, which are looked up."""
+    for endpoints, named in ((1, False), (10, False), (10, True)):
+        home = _home(directory, f"throughput-{endpoints}{'-named' * named}")
         async with far_side(home, ["healthy"] * endpoints) as far:
-            _fill(home, far.urls, scale.deliveries)
+            _fill(home, far.named_urls if named else far.urls, scale.deliveries)
             began, cpu = time.monotonic(), time.process_time()
-            async with serving(home, far):
+            async with serving(home, far) as service:
                 ended = await far.arrived(scale.deliveries, 120)
                 cpu = time.process_time() - cpu
+                commits = service.found.store.statistics().commits
         assert ended is not None, "not all have arrived within two minutes"
         yield Row(
-            f"{scale.deliveries:,} deliveries over kept connections, endpoints: {endpoints}",
-            f"{scale.deliveries / (ended - began):,.0f}/s, {1e6 * cpu / scale.deliveries:,.0f} us of CPU each",
+            f"{scale.deliveries:,} deliveries, endpoints: {endpoints}, by {'name' if named else 'address'}",
+            f"{scale.deliveries / (ended - began):,.0f}/s, {1e6 * cpu / scale.deliveries:,.0f} us of CPU each, "
+            f"{scale.deliveries / commits:.0f} in a commit",
+            "1,000/s" if endpoints > 1 else "200/s",
         )
 
 

@@ -37,9 +37,8 @@ from svc.domain.attestation.trust import (
     read_revoked,
     read_roots,
 )
-from svc.domain.model import Report, RequestFacts
 from svc.domain.timestamps import timestamp
-from svc.domain.useragent import read_agent
+from svc.domain.useragent import load_patterns
 from svc.domain.webhooks.addresses import TargetPolicy
 from svc.domain.webhooks.cursor import cursors_key
 from svc.domain.webhooks.signature import secrets_key
@@ -67,7 +66,6 @@ from svc.world import World
 T = TypeVar("T")
 log = structlog.get_logger()
 
-_ANYBODY = RequestFacts(ip="127.0.0.1", user_agent="Mozilla/5.0")
 METRICS_CONNECTIONS = 16
 STREAMS_PART = 4
 """Live streams may take so small a part of the connections."""
@@ -316,7 +314,7 @@ async def run_until_signalled(
     shutdown = trio.Event()
     now_ms = service.services.world.now_ms
     certificate = None if tls is None else tls()
-    read_agent(_ANYBODY, Report())  # loads the patterns: half a second that no visitor should wait for
+    load_patterns()
     listeners = await listen(bind, ssl_context=None if certificate is None else certificate.context)
     if certificate is not None:
         _warn_of_dates(certificate, now_ms())

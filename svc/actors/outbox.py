@@ -46,6 +46,8 @@ BATCH = 64
 """Attempts written down in one commit."""
 LATE_MS = 60_000
 """A delivery that could have been sent so long ago is late."""
+GATHER_S = 0.01
+"""How long at most attempts that have ended wait for others, to be written down with them."""
 RETRY_FULL_S = 1.0
 """Between two tries to write while the store is full. Nothing is sent meanwhile but what has a slot."""
 SWEEP_ROWS = 1_000
@@ -227,13 +229,23 @@ class Outbox:
     async def _write_down(self) -> None:
         """Group commits: while one is on the disk, the attempts that end gather for the next."""
         while True:
-            batch = await self._made.batch(BATCH)
+            batch = await self._gathered()
             outcomes = await self._write([partial(log_attempt, made=made) for made in batch])
             for made, logged in zip(batch, outcomes, strict=True):
                 self._ended(made, logged)
             self._awake.set()
             if self._draining and not self._lanes.in_flight:
                 self._drained.set()
+
+    async def _gathered(self) -> list[AttemptRecord]:
+        """Half of what is in flight, so that one half is written down while the other is sent; less where more would
+        take longer than `GATHER_S`. A commit costs as much as some seven attempts in it.
+        """
+        batch = await self._made.batch(BATCH)
+        with trio.move_on_after(GATHER_S):
+            while len(batch) < min(self._lanes.in_flight / 2, BATCH):
+                batch += await self._made.batch(BATCH - len(batch))
+        return batch
 
     def _ended(self, made: AttemptRecord, logged: AttemptOutcome) -> None:
         self._attempts[logged.status] += 1

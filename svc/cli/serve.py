@@ -11,12 +11,12 @@ import msgspec
 import trio
 
 from svc.cli.changes import go_on
+from svc.cli.early_walk import EarlyWalk
 from svc.cli.initialize import initialize
 from svc.cli.logs import set_up_logging
 from svc.cli.output import directory_option, settings
 from svc.cli.upgrade import opened_alone
 from svc.config import as_toml
-from svc.service import Service, read_tls, run_until_signalled
 from svc.store.directory import NotInitializedError, has_store
 from svc.store.region import claim_region
 from svc.store.served_limits import ServedLimits, record_limits
@@ -80,11 +80,20 @@ def serve(
     if not init and not has_store(directory):
         raise NotInitializedError(directory)
     set_up_logging(config.log_format)
+    walk = EarlyWalk.begin(directory) if has_store(directory) else None
+    # Most of the time that a start takes, and the walk goes on meanwhile.
+    from svc.domain.useragent import load_patterns  # noqa: PLC0415
+    from svc.service import Service, read_tls, run_until_signalled  # noqa: PLC0415
+
+    load_patterns()
     world = World.real()
     wait_s = config.takeover_wait_s
     keep = not no_snapshot
     with opened_alone(directory, config, world, "svc serve", create=init, copy=keep, wait_s=wait_s) as found:
-        found.store.check_pages()
+        if walk is None:
+            found.store.check_pages()
+        else:
+            walk.finish(found.store)
         if init:
             initialize(found, world, config.region, as_json=as_json)
         go_on(found, partial(claim_region, region=config.region))

@@ -1,6 +1,6 @@
 """Connections to receivers: dialled by address, secured by name, metered, and kept for a while.
 
-What may live here: the one place that opens sockets to receivers, and the table of those that wait to be used again.
+What may live here: the one place that asks for sockets to receivers, and the table of those that wait to be used again.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import trio
 from svc.domain.addresses import Address
 from svc.domain.webhooks.addresses import Target
 from svc.domain.webhooks.queues import ENDPOINT_SLOTS
+from svc.webhook_transport.messages import read_plain_answer, write_request
 
 MAX_BODY_BYTES = 16 * 1024
 """Of an answer."""
@@ -55,7 +56,8 @@ class WebhookResponse(NamedTuple):
 
 
 class PooledConnection:
-    """One HTTP/1.1 connection to one address, for one URL. What is said on it is read and written by h11.
+    """One HTTP/1.1 connection to one address, for one URL. A plain answer is read here; any other by h11, from its
+    first byte.
 
     Its methods raise `ResponseTooLargeError`, `httpcore.NetworkError`, and `h11.RemoteProtocolError` for what is no
     HTTP or ends too soon. After any of these it can only be closed.
@@ -69,7 +71,12 @@ class PooledConnection:
         """Bytes of the answer in hand, as they came."""
         self._target = target
         self._stream = stream
-        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_WIRE_BYTES)
+        self._http: h11.Connection | None = None
+        """Reads the answer in hand, where that is not a plain one."""
+        self._left = 0
+        """Bytes of a plain answer's body that have not arrived; fewer than none = something came behind it."""
+        self._size = 0
+        """Bytes of a plain answer's body."""
 
     @property
     def was_ended(self) -> bool:
@@ -80,19 +87,23 @@ class PooledConnection:
 
     async def ask(self, body: bytes, headers: Mapping[str, str]) -> WebhookResponse:
         """Send the request in one piece, and read up to the end of the response's headers. Interim (1xx) responses are
-        skipped. Raises as the class says.
+        skipped. Raises as the class says, and `ValueError` for headers that would end before their line does.
         """
-        self.is_idle, self.received = False, 0
-        fields = [("Host", self._target.authority), ("Content-Length", str(len(body))), *headers.items()]
-        said = (
-            h11.Request(method="POST", target=self._target.path, headers=fields),
-            h11.Data(body),
-            h11.EndOfMessage(),
-        )
-        request = b"".join(self._http.send(event) or b"" for event in said)
+        self.is_idle, self.received, self._http = False, 0, None
+        fields = {"Host": self._target.authority, "Content-Length": str(len(body)), **headers}
+        request = write_request(self._target.path, fields, body)
         with suppress(httpcore.WriteError):  # it may have answered before it hung up
             await self._stream.write(request)
-        while not isinstance(event := await self._event(), h11.Response):
+        data = await self._some()
+        plain = read_plain_answer(data)
+        if plain is not None:
+            self._size, self._left = plain.body_bytes, plain.head_bytes + plain.body_bytes - len(data)
+            return WebhookResponse(plain.status, [])
+        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_WIRE_BYTES)
+        for event in (h11.Request(method="POST", target="/", headers=[("Host", "")]), h11.EndOfMessage()):
+            self._http.send(event)
+        self._http.receive_data(data)
+        while not isinstance(event := await self._event(self._http), h11.Response):
             pass
         return WebhookResponse(event.status_code, list(event.headers))
 
@@ -100,30 +111,40 @@ class PooledConnection:
         """Read the rest of the response; returns how many bytes its body had. The connection is idle then, if it can be
         reused.
         """
+        if self._http is None:
+            while self._left > 0:
+                data = await self._some()
+                if not data:
+                    raise h11.RemoteProtocolError("the connection ended within the answer")
+                self._left -= len(data)
+            self.is_idle = not self._left and not self._has_surplus(b"")
+            return self._size
         size = 0
-        while not isinstance(event := await self._event(), h11.EndOfMessage):
+        while not isinstance(event := await self._event(self._http), h11.EndOfMessage):
             size += len(event.data) if isinstance(event, h11.Data) else 0
-        if self._http.states == {h11.CLIENT: h11.DONE, h11.SERVER: h11.DONE} and not self._has_surplus():
-            self._http.start_next_cycle()
-            self.is_idle = True
+        surplus, _ = self._http.trailing_data
+        done = self._http.states == {h11.CLIENT: h11.DONE, h11.SERVER: h11.DONE}
+        self.is_idle = done and not self._has_surplus(surplus)
         return size
 
-    async def _event(self) -> h11.Event:
-        while not isinstance(event := self._http.next_event(), h11.Event):
-            left = MAX_WIRE_BYTES - self.received
-            if left <= 0:
-                raise ResponseTooLargeError
-            data = await self._stream.read(left)
-            self.received += len(data)
-            self._http.receive_data(data)
+    async def _event(self, http: h11.Connection) -> h11.Event:
+        while not isinstance(event := http.next_event(), h11.Event):
+            http.receive_data(await self._some())
         return event
 
-    def _has_surplus(self) -> bool:
+    async def _some(self) -> bytes:
+        left = MAX_WIRE_BYTES - self.received
+        if left <= 0:
+            raise ResponseTooLargeError
+        data = await self._stream.read(left)
+        self.received += len(data)
+        return data
+
+    def _has_surplus(self, surplus: bytes) -> bool:
         """Whether more has come than the answer, in its last piece or in TLS records that were read with it.
 
         It would be taken for the answer to the next request, which may not even have been sent.
         """
-        surplus, _ = self._http.trailing_data
         tls = self._stream.get_extra_info("ssl_object")
         if surplus or tls is None:
             return bool(surplus)

@@ -13,6 +13,8 @@ from typing import Protocol
 
 import trio
 
+from svc.domain.addresses import read_address
+
 LOOKUP_LIMIT_S = 3
 """For one name."""
 LANE_THREADS = 32
@@ -40,8 +42,20 @@ def system_lookup(host: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
+class _Question:
+    """A look-up for all who asked meanwhile."""
+
+    def __init__(self) -> None:
+        self.ended = trio.Event()
+        self.found: tuple[str, ...] | None = None
+        """`None` where its caller was cancelled: the next one asks."""
+
+
 class SystemResolver:
-    """Looks names up on threads of its own, for at most `limit_s` each.
+    """Looks names up on threads of its own, for at most `limit_s` each. An address is its own answer, without a thread.
+
+    Callers that ask for a name while it is looked up share that look-up: its answer arrives after each of them has
+    asked. No answer is kept for later callers.
 
     A thread cannot be stopped: a name whose server never answers holds one until the system gives up, 10 to 30 s
     later. So names that answered last time have a lane of their own, which those others cannot fill; and a name whose
@@ -62,9 +76,27 @@ class SystemResolver:
         self._answered: OrderedDict[str, None] = OrderedDict()
         self._out: dict[object, str] = {}
         self._overdue: set[object] = set()
+        self._asking: dict[str, _Question] = {}
 
     async def __call__(self, host: str, /) -> tuple[str, ...]:
         """Look a name up; empty when it does not resolve or takes longer than `limit_s`."""
+        if host[-1:].isdigit() or ":" in host:  # else no address, and most are none
+            address = read_address(host)
+            if address is not None:
+                return (str(address),)
+        while (asked := self._asking.get(host)) is not None:
+            await asked.ended.wait()
+            if asked.found is not None:
+                return asked.found
+        question = self._asking[host] = _Question()
+        try:
+            question.found = await self._ask(host)
+        finally:
+            del self._asking[host]
+            question.ended.set()
+        return question.found
+
+    async def _ask(self, host: str) -> tuple[str, ...]:
         self._overdue.intersection_update(self._out)
         if any(self._out.get(errand) == host for errand in self._overdue):
             return ()

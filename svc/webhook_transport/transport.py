@@ -10,6 +10,7 @@ import ssl
 from collections.abc import Callable, Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from math import ceil
 
 import h11
@@ -26,9 +27,13 @@ from svc.webhook_transport.connections import (
     ResponseTooLargeError,
 )
 from svc.webhook_transport.resolver import Resolver
+from svc.webhook_transport.sockets import Sockets
 
 DEADLINE_S = 10
 """For a whole attempt (decisions 8.2): name, connection, TLS, answer."""
+
+
+_read_target = lru_cache(maxsize=1024)(read_target)
 
 
 class WebhookTransport:
@@ -50,8 +55,7 @@ class WebhookTransport:
     ) -> None:
         self._resolver = resolver
         self._reach = reach
-        own = httpcore.TrioBackend()  # typed as a union with what stands in for it where trio is missing
-        self._dialer = Dialer(tls, backend or own)  # pyright: ignore[reportArgumentType]
+        self._dialer = Dialer(tls, backend or Sockets())
         self._idle = IdleConnections()
         self._now_ms = now_ms
         self._deadline_s = deadline_s
@@ -75,7 +79,7 @@ class WebhookTransport:
     async def _attempt(
         self, url: str, body: bytes, headers: Mapping[str, str], answer: _Answer
     ) -> TransportError | None:
-        target = read_target(url)
+        target = _read_target(url)
         if target is None or not may_use(target.port, self._reach):  # stored when it was taken
             return "blocked_address"
         answers = await self._resolver(target.host)

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 import trio
+import trio.testing
 
 from svc.webhook_transport.resolver import SystemResolver, system_lookup
 
@@ -86,3 +87,58 @@ async def test_a_name_that_stopped_answering_loses_its_place(zone: Zone):
     assert await resolver("turning.test") == ()  # again without an answer, in the other lane
     with trio.fail_after(5):
         assert await resolver("good.test")
+
+
+async def asked_at_once(
+    resolver: SystemResolver, host: str, found: list[tuple[str, ...]], nursery: trio.Nursery
+) -> None:
+    """Three callers, all of whom wait."""
+
+    async def ask() -> None:
+        found.append(await resolver(host))
+
+    for _ in range(3):
+        nursery.start_soon(ask)
+    await trio.testing.wait_all_tasks_blocked()
+
+
+async def test_callers_who_ask_while_a_name_is_looked_up_share_the_answer_and_later_ones_do_not(zone: Zone):
+    resolver = SystemResolver(zone)
+    found: list[tuple[str, ...]] = []
+    with trio.fail_after(5):
+        async with trio.open_nursery() as nursery:
+            await asked_at_once(resolver, "black0.test", found, nursery)
+            zone.let_go.set()
+        assert found == [("81.2.69.160",)] * 3
+        assert zone.asked == ["black0.test"]
+        await resolver("black0.test")
+    assert zone.asked == ["black0.test"] * 2
+
+
+async def test_a_caller_who_gives_up_takes_the_answer_from_nobody(zone: Zone):
+    resolver = SystemResolver(zone, limit_s=5)
+    found: list[tuple[str, ...]] = []
+    first = trio.CancelScope()
+
+    async def give_up() -> None:
+        with first:
+            await resolver("black0.test")
+
+    with trio.fail_after(5):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(give_up)
+            await trio.testing.wait_all_tasks_blocked()
+            await asked_at_once(resolver, "black0.test", found, nursery)
+            first.cancel()
+            await trio.testing.wait_all_tasks_blocked()
+            zone.let_go.set()
+    assert found == [("81.2.69.160",)] * 3
+
+
+async def test_an_address_is_not_looked_up(zone: Zone):
+    resolver = SystemResolver(zone)
+    assert await resolver("127.0.0.1") == ("127.0.0.1",)
+    assert await resolver("2606:2800:220::1") == ("2606:2800:220::1",)
+    assert zone.asked == []
+    await resolver("2130706433")
+    assert zone.asked == ["2130706433"], "an odd spelling is a name like any other"

@@ -4,7 +4,7 @@ What may live here: reading what a visitor calls itself (signals.md 3). Nothing 
 `agent` joins the pieces; `names` and `crawlers` hold the tables; `hints` reads the headers.
 """
 
-from svc.domain.useragent.agent import read_agent
+from svc.domain.useragent.agent import load_patterns, read_agent
 from svc.domain.useragent.hints import read_hints
 
-__all__ = ["read_agent", "read_hints"]
+__all__ = ["load_patterns", "read_agent", "read_hints"]

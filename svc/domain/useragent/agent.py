@@ -38,6 +38,13 @@ _NO_HINTS = ClientHints()
 _SILENT = Agent()
 
 
+def load_patterns() -> None:
+    """Compile what `read_agent` reads with: 0.15 s that the first visitor would wait for. Processes that are forked
+    afterwards have it.
+    """
+    _read("Mozilla/5.0", _NO_HINTS, False)
+
+
 def read_agent(facts: RequestFacts, report: Report) -> Agent:
     """Who asks, by the header's user agent, else the reported one. Total on any text; equal input is parsed once.
 
@@ -129,7 +136,7 @@ def _with_model(user_agent: str, model: str | None) -> str:
 @cache
 def _resolver() -> Resolver:
     """ua-parser's patterns for browsers and systems among our own; those for devices are not needed. Built once."""
-    browsers, systems, _ = ua_parser.load_builtins()
+    browsers, systems, _ = ua_parser.load_lazy_builtins()  # ua-parser-rs compiles them, Python need not
     return Resolver((browser_matchers(browsers), system_matchers(systems), []))
 
 

@@ -11,7 +11,7 @@ import re
 import msgspec
 from ua_parser import UserAgent
 from ua_parser.core import Matcher
-from ua_parser.matchers import UserAgentMatcher
+from ua_parser.lazy import UserAgentMatcher
 
 from svc.domain.data import read_tables
 

@@ -22,7 +22,7 @@ import crawleruseragents  # pyright: ignore[reportMissingTypeStubs] - it ships n
 import msgspec
 import ua_parser
 from ua_parser.core import Matcher
-from ua_parser.matchers import UserAgentMatcher
+from ua_parser.lazy import UserAgentMatcher
 from ua_parser.regex import Resolver
 
 from svc.domain.data import read_tables

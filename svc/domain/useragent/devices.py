@@ -9,7 +9,7 @@ from functools import cache
 
 import ua_parser
 from ua_parser.core import Matcher
-from ua_parser.matchers import UserAgentMatcher
+from ua_parser.lazy import UserAgentMatcher
 from ua_parser.regex import Resolver
 
 _MARKS = (

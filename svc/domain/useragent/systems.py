@@ -11,7 +11,7 @@ import re
 import msgspec
 from ua_parser import OS
 from ua_parser.core import Matcher
-from ua_parser.matchers import OSMatcher
+from ua_parser.lazy import OSMatcher
 
 from svc.domain.data import read_tables
 

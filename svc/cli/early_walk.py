@@ -1,0 +1,75 @@
+"""The walk over a store's pages before it is served, made by a process of its own while this one loads the service.
+
+The walk takes as long as the store is large (ADR 16), and loading takes a second: begun together, they are done
+together for stores of up to some ten gigabytes.
+"""
+
+from __future__ import annotations
+
+import os
+from enum import IntEnum
+from pathlib import Path
+
+from svc.store.codec import CorruptionError
+from svc.store.engine import CheckDepth
+from svc.store.lmdb.engine import LmdbEngine
+from svc.store.store import Store
+
+
+class _Status(IntEnum):
+    """With which the process ends."""
+
+    WHOLE = 0
+    DAMAGED = 1
+    UNKNOWN = 2
+
+
+class EarlyWalk:
+    """A walk that has begun. `finish` must be called once; without it the process ends by itself all the same."""
+
+    def __init__(self, process: int, said: int) -> None:
+        self._process = process
+        self._said = said
+
+    @classmethod
+    def begin(cls, directory: Path) -> EarlyWalk:
+        """Walk the store of this data directory, as `Store.check_pages` does. To be called before there are threads,
+        and while this process has no store open.
+        """
+        said, tell = os.pipe()
+        process = os.fork()
+        if process == 0:
+            status = _Status.UNKNOWN
+            try:
+                status = _walk(directory / "store", tell)
+            finally:
+                os._exit(status)  # nothing that the parent has begun is ended here
+        os.close(tell)
+        return cls(process, said)
+
+    def finish(self, store: Store) -> None:
+        """Wait for the end of the walk, which is made on `store` where the process could not. Raises
+        `CorruptionError`.
+        """
+        with os.fdopen(self._said, "rb") as said:
+            problem = said.read().decode()
+        _, status = os.waitpid(self._process, 0)
+        match os.waitstatus_to_exitcode(status):
+            case _Status.WHOLE:
+                return
+            case _Status.DAMAGED:
+                raise CorruptionError(problem)
+            case _:
+                store.check_pages()
+
+
+def _walk(store: Path, tell: int) -> _Status:
+    try:
+        engine = LmdbEngine.open_read_only(store, live=True)
+        engine.check(CheckDepth.BRANCHES)
+    except CorruptionError as error:
+        os.write(tell, str(error).encode())
+        return _Status.DAMAGED
+    except Exception:  # noqa: BLE001  the parent makes the walk itself, and says what is wrong
+        return _Status.UNKNOWN
+    return _Status.WHOLE

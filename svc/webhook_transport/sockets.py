@@ -1,0 +1,176 @@
+"""Sockets and TLS towards receivers: one task, one request, one answer at a time.
+
+What may live here: bytes on their way to and from one address. Which address, and what the bytes mean, is said
+elsewhere.
+
+The streams are used by one task at a time, as an attempt is one task. So there is no lock, a write is tried before the
+socket is waited for, and a read waits first: the answer is never there yet. Through `trio.SSLStream` and httpcore's
+wrapper above it an exchange took twice the CPU.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from contextlib import suppress
+from typing import Any
+
+import httpcore
+import trio
+
+TLS_RECORD = 16 * 1024 + 512
+"""Bytes asked of the socket at once: a whole record of TLS."""
+
+
+class Sockets(httpcore.AsyncNetworkBackend):
+    """Dials addresses, never names. The deadline is the caller's; timeouts of httpcore's interface are not read."""
+
+    async def connect_tcp(self, host: str, port: int, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
+        """A connection to this address. Raises `httpcore.ConnectError`."""
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            dialling = trio.socket.socket(family, socket.SOCK_STREAM)
+        except OSError as error:
+            raise httpcore.ConnectError from error
+        try:
+            dialling.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            await dialling.connect((host, port))
+        except OSError as error:
+            dialling.close()
+            raise httpcore.ConnectError from error
+        except BaseException:
+            dialling.close()
+            raise
+        connected = socket.socket(fileno=dialling.detach())
+        connected.setblocking(False)
+        return Plain(connected)
+
+
+class Plain(httpcore.AsyncNetworkStream):
+    """A connected socket."""
+
+    def __init__(self, connected: socket.socket) -> None:
+        self._socket = connected
+
+    async def read(self, max_bytes: int, *_: Any, **__: Any) -> bytes:
+        """What has arrived, at least a byte; nothing at the end. Raises `httpcore.ReadError`."""
+        try:
+            while True:
+                await trio.lowlevel.wait_readable(self._socket)
+                with suppress(BlockingIOError):
+                    return self._socket.recv(max_bytes)
+        except (OSError, trio.ClosedResourceError) as error:
+            raise httpcore.ReadError from error
+
+    async def write(self, buffer: bytes, *_: Any, **__: Any) -> None:
+        """Hand everything to the socket. Raises `httpcore.WriteError`."""
+        left = memoryview(buffer)
+        try:
+            while left:
+                try:
+                    left = left[self._socket.send(left) :]
+                except BlockingIOError:
+                    await trio.lowlevel.wait_writable(self._socket)
+        except (OSError, trio.ClosedResourceError) as error:
+            raise httpcore.WriteError from error
+
+    async def aclose(self) -> None:
+        """Close the socket, also in a cancelled scope."""
+        if self._socket.fileno() >= 0:
+            trio.lowlevel.notify_closing(self._socket)
+            self._socket.close()
+        await trio.lowlevel.cancel_shielded_checkpoint()
+
+    async def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, *_: Any, **__: Any
+    ) -> httpcore.AsyncNetworkStream:
+        """The connection with TLS, after its handshake. Raises `httpcore.ConnectError`, and is closed then."""
+        secured = Secured(self, ssl_context, server_hostname)
+        try:
+            await secured.shake_hands()
+        except BaseException as error:
+            await self.aclose()
+            if isinstance(error, (ssl.SSLError, ssl.CertificateError, httpcore.NetworkError)):
+                raise httpcore.ConnectError from error
+            raise
+        return secured
+
+    def get_extra_info(self, info: str) -> Any:
+        """`is_readable`: whether a read would return at once. Nothing else is known."""
+        return self._is_readable() if info == "is_readable" else None
+
+    def _is_readable(self) -> bool:
+        try:
+            self._socket.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+        return True
+
+
+class Secured(httpcore.AsyncNetworkStream):
+    """TLS over a plain stream. What OpenSSL wants to send goes out before anything is read."""
+
+    def __init__(self, plain: Plain, context: ssl.SSLContext, server_hostname: str | None) -> None:
+        self._plain = plain
+        self._arrived, self._leaving = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._arrived, self._leaving, server_hostname=server_hostname)
+
+    async def shake_hands(self) -> None:
+        """Raises `ssl.SSLError` and `httpcore.NetworkError`."""
+        while True:
+            try:
+                self._tls.do_handshake()
+            except ssl.SSLWantReadError:
+                await self._flush()
+                await self._fill()
+            except ssl.SSLError:
+                with suppress(httpcore.WriteError):  # the alert says why
+                    await self._flush()
+                raise
+            else:
+                await self._flush()
+                return
+
+    async def read(self, max_bytes: int, *_: Any, **__: Any) -> bytes:
+        """What has arrived, at least a byte; nothing at the end, whether or not TLS was ended before the connection:
+        the framing of HTTP tells a whole answer from half of one. Raises `httpcore.ReadError`.
+        """
+        while True:
+            try:
+                return self._tls.read(max_bytes)
+            except ssl.SSLWantReadError:
+                await self._flush()
+                await self._fill()
+            except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
+                return b""
+            except ssl.SSLError as error:
+                raise httpcore.ReadError from error
+
+    async def write(self, buffer: bytes, *_: Any, **__: Any) -> None:
+        """Send everything, in records of up to 16 KiB. Raises `httpcore.WriteError`."""
+        try:
+            self._tls.write(buffer)
+        except ssl.SSLError as error:
+            raise httpcore.WriteError from error
+        await self._flush()
+
+    async def aclose(self) -> None:
+        """Close the socket without a word: the answer was read to its end, or nobody wants the rest."""
+        await self._plain.aclose()
+
+    def get_extra_info(self, info: str) -> Any:
+        """`ssl_object`, and `is_readable` of the socket."""
+        return self._tls if info == "ssl_object" else self._plain.get_extra_info(info)
+
+    async def _flush(self) -> None:
+        if self._leaving.pending:
+            await self._plain.write(self._leaving.read())
+
+    async def _fill(self) -> None:
+        data = await self._plain.read(TLS_RECORD)
+        if data:
+            self._arrived.write(data)
+        else:
+            self._arrived.write_eof()

@@ -1,0 +1,76 @@
+"""The walk over the pages that is begun before the service is loaded: what it finds, and what it leaves to others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from svc.cli.early_walk import EarlyWalk
+from svc.store.codec import CorruptionError
+from svc.store.directory import open_directory
+from svc.store.store import Store
+from tests.support.worlds import inline
+
+PAGE = 4096
+
+
+class Walked(Store):
+    """A store that counts the walks made on it."""
+
+    walks = 0
+
+    def check_pages(self, *arguments: object) -> None:
+        self.walks += 1
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    open_directory(tmp_path / "data", inline, os.urandom).store.close()
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Walked]:
+    found = Walked.open(tmp_path / "other", inline)
+    assert isinstance(found, Walked)
+    yield found
+    found.close()
+
+
+def test_a_whole_store_is_walked_by_the_process_alone(data: Path, opened: Walked):
+    EarlyWalk.begin(data).finish(opened)
+    assert opened.walks == 0
+
+
+def test_a_store_may_be_opened_and_written_to_meanwhile(data: Path, opened: Walked):
+    walk = EarlyWalk.begin(data)
+    store = open_directory(data, inline, os.urandom).store
+    walk.finish(opened)
+    store.close()
+    assert opened.walks == 0
+
+
+def test_what_the_process_finds_is_raised_here(data: Path, opened: Walked):
+    file = data / "store" / "data.mdb"
+    pages = bytearray(file.read_bytes())
+    for place in range(2 * PAGE, len(pages), PAGE):  # one bit of each page's own number
+        pages[place] ^= 64
+    file.write_bytes(pages)
+    with pytest.raises(CorruptionError, match="page"):
+        EarlyWalk.begin(data).finish(opened)
+    assert opened.walks == 0
+
+
+def test_a_process_that_cannot_walk_leaves_it_to_the_caller(tmp_path: Path, opened: Walked):
+    EarlyWalk.begin(tmp_path / "nothing").finish(opened)
+    assert opened.walks == 1
+
+
+def test_the_process_is_not_left_behind(data: Path, opened: Walked):
+    walk = EarlyWalk.begin(data)
+    walk.finish(opened)
+    with pytest.raises(ChildProcessError):
+        os.waitpid(walk._process, os.WNOHANG)

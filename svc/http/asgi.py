@@ -10,14 +10,17 @@ client for a body (`100 Continue`) only when the application wants it, and needs
 from __future__ import annotations
 
 import enum
+import logging
 from collections.abc import Iterable
 from typing import Protocol
 from urllib.parse import unquote
 
 import trio
-from hypercorn.typing import ASGIReceiveEvent, ASGISendEvent, ConnectionState, HTTPScope
+from hypercorn.typing import AppWrapper, ASGIReceiveEvent, ASGISendEvent, ConnectionState, HTTPScope
 
-from svc.http.protocol import Headers, RequestHead, ResponseError
+from svc.http.messages import Headers, RequestHead, ResponseError
+
+LOGGER = logging.getLogger(__name__)
 
 Address = tuple[str, int] | None
 
@@ -40,6 +43,10 @@ class Link(Protocol):
 
     async def ask_for_body(self) -> None:
         """Send `100 Continue` if the client waits for it."""
+
+    async def read_on(self) -> bool:
+        """Read what comes next of the body, in the task of the request; false where another task reads."""
+        ...
 
     def resume_reading(self) -> None:
         """There is capacity for more of the body."""
@@ -136,6 +143,21 @@ class AsgiCall:
         self._is_over = True
         self.handling.cancel()
 
+    async def run(self, app: AppWrapper) -> None:
+        """Run the application for this request. What it lets escape is a fault of ours: logged, and answered."""
+        try:
+            with self.handling:
+                await app(self.scope, self.receive, self.send, _no_threads, _no_threads)
+        except Exception:
+            LOGGER.exception("the application failed on a request")
+        except BaseExceptionGroup as group:
+            faults, others = group.split(Exception)
+            if faults is not None:
+                LOGGER.error("the application failed on a request", exc_info=faults)  # noqa: TRY400  the part that is one
+            if others is not None:
+                raise others from None
+        await self._finish()
+
     # What the application is called with
 
     async def receive(self) -> ASGIReceiveEvent:
@@ -148,8 +170,9 @@ class AsgiCall:
                 self._is_delivered = self._is_complete
                 self._link.resume_reading()
                 return {"type": "http.request", "body": body, "more_body": not self._is_complete}
-            self._arrival = trio.Event()
-            await self._arrival.wait()
+            if not await self._link.read_on():
+                self._arrival = trio.Event()
+                await self._arrival.wait()
         return {"type": "http.disconnect"}
 
     async def send(self, message: ASGISendEvent) -> None:
@@ -180,7 +203,7 @@ class AsgiCall:
         else:
             raise ResponseError(f"{message['type']} may not be sent while the response is {self._state.name}")
 
-    async def finish(self) -> None:
+    async def _finish(self) -> None:
         """The application has returned, or failed."""
         if self._is_over:
             return
@@ -225,3 +248,8 @@ def _checked(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
             raise ResponseError(f"the header field {name!r}: {value!r} is not of bytes")
         fields.append((name.strip(), value.strip()))
     return fields
+
+
+def _no_threads(*_: object) -> None:
+    """ASGI over hypercorn hands the application two ways to use threads; an ASGI application has no use for them."""
+    raise AssertionError

@@ -16,8 +16,9 @@ from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import AppWrapper
 
 from svc.domain.eviction import IdleConnection, eviction_order
+from svc.http.departures import Departures
 from svc.http.edge_limits import EdgeLimits
-from svc.http.protocol import Headers
+from svc.http.messages import Headers
 from svc.http.turnstile import KnownKeys, Turnstile
 
 if TYPE_CHECKING:
@@ -47,6 +48,9 @@ class Shared:
     refuse: Refuse
     keys: KnownKeys = field(default_factory=KnownKeys)
     turnstile: Turnstile = field(default_factory=Turnstile)
+    departures: Departures = field(default_factory=Departures)
+    lean: bool = True
+    """Whether plain requests take the lean path."""
     connections: set[Connection] = field(default_factory=set["Connection"])
     accepted: int = 0
     over_cap: int = 0

@@ -4,14 +4,17 @@ What may live here: the time and the socket of one client. What the bytes mean i
 sees a request is `asgi.py`; which connections are accepted, and what ends all of them, is `edge.py`. A `Connection` has
 one deadline, pushed forward as the request advances.
 
+Plain requests (`plain.py`) are handled one after another in the one task of their connection, which reads for them what
+they ask for. From the first other request on, one task reads and each handler has its own.
+
 A client that has closed its sending side counts as gone, whether or not it still reads: TCP tells the two apart only
 after a response was refused, and a handler must stop at once when nobody waits for it. So the handler is cancelled,
-unless its response has begun: that is delivered to the end. A stream, which has none, is stopped.
+unless its response has begun: that is delivered to the end. A stream, which has none, is stopped. While nobody reads,
+`departures.py` sees who has left.
 """
 
 from __future__ import annotations
 
-import logging
 import os
 import socket
 import struct
@@ -25,9 +28,8 @@ from hypercorn.utils import parse_socket_addr  # pyright: ignore[reportUnknownVa
 from svc.domain.eviction import IdleConnection, client_prefix
 from svc.http.asgi import Address, AsgiCall, http_scope
 from svc.http.capacity import Shared
-from svc.http.protocol import EndOfRequest, Headers, HttpProtocol, MalformedRequest, Phase, RequestHead
-
-LOGGER = logging.getLogger(__name__)
+from svc.http.messages import EndOfRequest, Headers, MalformedRequest, RequestHead
+from svc.http.protocol import HttpProtocol, Phase
 
 AnyStream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
 RECEIVE_BYTES = 65_536
@@ -45,7 +47,7 @@ class Connection:
 
     def __init__(self, shared: Shared, stream: AnyStream) -> None:
         self.shared = shared
-        self._http = HttpProtocol(shared.limits.max_header_bytes)
+        self._http = HttpProtocol(shared.limits.max_header_bytes, lean=shared.lean)
         self._call: AsgiCall | None = None
         """The request that the application works for."""
         self._stream = stream
@@ -53,7 +55,8 @@ class Connection:
         self._is_tls = isinstance(stream, trio.SSLStream)
         self._ends: tuple[Address, Address] = None, None
         """The client's and the server's."""
-        self._nursery: trio.Nursery
+        self._nursery: trio.Nursery | None = None
+        """Of the handlers that run beside the reading; none while this connection has one task."""
         self._life = trio.CancelScope()
         self._watch = trio.CancelScope()
         """Around everything but the handshake and the end; its deadline is what the present phase allows."""
@@ -112,7 +115,16 @@ class Connection:
         self._waits_since = None
         self._life.cancel()
 
-    # What a request asks of its connection (`asgi.Link`)
+    # What `Departures` and a request (`asgi.Link`) ask of their connection
+
+    def fileno(self) -> int:
+        """The descriptor of its socket."""
+        return self._socket.fileno()
+
+    def client_left(self) -> None:
+        """Its client has closed its sending side, while its request is handled."""
+        if self._call is not None and self._http.phase is Phase.RESPONSE:
+            self._call.client_left()
 
     @property
     def is_draining(self) -> bool:
@@ -124,6 +136,14 @@ class Connection:
         if self._http.is_continue_due:
             self._pending.append(self._http.send_continue())
             await self.flush()
+
+    async def read_on(self) -> bool:
+        """Read what comes next of the body, unless another task does."""
+        if self._nursery is not None:
+            return False
+        await self._read()
+        await trio.lowlevel.checkpoint_if_cancelled()
+        return True
 
     def resume_reading(self) -> None:
         """The application has taken what was read ahead: the socket may be read again."""
@@ -156,7 +176,7 @@ class Connection:
         self.resume_reading()
         if self._http.phase is Phase.IDLE:
             self._watch.deadline = self._waits_since + self.shared.limits.keep_alive_timeout_s
-        else:
+        elif self._nursery is not None:
             await self._begin()
             await self._act()
 
@@ -252,46 +272,66 @@ class Connection:
         return not self.shared.draining
 
     async def _serve(self) -> None:
-        data = b""
         with self._watch:
-            with self._reading:
-                data = await self._receive()
-            if data and self._http.phase is not Phase.CLOSING:  # a client that says nothing is given nothing more
-                self._reading = trio.CancelScope()
-                await self._converse(data)
+            try:
+                if await self._converse_plainly():
+                    await self._converse()
+            finally:
+                # They refer to this connection. Reference cycles wait for the garbage collector, which holds up all.
+                self._call = self._nursery = None
         if self._watch.cancelled_caught and not self._is_cut:
             await self._out_of_time()
         if self._lingers and not self._is_cut:
             await self._discard_input()
 
-    async def _converse(self, data: bytes | bytearray) -> None:
-        try:
-            async with trio.open_nursery() as self._nursery:
-                with self._reading:
-                    await self._read(data)
-        finally:
-            # They refer to each other, and to this connection: in a reference cycle they would wait for the garbage
-            # collector, and hold up the loop with it.
-            self._call = None
-            del self._nursery
+    async def _converse_plainly(self) -> bool:
+        """Serve plain requests, in this task. Whether another one has come, which waits to be handled."""
+        http = self._http
+        while http.phase is Phase.IDLE or http.phase is Phase.HEAD:
+            self._reading = trio.CancelScope()
+            with self._reading:
+                if not await self._read():
+                    return False
+            while (call := self._call) is not None:
+                if not http.is_plain:
+                    return True
+                with self.shared.departures.watching(self):
+                    await call.run(self.shared.app)
+                self._call = None
+                if http.phase is Phase.BODY:  # the rest of it does not come
+                    await self.reject(400)
+                elif http.phase is Phase.HEAD:  # of the next one, which came with this one
+                    await self._begin()
+                    await self._act()
+        return False
 
-    async def _read(self, data: bytes | bytearray) -> None:
-        http, limits = self._http, self.shared.limits
-        while data:
-            is_first = http.phase is Phase.IDLE
-            http.receive_data(data)
-            if is_first:
-                self._owner = self.shared.keys.owner(data, self._prefix)
-                await self._begin()
-            await self._act()
-            while self._buffered_bytes() >= limits.read_ahead_bytes:
-                self._room = trio.Event()
-                await self._room.wait()
-            data = await self._receive()
-        http.receive_eof()
+    async def _converse(self) -> None:
+        """Read in one task and handle requests in others, from a request on that is not plain."""
+        async with trio.open_nursery() as self._nursery:
+            if self._call is not None:
+                self._nursery.start_soon(self._call.run, self.shared.app)
+            self._reading = trio.CancelScope()
+            with self._reading:
+                while await self._read():
+                    while self._buffered_bytes() >= self.shared.limits.read_ahead_bytes:
+                        self._room = trio.Event()
+                        await self._room.wait()
+                if self._call is not None:
+                    self._call.client_left()
+
+    async def _read(self) -> bool:
+        """Do what follows from what the client sends next; false at its end."""
+        data = await self._receive()
+        if not data:
+            self._http.receive_eof()
+        elif self._http.phase is Phase.IDLE:
+            self._http.receive_data(data)
+            self._owner = self.shared.keys.owner(data, self._prefix)
+            await self._begin()
+        else:
+            self._http.receive_data(data)
         await self._act()
-        if self._call is not None:
-            self._call.client_left()
+        return bool(data)
 
     async def _begin(self) -> None:
         """Wait for the turn of the request that has begun. Until then it waits for us and not for its client."""
@@ -320,17 +360,21 @@ class Connection:
         self._set_deadline()
 
     async def _end_malformed(self, status: int) -> None:
-        if self._call is None or self._http.phase is Phase.BODY:
-            await self.reject(status)
-        else:  # a response that begins before its request is complete says that it is the last one
+        if self._call is not None and self._http.phase is not Phase.BODY:
+            # A response that begins before its request is complete says that it is the last one.
             self._call.body_cut_short()
+        elif self._call is not None and self._nursery is None and self._http.is_plain:
+            self._call.cancel()  # it runs in this task, and the request is rejected when it has ended
+        else:
+            await self.reject(status)
 
     def _start_call(self, head: RequestHead) -> None:
         client, server = self._ends
         root_path = self.shared.config.root_path
         scope = http_scope(head, is_tls=self._is_tls, client=client, server=server, root_path=root_path)
         self._call = AsgiCall(self, scope)
-        self._nursery.start_soon(self._handle, self._call)
+        if self._nursery is not None:
+            self._nursery.start_soon(self._call.run, self.shared.app)
 
     def _buffered_bytes(self) -> int:
         return self._http.buffered_bytes + (0 if self._call is None else self._call.buffered_bytes)
@@ -354,21 +398,6 @@ class Connection:
             return
         if self._watch.deadline != deadline:
             self._watch.deadline = deadline
-
-    async def _handle(self, call: AsgiCall) -> None:
-        """Run the application for one request. What it lets escape is a fault of ours: told to the log and answered."""
-        try:
-            with call.handling:
-                await self.shared.app(call.scope, call.receive, call.send, _no_threads, _no_threads)
-        except Exception:
-            LOGGER.exception("the application failed on a request")
-        except BaseExceptionGroup as group:
-            faults, others = group.split(Exception)
-            if faults is not None:
-                LOGGER.error("the application failed on a request", exc_info=faults)  # noqa: TRY400  the part that is one
-            if others is not None:
-                raise others from None
-        await call.finish()
 
     async def _write_patiently(self, rest: memoryview) -> None:
         """Piece by piece: a slow client is served for as long as it goes on reading."""
@@ -419,8 +448,3 @@ class Connection:
                 if not data:
                     return
                 remaining -= len(data)
-
-
-def _no_threads(*_: object) -> None:
-    """ASGI over hypercorn hands the application two ways to use threads; an ASGI application has no use for them."""
-    raise AssertionError

@@ -45,7 +45,7 @@ from werkzeug.exceptions import ClientDisconnected
 from svc.http.capacity import Refuse, Shared
 from svc.http.connection import AnyStream, Connection
 from svc.http.edge_limits import EdgeLimits
-from svc.http.protocol import Headers
+from svc.http.messages import Headers
 from svc.http.tls import TlsListener
 from svc.http.turnstile import KnownKeys
 
@@ -109,6 +109,7 @@ async def serve(
     refuse: Refuse,
     shutdown: trio.Event,
     keys: KnownKeys | None = None,
+    lean: bool = True,
     task_status: trio.TaskStatus[Edge] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve `app` until `shutdown` is set, then drain and return, at the latest `drain_timeout_s` later.
@@ -118,13 +119,15 @@ async def serve(
     reads. Listeners are closed here in any case.
 
     `keys` says whose requests are whose, so that organizations have turns; without it addresses have them.
+    Without `lean` plain requests take the path of all others: it is there to compare the two.
     `refuse(status)` gives body and headers for the edge's own answers. With `nursery.start` the caller gets the `Edge`.
     A Quart application needs `asgi_http_class = TrioConnection`, or its handlers outlive clients that went away.
     """
     context = WorkerContext(None)
-    shared = Shared(ASGIWrapper(app), _EdgeConfig(), context, limits, refuse, keys or KnownKeys())
+    shared = Shared(ASGIWrapper(app), _EdgeConfig(), context, limits, refuse, keys or KnownKeys(), lean=lean)
     async with trio.open_nursery() as regulating:
         regulating.start_soon(shared.turnstile.run)
+        regulating.start_soon(shared.departures.run)
         async with trio.open_nursery() as connections:
             async with trio.open_nursery() as accepting:
                 accepting.start_soon(

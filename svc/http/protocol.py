@@ -3,9 +3,9 @@
 What may live here: the state of one connection and the rules of its bytes. Nothing here waits, reads a clock or knows a
 socket: `connection.py` moves the bytes and keeps the time, `asgi.py` is the application's view of a request.
 
-`HttpProtocol` stands on h11, which parses and writes messages, and is stricter: h11 sees only bytes that have passed
-the checks of this module. So lines end in CRLF, heads and chunk lines are bounded, and a request that two parsers could
-read in two ways is malformed. A connection never becomes HTTP/2, h2c or a websocket.
+Plain messages are read and written by `plain.py`. For all others `HttpProtocol` stands on h11, and is stricter: h11
+sees only bytes that have passed the checks of this module. So lines end in CRLF, heads and chunk lines are bounded, and
+a request that two parsers could read in two ways is malformed. A connection never becomes HTTP/2, h2c or a websocket.
 """
 
 from __future__ import annotations
@@ -15,25 +15,32 @@ import re
 from typing import cast
 
 import h11
-import msgspec
 
-Headers = list[tuple[bytes, bytes]]
+from svc.http.messages import (
+    HOST,
+    MOST_FIELDS,
+    WITHOUT_BODY,
+    BodyPart,
+    EndOfRequest,
+    Event,
+    Headers,
+    MalformedRequest,
+    RequestHead,
+    ResponseError,
+)
+from svc.http.plain import PlainResponse, read_plain, write_plain
 
 LINE_TROUBLE = re.compile(rb"(?<!\r)\n|\r[^\n]|\n[ \t]")
 """A line feed alone, a carriage return alone, a folded line (RFC 9112, 2.2 and 5.2)."""
 CHUNK_LINE = re.compile(rb"([0-9a-fA-F]{1,8})(?:;[\t\x20-\x7e\x80-\xff]{0,256})?\r\n")
 """A size that fits into 32 bits, since not every parser has more, and extensions that are text (RFC 9112, 7.1.1)."""
 MOST_CHUNK_LINE_BYTES = 8 + 1 + 256 + 2
-MOST_FIELDS = 128
 MOST_CHUNKS = 4_096
 """In one body. Each costs 10 us to read, so that tiny ones are a way to keep a server busy."""
 NOT_IN_TRAILERS = frozenset({b"content-length", b"transfer-encoding", b"host"})
 """They say where a request ends and whose it is, which has been settled by then (RFC 9110, 6.5.1)."""
-HOST = re.compile(rb"[\w.~!$&'()*+,;=%:\[\]-]*", re.ASCII)
-"""uri-host [ ":" port ] of RFC 3986; nothing that could start a path, a query or user information."""
 CRLF = b"\r\n"
 FIRST_PRINTABLE = 0x21
-WITHOUT_BODY = frozenset({204, 304})
 
 
 class Phase(enum.Enum):
@@ -90,43 +97,6 @@ def advance(phase: Phase, step: Step) -> Phase:
     return following
 
 
-class RequestHead(msgspec.Struct, frozen=True):
-    """The first event of a request."""
-
-    method: str
-    """As it came: methods are case-sensitive (RFC 9110, 9.1)."""
-    target: bytes
-    """A path with or without a query, in printable ASCII."""
-    http_version: str
-    """1.0 or 1.1."""
-    headers: Headers
-    """Names in lower case."""
-
-
-class BodyPart(msgspec.Struct, frozen=True):
-    """Some bytes of the body, at least one; where it is cut says nothing."""
-
-    data: bytes | bytearray
-
-
-class EndOfRequest(msgspec.Struct, frozen=True):
-    """The last event of a request."""
-
-
-class MalformedRequest(msgspec.Struct, frozen=True):
-    """The request cannot be understood, or its client has closed within it. No event follows."""
-
-    status: int
-    """400, or 431 for too large or too many header fields."""
-
-
-Event = RequestHead | BodyPart | EndOfRequest | MalformedRequest
-
-
-class ResponseError(Exception):
-    """A response that HTTP/1.1 or ASGI does not allow: a mistake of the application."""
-
-
 class _Part(enum.Enum):
     """What the next bytes of the input belong to."""
 
@@ -151,8 +121,12 @@ class HttpProtocol:
     understood is a `MalformedRequest`. What may not be sent raises `ResponseError`.
     """
 
-    def __init__(self, max_head_bytes: int) -> None:
+    def __init__(self, max_head_bytes: int, *, lean: bool = True) -> None:
+        """Without `lean` plain requests are h11's, too."""
         self.phase = Phase.IDLE
+        self.is_plain = False
+        """Whether the present request is plain, if its head has been read."""
+        self._lean = lean
         self._max_head_bytes = max_head_bytes
         self._h11 = h11.Connection(h11.SERVER)
         self._input = bytearray()
@@ -168,6 +142,8 @@ class HttpProtocol:
         self._method = b""
         self._has_body = True
         """Whether the present response may have one."""
+        self._response: PlainResponse | None = None
+        """The present response, if it is plain and has begun."""
 
     # The request
 
@@ -215,12 +191,11 @@ class HttpProtocol:
     @property
     def can_continue(self) -> bool:
         """Whether the response is complete and another request may follow on this connection."""
-        return (
-            self.phase is not Phase.CLOSING
-            and not self._is_at_eof
-            and self._h11.our_state is h11.DONE
-            and self._h11.their_state is h11.DONE
-        )
+        if self.phase is Phase.CLOSING or self._is_at_eof:
+            return False
+        if self._response is not None:
+            return self._response.can_continue
+        return self._h11.our_state is h11.DONE and self._h11.their_state is h11.DONE
 
     def send_continue(self) -> bytes:
         """Ask for the body."""
@@ -231,28 +206,34 @@ class HttpProtocol:
 
         It is the last one with `is_last`, when the client wants that, or when its request has not been read to the end.
         """
-        if is_last or self.has_unread_body:
-            headers = [*headers, (b"connection", b"close")]
-        try:
-            response = h11.Response(status_code=status, headers=headers)
-        except h11.LocalProtocolError as error:
-            raise ResponseError(str(error)) from error
-        data = self._send(response)
+        is_last = is_last or self.has_unread_body
+        data = self._write_plain(status, headers, is_last=is_last)
+        if not data:
+            headers = [*headers, (b"connection", b"close")] if is_last else headers
+            try:
+                response = h11.Response(status_code=status, headers=headers)
+            except h11.LocalProtocolError as error:
+                raise ResponseError(str(error)) from error
+            data = self._send(response)
         self._has_body = self._method != b"HEAD" and status not in WITHOUT_BODY
         self._advance(Step.RESPONSE_BEGUN)
         return data
 
     def send_body(self, data: bytes) -> bytes:
         """A part of the body, which is left out where the response may have none."""
-        return self._send(h11.Data(data=data)) if data and self._has_body else b""
+        if not data or not self._has_body:
+            return b""
+        return self._send(h11.Data(data=data)) if self._response is None else self._response.body(data)
 
     def send_end(self) -> bytes:
         """Complete the response. Raises `ResponseError` if the body is shorter than its Content-Length."""
-        return self._send(h11.EndOfMessage())
+        return self._send(h11.EndOfMessage()) if self._response is None else self._response.end()
 
     def start_next_cycle(self) -> None:
         """Go on to the next request, of which something may be here. Only when `can_continue`."""
-        self._h11.start_next_cycle()
+        if self._response is None:
+            self._h11.start_next_cycle()
+        self.is_plain, self._response = False, None
         self._part = _Part.HEAD
         self._advance(Step.RESPONSE_SENT)
         if self._input:
@@ -266,6 +247,21 @@ class HttpProtocol:
         """The one place where the phase changes."""
         self.phase = advance(self.phase, step)
 
+    def _write_plain(self, status: int, headers: Headers, *, is_last: bool) -> bytes:
+        """The head of a plain response; nothing where h11 has to write it, which is made ready for that."""
+        if self._response is not None:
+            raise ResponseError("the response has begun")
+        if not self.is_plain or self._h11.their_state is not h11.IDLE:
+            return b""
+        self._response = write_plain(status, headers, self._method, is_last=is_last)
+        if self._response is not None:
+            return self._response.head
+        # Of what has been read, h11 needs the method.
+        self._h11.receive_data(b"%b / HTTP/1.1\r\nHost: a\r\n\r\n" % self._method)
+        while self._h11.their_state is not h11.DONE:
+            self._h11.next_event()
+        return b""
+
     def _send(self, event: h11.InformationalResponse | h11.Response | h11.Data | h11.EndOfMessage) -> bytes:
         try:
             return self._h11.send(event)
@@ -277,6 +273,12 @@ class HttpProtocol:
     def _read(self) -> Event | None:
         if self.phase is Phase.IDLE or self.phase is Phase.CLOSING:
             return None
+        head = self._begin_plain() if self._lean and self._part is _Part.HEAD else None
+        if head is not None or self.is_plain:
+            return head or self._read_plain_body()
+        return self._read_checked()
+
+    def _read_checked(self) -> Event | None:
         # h11 has used up what it was given. It says by itself only that a body of known length has ended.
         is_fed = self._part is _Part.DATA and not self._remaining
         while self._part is not _Part.NEXT_REQUEST and self._part is not _Part.NOTHING:
@@ -307,6 +309,34 @@ class HttpProtocol:
         self._method = request.method
         self._advance(Step.HEAD_READ)
         return RequestHead(request.method.decode("ascii"), request.target, request.http_version.decode(), headers)
+
+    def _begin_plain(self) -> RequestHead | None:
+        """The head of a plain request, if it has arrived and is one."""
+        end = self._input.find(b"\r\n\r\n", self._searched) + 4
+        if not 4 <= end <= self._max_head_bytes:
+            return None
+        plain = read_plain(bytes(self._input[:end]))
+        if plain is None:
+            return None
+        del self._input[:end]
+        self._searched = 0
+        self._part, self._remaining, self.is_plain = _Part.DATA, plain.length, True
+        self._method = plain.head.method.encode()
+        self._advance(Step.HEAD_READ)
+        return plain.head
+
+    def _read_plain_body(self) -> BodyPart | EndOfRequest | None:
+        if self._part is not _Part.DATA:
+            return None
+        if not self._remaining:
+            self._part = _Part.NEXT_REQUEST
+            self._advance(Step.REQUEST_READ)
+            return EndOfRequest()
+        if self._input:
+            return BodyPart(self._take(self._data_end(0)))
+        if self._is_at_eof:
+            raise h11.RemoteProtocolError("the client has closed within its request")
+        return None
 
     def _complete(self, end: h11.EndOfMessage) -> EndOfRequest:
         if any(name in NOT_IN_TRAILERS for name, _ in end.headers):

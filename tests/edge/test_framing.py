@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import trio
 
-from svc.http.protocol import MOST_CHUNKS, MOST_FIELDS
+from svc.http.messages import MOST_FIELDS
+from svc.http.protocol import MOST_CHUNKS
 from tests.edge.world import HANG_S, get, post, running_edge
 
 HIDDEN = get("/hidden")

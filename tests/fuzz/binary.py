@@ -28,7 +28,8 @@ from svc.domain.refusals import Refusal
 from svc.domain.webhooks.addresses import TargetPolicy
 from svc.domain.webhooks.transport_types import Attempted
 from svc.http.body import MAX_BODY_BYTES, decode, decode_object, unpack
-from svc.http.protocol import BodyPart, HttpProtocol, MalformedRequest, RequestHead
+from svc.http.messages import BodyPart, MalformedRequest, RequestHead
+from svc.http.protocol import HttpProtocol
 from svc.http.schema import IdentifyBody
 from svc.network_data.lists import AddressSet, read_list
 from svc.network_data.mmdb import Database

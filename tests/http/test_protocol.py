@@ -10,19 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.http.protocol import (
-    MOST_CHUNK_LINE_BYTES,
-    MOST_CHUNKS,
-    MOST_FIELDS,
-    BodyPart,
-    EndOfRequest,
-    Event,
-    HttpProtocol,
-    MalformedRequest,
-    Phase,
-    RequestHead,
-    ResponseError,
-)
+from svc.http.messages import MOST_FIELDS, BodyPart, EndOfRequest, Event, MalformedRequest, RequestHead, ResponseError
+from svc.http.protocol import MOST_CHUNK_LINE_BYTES, MOST_CHUNKS, HttpProtocol, Phase
 from tests.edge.test_framing import AMBIGUOUS, AMBIGUOUS_BODIES, CHUNKED, ENCLOSED, END, SOUND, framed
 from tests.edge.world import get, post
 from tests.fuzz.binary import REQUEST_PIECES, REQUESTS

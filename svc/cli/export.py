@@ -21,6 +21,7 @@ import msgspec
 
 from svc.cli.event_source import Wanted, filter_options, number_of, oldest_first, reading
 from svc.cli.events import Archived, Archives
+from svc.cli.examples import examples
 from svc.cli.output import CommandError, data_option
 from svc.cli.progress import progress
 from svc.cli.visitor_export import visitor_export
@@ -58,7 +59,13 @@ def export() -> None:
     """Events or a visitor as a file."""
 
 
-@export.command("events")
+@export.command(
+    "events",
+    epilog=examples(
+        "svc export events ORG --since 7d --format csv --output events.csv",
+        "svc export events ORG --documents --output traffic.jsonl.gz",
+    ),
+)
 @click.argument("organization_id", metavar="ORG")
 @filter_options(since="30d")
 @click.option(
@@ -97,7 +104,13 @@ def export_events(
                 _write(store, number, wanted, steps, write, _json_row)
 
 
-@export.command("visitor")
+@export.command(
+    "visitor",
+    epilog=examples(
+        "svc export visitor ORG VISITOR --output visitor.json",
+        "svc export visitor ORG VISITOR --format csv --since 7d --output visits.csv",
+    ),
+)
 @click.argument("organization_id", metavar="ORG")
 @click.argument("visitor_id", metavar="VISITOR")
 @output_option

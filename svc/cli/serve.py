@@ -11,6 +11,7 @@ import msgspec
 import trio
 
 from svc.cli.changes import go_on
+from svc.cli.examples import examples
 from svc.cli.initialize import initialize
 from svc.cli.logs import set_up_logging
 from svc.cli.output import directory_option, settings
@@ -26,7 +27,13 @@ GEN2_THRESHOLD = 100
 """Full searches for garbage are this many times rarer than those of the middle generation; Python's own is 10."""
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "svc serve --data /var/lib/svc --config /etc/svc.toml",
+        "svc serve --data /var/lib/svc --bind 0.0.0.0:8443 --certfile fullchain.pem --keyfile privkey.pem",
+        "svc serve --print-config",
+    )
+)
 @directory_option("The data directory; made by --init or `svc org create`.")
 @click.option("--bind", help="HOST:PORT to listen on, instead of the setting.")
 @click.option(

@@ -51,6 +51,7 @@ from svc.http.edge import Edge, EdgeLimits, addresses, open_listeners, serve
 from svc.http.endpoint import Services, Webhooks
 from svc.http.exchange import edge_refusal
 from svc.http.limits import RequestLimits
+from svc.http.request_details import described_for
 from svc.http.scrape import Scrape
 from svc.http.tls import Certificate, CertificateError, TlsListener, read_certificate
 from svc.http.traffic import Traffic
@@ -91,7 +92,7 @@ class Service:
         looks up their hosts, in place of the network's. Raises `ConfigError`.
         """
         self._config, self._world, self._store = config, world, opened.store
-        self.traffic = Traffic(config.log_requests)
+        self.traffic = Traffic(config.log_requests, described_for(config.log_format))
         self._edge: Edge | None = None
         self._progress = retention.Progress(world.now_ms())
         self._restarts: Counter[str] = Counter()

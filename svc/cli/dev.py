@@ -63,7 +63,7 @@ def dev(bind: str, metrics_bind: str | None, directory: Path, origins: tuple[str
     kept in dev-keys.json in the data directory: they are the same at the next start. `svc webhook listen --forward-to
     URL` forwards its webhooks to an application on this machine.
     """
-    config = msgspec.structs.replace(settings(), bind=bind)
+    config = msgspec.structs.replace(settings(), bind=bind, log_format="console")
     world = World.real()
     with opened_alone(directory, config, world, "svc dev", create=True) as found:
         go_on(found, partial(claim_region, region=config.region))

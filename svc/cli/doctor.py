@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import click
 
 from svc.cli import health_checks
+from svc.cli.colors import has_colors
 from svc.cli.examples import examples
 from svc.cli.health_checks import Examined, Finding, Status
 from svc.cli.output import CommandError, directory_option, json_option, readable, settings, show
@@ -65,7 +65,7 @@ def findings(directory: Path, file: Path | None, url: str | None) -> Iterator[Fi
 
 def _line(finding: Finding) -> str:
     status = finding.status.ljust(WIDTH)
-    if "NO_COLOR" not in os.environ and sys.stdout.isatty():
+    if has_colors(sys.stdout):
         status = click.style(status, fg=COLORS[finding.status])
     do = f"\n{' ' * WIDTH}                  -> {readable(finding.do)}" if finding.do else ""
     return f"{status}  {finding.check:<14}  {readable(finding.says)}{do}"

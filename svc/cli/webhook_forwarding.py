@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import signal
 import ssl
 import sys
@@ -26,6 +25,7 @@ from urllib.parse import SplitResult, urlsplit
 import click
 import msgspec
 
+from svc.cli.colors import has_colors
 from svc.cli.dev_service import DevService
 from svc.cli.loopback_certificate import loopback_certificate
 from svc.cli.output import CommandError, readable
@@ -190,7 +190,7 @@ def _post(target: SplitResult, headers: Mapping[str, str], body: bytes) -> tuple
 
 def _line(done: Forwarded) -> str:
     outcome = f"{done.status}" if done.status is not None else "failed"
-    if "NO_COLOR" not in os.environ and sys.stdout.isatty():
+    if has_colors(sys.stdout):
         good = done.status is not None and done.status < HTTPStatus.MULTIPLE_CHOICES
         outcome = click.style(outcome, fg="green" if good else "red")
     problem = f"  {readable(done.problem)}" if done.problem else ""

@@ -68,7 +68,7 @@ def _completed(dev: DevService, _: Path, __: list[str]) -> Done:
 
 def _suspect(dev: DevService, _: Path, __: list[str]) -> Done:
     answer = identify_sample(dev.address, dev.keys.secret, "first_visit", automated=True)
-    if answer["suspect_level"] != "high":
+    if answer["suspect_level"] == "low":
         raise CommandError(
             f"the sample of an automated browser scored {answer['suspect_score']}, which is below the threshold of the "
             "development organization: lower it, or raise the weights of bot signals"

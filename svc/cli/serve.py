@@ -15,8 +15,9 @@ from svc.cli.examples import examples
 from svc.cli.initialize import initialize
 from svc.cli.logs import set_up_logging
 from svc.cli.output import directory_option, settings
+from svc.cli.reload import Reload
 from svc.cli.upgrade import opened_alone
-from svc.config import as_toml
+from svc.config import Config, as_toml
 from svc.service import Service, read_tls, run_until_signalled
 from svc.store.directory import NotInitializedError, has_store
 from svc.store.region import claim_region
@@ -72,11 +73,17 @@ def serve(
 ) -> None:
     """Run the service until SIGTERM, which drains and ends with status 0.
 
-    SIGHUP reads the certificate again, and nothing else: every other setting needs a restart. A data directory without
-    data ends it with status 2, unless --init is given.
+    SIGHUP reads the settings, the certificate and the network files again. It takes over the format of the log, which
+    requests are logged, the rates of requests beside identify, and the paths of the certificate; it logs which other
+    settings have changed and need a restart. A data directory without data ends it with status 2, unless --init is
+    given.
     """
     given = {name: value for name, value in instead.items() if value is not None}
-    config = msgspec.structs.replace(settings(file), **given)
+
+    def read() -> Config:
+        return msgspec.structs.replace(settings(file), **given)
+
+    config = read()
     if print_config:
         click.echo(as_toml(config), nl=False)
         return
@@ -100,7 +107,8 @@ def serve(
         service = Service(config, world, found, directory)
         tls = partial(read_tls, config)
         _tune_garbage_collection()
-        trio.run(run_until_signalled, service, config.bind, config.metrics_bind, None, tls)
+        reload = Reload(service, config, read, lambda changed: set_up_logging(changed.log_format))
+        trio.run(run_until_signalled, service, config.bind, config.metrics_bind, None, tls, reload)
 
 
 def _tune_garbage_collection() -> None:

@@ -8,14 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from svc.config import LogFormat
 from svc.http.schema import IdentifyAnswer
-from svc.http.traffic import Describe, RequestContext
-
-
-def described_for(log_format: LogFormat) -> Describe | None:
-    """The fields that lines of this format have in addition."""
-    return details if log_format == "console" else None
+from svc.http.traffic import RequestContext
 
 
 def details(passing: RequestContext) -> dict[str, Any]:

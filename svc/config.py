@@ -84,7 +84,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     region: Annotated[
         str, Meta(pattern="^[a-z][a-z0-9]{0,15}$"), about("Region of this server; keys of another are refused.")
     ] = "us"
-    trusted_proxies: Annotated[tuple[str, ...], about("Networks (CIDR) whose X-Forwarded-For is believed.")] = ()
+    trusted_proxies: Annotated[
+        tuple[str, ...], about("Networks (CIDR) whose X-Forwarded-For is believed.", ["10.0.0.0/8", "fd00::/8"])
+    ] = ()
     connection_os_header: Annotated[
         Annotated[str, Meta(pattern="^[a-z0-9-]{1,64}$")] | None,
         about(
@@ -146,17 +148,20 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         ),
     ] = None
     attestation_packages: Annotated[
-        tuple[str, ...], about("Names of the Android apps that may attest; any when empty.")
+        tuple[str, ...], about("Names of the Android apps that may attest; any when empty.", ["com.example.shop"])
     ] = ()
     attestation_digests: Annotated[
         tuple[Digest, ...],
-        about("SHA-256, in hexadecimal, of the certificates that these apps are signed with; any when empty."),
+        about(
+            "SHA-256, in hexadecimal, of the certificates that these apps are signed with; any when empty.", [64 * "0"]
+        ),
     ] = ()
     attestation_apple_apps: Annotated[
         tuple[AppleApp, ...],
         about(
             "Team id and bundle id of the Apple apps that may attest, as in A1B2C3D4E5.com.example.shop; none when "
-            "empty."
+            "empty.",
+            ["A1B2C3D4E5.com.example.shop"],
         ),
     ] = ()
     attestation_apple_roots_file: Annotated[
@@ -170,11 +175,12 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         tuple[str, ...],
         about(
             "Networks (CIDR) that webhooks may be sent to beside the public internet. One that holds the address on "
-            "which a cloud hands out its machines' credentials is refused."
+            "which a cloud hands out its machines' credentials is refused.",
+            ["10.20.0.0/16"],
         ),
     ] = ()
     webhook_allow_ports: Annotated[
-        tuple[Port, ...], about("Ports that webhooks may be sent to beside 443 and those above 1023.")
+        tuple[Port, ...], about("Ports that webhooks may be sent to beside 443 and those above 1023.", [444])
     ] = ()
     webhook_ca_file: Annotated[
         str | None,
@@ -344,6 +350,13 @@ def load(file: Path | None, environment: Mapping[str, str]) -> Config:
             return PREFIX + setting.upper()
         return f"{setting} in {file}" if setting in settings else setting
 
+    return checked(settings, named)
+
+
+def checked(settings: Mapping[str, Any], named: Callable[[str], str]) -> Config:
+    """Settings as a `Config`: those of a TOML file and of variables, lists taken apart. `named(setting)` is how a
+    message names one. Raises `ConfigError` for the first value that cannot be used.
+    """
     try:
         config = msgspec.convert(settings, Config, strict=False)
     except msgspec.ValidationError as error:
@@ -376,12 +389,18 @@ def _refuse_unsafe_webhooks(config: Config, named: Callable[[str], str]) -> None
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    settings = read_variables(environment)
+    _refuse_unknown(settings, "the environment", upper=True)
+    return settings
+
+
+def read_variables(environment: Mapping[str, str]) -> dict[str, Any]:
+    """The settings that variables name, known or not, in the order of their names; lists are taken apart."""
     settings: dict[str, Any] = {
         name.removeprefix(PREFIX).lower(): text
         for name, text in sorted(environment.items())
         if name.startswith(PREFIX) and name not in NOT_SETTINGS and SERVICE_LINK.fullmatch(name) is None
     }
-    _refuse_unknown(settings, "the environment", upper=True)
     for name in settings.keys() & LISTS:
         settings[name] = [part.strip() for part in settings[name].split(",") if part.strip()]
     return settings

@@ -50,9 +50,10 @@ from svc.http.edge import Edge, EdgeLimits, addresses, open_listeners, serve
 from svc.http.endpoint import Services, Webhooks
 from svc.http.exchange import edge_refusal
 from svc.http.limits import RequestLimits
+from svc.http.request_details import details
 from svc.http.scrape import Scrape
 from svc.http.tls import Certificate, CertificateError, TlsListener, read_certificate
-from svc.http.traffic import Traffic
+from svc.http.traffic import Describe, Traffic
 from svc.http.turnstile import KnownKeys
 from svc.metrics import Metrics, Sources
 from svc.network_data.builtin import BuiltInRanges
@@ -89,7 +90,7 @@ class Service:
         looks up their hosts, in place of the network's. Raises `ConfigError`.
         """
         self._config, self._world, self._store = config, world, opened.store
-        self.traffic = Traffic(config.log_requests)
+        self.traffic = Traffic(config.log_requests, _describe(config))
         self._edge: Edge | None = None
         self._progress = retention.Progress(world.now_ms())
         self._restarts: Counter[str] = Counter()
@@ -228,8 +229,19 @@ class Service:
         today = datetime.fromtimestamp(self._world.now_ms() / 1000, UTC).date()
         return self._network.data.state(today, self._config.network_stale_days)
 
+    def use(self, config: Config) -> None:
+        """Take over the settings of `svc.cli.reload.WHILE_RUNNING`, and look for changed network files now."""
+        self._config = config
+        self.traffic.logged, self.traffic.describe = config.log_requests, _describe(config)
+        self.services.limits.allow(config.allowances())
+        self._network.look_now()
+
     def _network_files(self) -> Iterator[tuple[str, str, date]]:
         return self._network.data.dates()
+
+
+def _describe(config: Config) -> Describe | None:
+    return details if config.log_format == "console" else None
 
 
 def network_watch(config: Config, directory: Path | None) -> NetworkWatch:
@@ -305,11 +317,12 @@ async def run_until_signalled(
     metrics_bind: str,
     once_serving: Callable[[list[str]], Awaitable[None]] | None = None,
     tls: ReadTls | None = None,
+    reload: Callable[[Listeners], None] | None = None,
 ) -> None:
     """Serve on `bind` until SIGTERM or SIGINT, then drain and return; metrics on `metrics_bind`, unless it is empty.
 
     `once_serving` runs beside it when it is up, and is given the addresses of the metrics. `tls` reads what is served
-    with, now and again at each SIGHUP; without it SIGHUP ends the process as it does others.
+    with. `reload` is called at each SIGHUP; without it SIGHUP ends the process as it does others.
     """
     shutdown = trio.Event()
     now_ms = service.services.world.now_ms
@@ -317,11 +330,11 @@ async def run_until_signalled(
     load_patterns()
     listeners = await listen(bind, ssl_context=None if certificate is None else certificate.context)
     if certificate is not None:
-        _warn_of_dates(certificate, now_ms())
-    renew = None if tls is None else partial(_renew, listeners, tls, now_ms)
+        warn_of_dates(certificate, now_ms())
+    on_hangup = None if reload is None else partial(reload, listeners)
     metrics = await listen(metrics_bind, "--metrics-bind") if metrics_bind else None
     async with trio.open_nursery() as nursery:
-        await nursery.start(_watch_signals, shutdown, renew)
+        await nursery.start(_watch_signals, shutdown, on_hangup)
         edge: Edge = await nursery.start(partial(service.run, listeners, shutdown, metrics=metrics))
         metrics_at = written(addresses(metrics or []))
         log.info("serving", addresses=written(edge.addresses), metrics=metrics_at)
@@ -373,24 +386,8 @@ def read_tls(config: Config) -> Certificate | None:
         raise ConfigError(f"tls_certfile, tls_keyfile: {error}") from error
 
 
-def _renew(listeners: Listeners, tls: ReadTls, now_ms: Callable[[], int]) -> None:
-    """Show who connects from now on what is in the files now; what is wrong with them changes nothing."""
-    try:
-        certificate = tls()
-    except ConfigError as error:
-        log.error("certificate reload failed, keeping the old one", because=str(error))  # noqa: TRY400  said in full
-        return
-    if certificate is None:
-        log.warning("SIGHUP renews the certificate, and this service speaks plain HTTP")
-        return
-    for listener in listeners:
-        if isinstance(listener, TlsListener):
-            listener.use(certificate.context)
-    log.info("certificate reloaded", not_after=_moment(certificate.not_after))
-    _warn_of_dates(certificate, now_ms())
-
-
-def _warn_of_dates(certificate: Certificate, now_ms: int) -> None:
+def warn_of_dates(certificate: Certificate, now_ms: int) -> None:
+    """Log a warning where clients reject the certificate at this time, Unix milliseconds."""
     if not certificate.is_valid(datetime.fromtimestamp(now_ms / 1000, UTC)):
         log.warning(
             "certificate not valid now: clients reject it",

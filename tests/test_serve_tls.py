@@ -109,7 +109,7 @@ def test_a_certificate_that_has_expired_is_served_and_warned_of(data: Path, file
 def test_sighup_does_not_end_a_service_without_a_certificate(data: Path):
     server = Served(data)
     os.kill(server.pid, signal.SIGHUP)
-    told(server, "speaks plain HTTP")
+    assert told(server, "settings reloaded")["changed"] == []
     assert server.terminate() == 0
 
 

@@ -152,6 +152,9 @@ def _sections(command: click.Command, context: click.Context) -> Iterator[str]:
     rows = [[f"`{record[0]}`", _cell(record[1])] for record in records if record is not None]
     if rows:
         yield _table(["option", ""], rows)
+    if command.epilog:
+        shown = [line.strip() for line in command.epilog.splitlines() if line.startswith("  ")]
+        yield "\n".join(["```sh", *shown, "```\n"])
 
 
 def _paths(route: Route) -> list[str]:
@@ -182,7 +185,10 @@ a variable. An unknown name, and a value that cannot be, is refused at the start
 given: the variable, or the setting and its file.
 `svc serve --print-config` shows what is in force.
 
-A change of a setting needs a restart. SIGHUP reads the files of the certificate again, and nothing else.
+SIGHUP (`systemctl reload svc`) reads the settings again. A running service takes over `log_format`, `log_requests`,
+`client_rate`, `read_rate`, `management_rate`, `network_stale_days`, `tls_certfile` and `tls_keyfile`, reads the files of
+the certificate, and looks for changed network files. Every other setting needs a restart; the service logs which ones
+have changed. Settings with a mistake change nothing. `svc config check FILE` lists every mistake with its line.
 
 These variables are no settings: `SVC_DATA` names the data directory, `SVC_CONFIG` the file, and `SVC_INIT_*` say what
 `svc serve --init` creates ([the first start](install.md#the-first-start---init)). Those that Kubernetes sets beside a
@@ -200,8 +206,8 @@ _SETTINGS_FILE = """\
 # Settings of svc, each with its default and commented out. This file is generated (`make reference`).
 #
 # Name it with SVC_CONFIG, for the service and for whoever runs its commands, or with `svc serve --config FILE`.
-# A variable such as SVC_REGION goes before the file. A change needs a restart, but for the files of the certificate,
-# which SIGHUP reads again. `svc serve --print-config` shows what is in force.
+# A variable such as SVC_REGION goes before the file. SIGHUP takes over some settings, and the log names those that
+# need a restart. `svc config check FILE` finds mistakes; `svc serve --print-config` shows what is in force.
 """
 
 _COMMANDS = """\
@@ -212,7 +218,9 @@ This page is generated from the help of each command (`make reference`).
 Output is for people, and with `--json` one object for programs. The exit status is 0 when it is done, 1 when it is
 refused with one line that says why, 2 for a mistake in the command itself. Commands that take `--data` work on the data
 directory also while the service runs, which sees the change at its next request. `svc --version` says which version
-this is, `--help` behind any command what stands here.
+this is, `--help` behind any command what stands here. Commands that destroy something ask first, and need `--yes` where
+standard input is no terminal. `svc completion bash` (or `zsh`, `fish`) prints a completion script. Colours are for
+terminals, unless `NO_COLOR` is set.
 """
 
 _API = """\

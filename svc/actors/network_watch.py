@@ -35,6 +35,7 @@ class NetworkWatch:
         self._compiled = partial(NetworkData, built_in, vpn_neighbors=vpn_neighbors)
         self._reading = NOTHING
         self._listing_failed = False
+        self._soon = trio.Event()
         self.data = self._compiled(NOTHING)
 
     @property
@@ -52,12 +53,18 @@ class NetworkWatch:
         if self.ranges is None:
             log.warning("no network data: every identification is unavailable and free", reason="no_network_data")
 
+    def look_now(self) -> None:
+        """Have `run` look at the folder now and not at the end of the interval."""
+        self._soon.set()
+
     async def run(self, run_sync: RunSync, interval_s: float) -> None:
-        """Look at the folder every `interval_s` seconds until cancelled; returns at once where there is no folder to
-        watch.
+        """Look at the folder every `interval_s` seconds, and after `look_now`, until cancelled; returns at once where
+        there is no folder to watch.
         """
         while self._directory is not None:
-            await trio.sleep(interval_s)
+            with trio.move_on_after(interval_s):
+                await self._soon.wait()
+            self._soon = trio.Event()
             self._take_up(await run_sync(partial(self._look, self._reading)))
 
     def _look(self, before: Reading) -> tuple[Reading, NetworkData | None] | OSError:

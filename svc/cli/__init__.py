@@ -14,8 +14,10 @@ from importlib import import_module
 from typing import NamedTuple, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 import svc
+from svc.cli.examples import examples
 from svc.domain.errors import OperatorError
 
 
@@ -28,14 +30,26 @@ class CommandLocation(NamedTuple):
     """Its line in `svc --help`."""
 
 
+SECTIONS: dict[str, tuple[str, ...]] = {
+    "Get started": ("dev", "doctor", "completion"),
+    "Run the service": ("serve", "config", "data"),
+    "Read and export": ("events", "visitor", "export", "signals", "replay"),
+    "Manage access": ("org", "key", "console", "webhook", "audit"),
+    "Maintain the store": ("backup", "restore", "check", "inspect", "store", "pepper"),
+    "API documents": ("openapi", "collection"),
+}
+"""The sections of `svc --help`, in this order; each command is in one of them."""
 COMMANDS: dict[str, CommandLocation] = {
     "audit": CommandLocation("audit", "Show who changed what, when and from where."),
     "backup": CommandLocation("backup", "Take a verified snapshot of a data directory."),
     "check": CommandLocation("data", "Check every invariant of a store or a snapshot."),
     "collection": CommandLocation("documents", "Print the request collection for API tools."),
+    "completion": CommandLocation("completion", "Print the completion script of a shell."),
+    "config": CommandLocation("config_check", "Check the settings."),
     "console": CommandLocation("console", "Sign in to the console."),
     "data": CommandLocation("data", "Show, install and update network databases and lists."),
     "dev": CommandLocation("dev", "Start a development service from nothing."),
+    "doctor": CommandLocation("doctor", "Check that a service can run, or runs, here."),
     "events": CommandLocation("events", "List, explain and follow identifications."),
     "export": CommandLocation("export", "Write events or a visitor to a file."),
     "inspect": CommandLocation("inspect", "Look into a store or a snapshot, read-only."),
@@ -80,27 +94,41 @@ class LazyCommands(MutableMapping[str, click.Command]):
 class Program(click.Group):
     """The group `svc`. Its help comes from `COMMANDS`, so that none of the commands is imported for it."""
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write one line for each command, from `COMMANDS`."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, COMMANDS[name].summary) for name in self.list_commands(ctx)])
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  click's form
+        """Write one line for each command, section by section, from `COMMANDS`."""
+        width = max(map(len, COMMANDS))
+        for section, names in SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl([(name.ljust(width), COMMANDS[name].summary) for name in names])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands and options that begin so, without importing a command."""
+        commands = [
+            CompletionItem(name, help=location.summary)
+            for name, location in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return commands + click.Command.shell_complete(self, ctx, incomplete)
 
 
 @click.group(
     cls=Program,
     commands=LazyCommands(),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=examples(
+        "svc dev                                      # a development service, from nothing",
+        "svc org create Shop --data /var/lib/svc      # then for production: an organization,",
+        "svc key issue ORG --kind secret --environment production --data /var/lib/svc",
+        "svc serve --data /var/lib/svc                # and the service",
+        "svc events tail ORG --since 1h --data /var/lib/svc",
+        "svc doctor --data /var/lib/svc               # what is wrong, and what to do",
+        after="`svc COMMAND --help` describes a command, with examples. SVC_DATA replaces --data.",
+    ),
 )
 @click.version_option(svc.__version__, prog_name="svc", message=f"%(prog)s, version %(version)s ({svc.DISTRIBUTION})")
 @click.pass_obj
 def program(begin: Callable[[], None] | None) -> None:
-    """Visitor identification that you host yourself.
-
-    \b
-    Start here:    svc dev
-    Production:    svc org create NAME --data DIR, svc key issue ..., svc serve --data DIR
-    Back-testing:  svc replay FILE
-    """  # noqa: D301  click reads \b as "leave these lines as they are"
+    """Visitor identification that you host yourself."""
     if begin is not None:
         begin()
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 import msgspec
 
+from svc.cli.examples import examples
 from svc.cli.output import account, data_option, json_option, opened, show, show_table
 from svc.cli.times import Moment
 from svc.domain.audit import Actor
@@ -20,7 +21,7 @@ from svc.store.snapshot import Snapshot
 _COLUMNS = ("at", "organization", "actor", "from", "action", "subject", "change")
 
 
-@click.command()
+@click.command(epilog=examples("svc audit --since 24h", "svc audit --org ORG --action 'svc key revoke' --json"))
 @click.option("--org", "organization_id", metavar="ORG", help="Changes of one organization.")
 @click.option("--since", "since_ms", type=Moment(), default=0, metavar="T", help="Since then, that moment included.")
 @click.option("--until", "until_ms", type=Moment(), default=BEYOND_MS, metavar="T", help="Before then.")

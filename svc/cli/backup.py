@@ -13,6 +13,7 @@ import structlog
 import trio
 
 import svc
+from svc.cli.examples import examples
 from svc.cli.logs import set_up_logging
 from svc.cli.output import CommandError, data_option, json_option, opened, settings, show
 from svc.cli.progress import progress
@@ -46,7 +47,11 @@ verify_option = click.option(
 )
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "svc backup /var/backups/svc --data /var/lib/svc", "svc backup /var/backups/svc --data /var/lib/svc --follow"
+    )
+)
 @click.argument("folder", metavar="DEST", required=False, type=click.Path(file_okay=False, path_type=Path))
 @click.option("--keep", type=click.IntRange(1), metavar="N", help="Remove all but the newest N snapshots afterwards.")
 @click.option("--with-pepper", is_flag=True, help="Put the pepper in: whoever has it and the snapshot can forge keys.")
@@ -217,7 +222,12 @@ def _unfollow(directory: Path, *, as_json: bool) -> None:
     show({"unfollowed": following.destination, "since": timestamp(following.since_ms)}, as_json=as_json)
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "svc restore /var/backups/svc --data /var/lib/svc-restored",
+        "svc restore /var/backups/svc --to 2h --data /var/lib/svc-restored",
+    )
+)
 @click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
 @click.option("--to", "to_ms", type=Moment(), metavar="T", help="To what the store was at that time; RFC 3339.")
 @verify_option

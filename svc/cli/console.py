@@ -9,6 +9,7 @@ from typing import NamedTuple, cast
 import click
 
 from svc.cli.changes import Change, commit, go_on
+from svc.cli.examples import examples
 from svc.cli.keys import fresh_key, store_issued
 from svc.cli.listen_address import reachable
 from svc.cli.output import CommandError, account, data_option, json_option, opened, settings, show
@@ -40,7 +41,12 @@ def console() -> None:
     """The console: links to sign in with."""
 
 
-@console.command()
+@console.command(
+    epilog=examples(
+        "svc console link ORG --url https://svc.example.com",
+        "svc console link ORG --role developer --name 'Ada' --minutes 60",
+    )
+)
 @click.argument("organization_id", metavar="ORG")
 @click.option("--role", type=click.Choice(ROLES), default="admin", show_default=True, help="What it may do.")
 @click.option(

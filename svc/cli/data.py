@@ -14,6 +14,7 @@ import click
 import msgspec
 from click.core import ParameterSource
 
+from svc.cli.examples import examples
 from svc.cli.output import CommandError, directory_option, json_option, settings, show, show_table
 from svc.cli.progress import progress
 from svc.config import Config
@@ -49,7 +50,7 @@ def data() -> None:
     """Network data: what is in use, what it says of an address, and how it is kept fresh."""
 
 
-@data.command()
+@data.command(epilog=examples("svc data status --data /var/lib/svc"))
 @network_data_option
 @json_option
 def status(directory: Path | None, as_json: bool) -> None:
@@ -95,7 +96,7 @@ def _file_row(name: str, entry: Entry, today: date, stale_days: int) -> dict[str
     return row
 
 
-@data.command("check")
+@data.command("check", epilog=examples("svc data check 203.0.113.7", "svc data check 2001:db8::1 --json"))
 @click.argument("ip")
 @network_data_option
 @json_option
@@ -137,7 +138,7 @@ def install() -> None:
     """Fetch pinned network databases with a package manager; `svc data update` fetches the newest."""
 
 
-@install.command()
+@install.command(epilog=examples("svc data install free --data /var/lib/svc"))
 @network_data_option
 @json_option
 def free(directory: Path | None, as_json: bool) -> None:
@@ -163,7 +164,7 @@ def free(directory: Path | None, as_json: bool) -> None:
         click.echo(f"\nin {folder}; licences and credits in {CREDITS_FILE} there")
 
 
-@data.command("sources")
+@data.command("sources", epilog=examples("svc data sources"))
 @json_option
 def list_sources(*, as_json: bool) -> None:
     """The databases and lists that `svc data update` can fetch, their licences, and which are recommended."""
@@ -177,7 +178,7 @@ def list_sources(*, as_json: bool) -> None:
     show_table(rows, ("name", "recommended", "credit"), "sources", as_json=as_json)
 
 
-@data.command("update")
+@data.command("update", epilog=examples("svc data update --data /var/lib/svc"))
 @network_data_option
 @click.option(
     "--from",
@@ -249,7 +250,7 @@ def _today() -> date:
     return datetime.fromtimestamp(World.real().now_ms() / 1000, UTC).date()
 
 
-@click.command()
+@click.command(epilog=examples("svc check --data /var/lib/svc", "svc check /var/backups/svc/SNAPSHOT"))
 @click.argument("snapshot", metavar="[SNAPSHOT]", required=False, type=click.Path(path_type=Path))
 @network_data_option
 @json_option

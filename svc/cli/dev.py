@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 from functools import partial
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +16,16 @@ import svc
 from svc.cli.changes import go_on
 from svc.cli.console import console_url, link_for
 from svc.cli.dev_keys import FILE, DevelopmentKeys, development_keys
+from svc.cli.dev_service import NAME
+from svc.cli.examples import examples
 from svc.cli.listen_address import reachable
+from svc.cli.loopback_certificate import loopback_certificate
 from svc.cli.organizations import create_organization
-from svc.cli.output import CommandError, directory_option, settings
+from svc.cli.output import directory_option, settings
+from svc.cli.samples import identify_sample
 from svc.cli.upgrade import opened_alone
+from svc.cli.webhook_forwarding import FOLDER
+from svc.config import Config
 from svc.domain.billing import MICROS_PER_USD
 from svc.domain.records import Organization
 from svc.service import Service, run_until_signalled
@@ -31,15 +35,12 @@ from svc.store.region import claim_region
 from svc.store.served_limits import ServedLimits, record_limits
 from svc.world import World
 
-NAME = "development"
-"""Of the organization."""
+LOOPBACK = ("127.0.0.0/8", "::1/128")
 LINK_MINUTES = 12 * 60
 """How long the printed link to the console may be used."""
-SAMPLE_ADDRESS = "81.2.69.160"
-"""A public address for the samples: this machine's own is private, and so has no network facts."""
 
 
-@click.command()
+@click.command(epilog=examples("svc dev", "svc dev --bind 0.0.0.0:8080 --origin http://192.168.1.20:3000"))
 @click.option("--bind", default="127.0.0.1:8080", show_default=True, metavar="HOST:PORT", help="Where to listen.")
 @click.option(
     "--metrics-bind",
@@ -59,9 +60,10 @@ def dev(bind: str, metrics_bind: str | None, directory: Path, origins: tuple[str
 
     Makes the data directory, an organization and development keys, identifies a sample report and then the same device
     after a browser update, and serves until Ctrl-C. The page /try identifies the browser that opens it. The keys are
-    kept in dev-keys.json in the data directory: they are the same at the next start.
+    kept in dev-keys.json in the data directory: they are the same at the next start. `svc webhook listen --forward-to
+    URL` forwards its webhooks to an application on this machine.
     """
-    config = msgspec.structs.replace(settings(), bind=bind)
+    config = msgspec.structs.replace(settings(), bind=bind, log_format="console")
     world = World.real()
     with opened_alone(directory, config, world, "svc dev", create=True) as found:
         go_on(found, partial(claim_region, region=config.region))
@@ -71,12 +73,26 @@ def dev(bind: str, metrics_bind: str | None, directory: Path, origins: tuple[str
         _, elsewhere = reachable(bind)
         own = () if elsewhere is None else (f"http://{elsewhere}",)
         issued = development_keys(directory, found, world, organization.number, config.region, (*own, *origins))
-        service = Service(msgspec.structs.replace(config, try_key=issued.public), world, found, directory)
+        config = msgspec.structs.replace(config, try_key=issued.public, **_local_webhooks(config, directory, world))
+        service = Service(config, world, found, directory)
         if metrics_bind is None:
             metrics_bind = os.environ.get("SVC_METRICS_BIND", "127.0.0.1:0")
         token = link_for(found, world, organization, issued.management, LINK_MINUTES)
         introduce = partial(_introduce, bind, directory, organization, issued, token)
         trio.run(run_until_signalled, service, bind, metrics_bind, introduce)
+
+
+def _local_webhooks(config: Config, directory: Path, world: World) -> dict[str, Any]:
+    """Settings with which `svc webhook listen --forward-to` receives deliveries: loopback addresses may be reached, and
+    the certificate of such a session is trusted beside what the settings trust.
+    """
+    certificate, _ = loopback_certificate(directory / FOLDER, "localhost", world.now_ms())
+    trusted = certificate
+    if config.webhook_ca_file is not None:
+        trusted = directory / FOLDER / "authorities.pem"
+        trusted.write_bytes(certificate.read_bytes() + Path(config.webhook_ca_file).read_bytes())
+    networks = dict.fromkeys((*config.webhook_allow_networks, *LOOPBACK))
+    return {"webhook_allow_networks": tuple(networks), "webhook_ca_file": str(trusted)}
 
 
 def _organization(found: Opened, world: World) -> Organization:
@@ -92,7 +108,7 @@ async def _introduce(
     here, elsewhere = reachable(bind)
     url = f"http://{here}"
     samples = [
-        await trio.to_thread.run_sync(_identify, here, issued.secret, f"{sample}.json")
+        await trio.to_thread.run_sync(identify_sample, here, issued.secret, sample)
         for sample in ("first_visit", "after_an_update")
     ]
     click.echo(f"\nsvc {svc.__version__} is running. Open one of these in a browser:\n")
@@ -105,6 +121,7 @@ async def _introduce(
     click.echo(f"  public      {issued.public}")
     click.echo(f"  secret      {issued.secret}")
     click.echo(f"  management  {issued.management}\n")
+    click.echo("Receive its webhooks: svc webhook listen --forward-to http://localhost:3000/hook\n")
     click.echo(f"Identify this terminal, as a page on localhost would:\n\n{_curl(url, issued.public)}\n")
     if elsewhere is not None:
         click.echo(f"From other devices: http://{elsewhere}/try (--origin ORIGIN admits other pages that they open)")
@@ -119,29 +136,6 @@ def _show_samples(first: dict[str, Any], second: dict[str, Any]) -> None:
     click.echo(f"  on its first visit                            {_in_words(first)}")
     click.echo(f"  after a browser update, with a new monitor    {_in_words(second)}\n")
     click.echo(f"The whole response to the second one:\n\n{_indented(second)}\n")
-
-
-def _identify(bind: str, secret: str, sample: str) -> dict[str, Any]:
-    """Send a bundled report as a customer's server would, with the visitor's details forwarded."""
-    report = json.loads(files("svc.samples").joinpath(sample).read_bytes())
-    headers = {
-        "content-type": "application/json",
-        "x-api-key": secret,
-        "x-svc-visitor-ip": SAMPLE_ADDRESS,
-        "x-svc-visitor-user-agent": report["user_agent"],
-        "x-svc-visitor-origin": "https://shop.example",
-    }
-    body = json.dumps({"sdk": {"platform": "web", "version": "0.1.0"}, "signals": report["signals"]})
-    connection = http.client.HTTPConnection(bind, timeout=10)
-    try:
-        connection.request("POST", "/api/v1/identify", body, headers)
-        response = connection.getresponse()
-        answer = json.loads(response.read())
-    finally:
-        connection.close()
-    if response.status != http.HTTPStatus.OK:
-        raise CommandError(f"the sample report was refused: {answer['error']['message']}")
-    return answer
 
 
 def _in_words(answer: dict[str, Any]) -> str:

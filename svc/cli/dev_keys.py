@@ -50,7 +50,7 @@ def development_keys(
     """
     added = read_origins(origins)
     path = directory / FILE
-    kept = _read(path)
+    kept = read_keys(directory)
     secrets: dict[str, str] = {}
     for kind, fields in _KINDS.items():
         known = getattr(kept, kind)
@@ -67,10 +67,10 @@ def development_keys(
     return development
 
 
-def _read(path: Path) -> DevelopmentKeys:
-    """What the file says; nothing where there is none, or where it cannot be understood."""
+def read_keys(directory: Path) -> DevelopmentKeys:
+    """The keys in the file; empty where there is none, or where it cannot be understood."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=DevelopmentKeys)
+        return msgspec.json.decode((directory / FILE).read_bytes(), type=DevelopmentKeys)
     except (FileNotFoundError, msgspec.DecodeError):
         return DevelopmentKeys()
 

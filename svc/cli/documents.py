@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import click
 
+from svc.cli.examples import examples
 from svc.http.collection import collection as request_collection
 from svc.http.openapi import emit, encode
 from svc.http.routes import API
 
 
-@click.command()
+@click.command(epilog=examples("svc openapi > openapi.json"))
 def openapi() -> None:
     """The OpenAPI 3.1 document of the API."""
     click.echo(encode(emit(API)), nl=False)
 
 
-@click.command()
+@click.command(epilog=examples("svc collection > collection.json"))
 def collection() -> None:
     """The request collection for API tools, in Postman's v2.1 format."""
     click.echo(encode(request_collection(emit(API))), nl=False)

@@ -93,20 +93,24 @@ def filter_options(since: str) -> Callable[[F], F]:
         @wraps(command)
         def given(*arguments: Any, environment: Environment, since_ms: int, until_ms: int | None, **rest: Any) -> Any:
             filters = Filters(**{name: rest.pop(name) for name in Filters.__struct_fields__})
-            now_ms = World.real().now_ms()
-            until_ms = now_ms + 1 if until_ms is None else until_ms
-            since_ms = max(since_ms, now_ms - RETENTION_MS)
-            if since_ms >= until_ms:
-                raise click.UsageError("--until is not after --since; events are kept for 30 days")
-            return command(*arguments, wanted=Wanted(environment, since_ms, until_ms, filters), **rest)
+            return command(*arguments, wanted=events_wanted(environment, since_ms, until_ms, filters), **rest)
 
         wrapped: Any = given
         for option in reversed(_FILTERS):
             wrapped = option(wrapped)
-        wrapped = click.option("--until", "until_ms", type=Moment(), metavar="T", help="That arrived before then.")(
-            wrapped
-        )
-        wrapped = click.option(
+        return time_options(since)(wrapped)
+
+    return decorate
+
+
+def time_options(since: str) -> Callable[[F], F]:
+    """`--environment`, `--since` and `--until`, passed on as `environment`, `since_ms` and `until_ms`, for
+    `events_wanted`.
+    """
+
+    def decorate(command: F) -> F:
+        until = click.option("--until", "until_ms", type=Moment(), metavar="T", help="That arrived before then.")
+        beginning = click.option(
             "--since",
             "since_ms",
             type=Moment(),
@@ -114,10 +118,22 @@ def filter_options(since: str) -> Callable[[F], F]:
             show_default=True,
             metavar="T",
             help="That arrived since then: 30m, 24h, 7d, or RFC 3339.",
-        )(wrapped)
-        return environment_option(wrapped)
+        )
+        return environment_option(beginning(until(command)))
 
     return decorate
+
+
+def events_wanted(environment: Environment, since_ms: int, until_ms: int | None, filters: Filters) -> Wanted:
+    """What the options ask for, within the 30 days that events are kept; `until_ms=None` is now. Raises `UsageError`
+    for a time that is empty.
+    """
+    now_ms = World.real().now_ms()
+    until_ms = now_ms + 1 if until_ms is None else until_ms
+    since_ms = max(since_ms, now_ms - RETENTION_MS)
+    if since_ms >= until_ms:
+        raise click.UsageError("--until is not after --since; events are kept for 30 days")
+    return Wanted(environment, since_ms, until_ms, filters)
 
 
 def _visitor(_: click.Context, __: click.Parameter, value: str | None) -> str | None:

@@ -13,6 +13,7 @@ import msgspec
 
 from svc.cli import event_text
 from svc.cli.event_source import Readable, Wanted, filter_options, newest_first, number_of, oldest_first, reading
+from svc.cli.examples import examples
 from svc.cli.output import CommandError, data_option, json_option
 from svc.domain.event_row import event_row
 from svc.domain.identification import inflate
@@ -38,7 +39,13 @@ def events() -> None:
     """Stored identifications: list, explain, follow."""
 
 
-@events.command("list")
+@events.command(
+    "list",
+    epilog=examples(
+        "svc events list ORG --since 1h --level high",
+        "svc events list ORG --environment development --signal vpn_known_range --json",
+    ),
+)
 @click.argument("organization_id", metavar="ORG")
 @filter_options(since="24h")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="At most so many.")
@@ -67,7 +74,7 @@ def list_events(organization_id: str, wanted: Wanted, limit: int, ids: bool, dir
         click.echo("There are older ones: raise --limit, or narrow the filters.", err=True)
 
 
-@events.command()
+@events.command(epilog=examples("svc events get ORG 019b76da-a800-7000-8000-000000000000"))
 @click.argument("organization_id", metavar="ORG")
 @click.argument("request_id", type=click.UUID, metavar="REQUEST_ID")
 @data_option
@@ -96,7 +103,11 @@ def get(organization_id: str, request_id: UUID, directory: Path, as_json: bool) 
         click.echo(text)
 
 
-@events.command()
+@events.command(
+    epilog=examples(
+        "svc events tail ORG --environment development", "svc events tail ORG --since 10m --json | jq .visitor_id"
+    )
+)
 @click.argument("organization_id", metavar="ORG")
 @filter_options(since="0s")
 @click.option("--ids", is_flag=True, help="With request ids, in wider lines.")

@@ -18,13 +18,26 @@ from typing import IO, Any, cast
 
 import click
 import msgspec
+from click.core import ParameterSource
 
-from svc.cli.event_source import Wanted, filter_options, number_of, oldest_first, reading
+from svc.cli.event_source import (
+    Wanted,
+    events_wanted,
+    filter_options,
+    number_of,
+    oldest_first,
+    reading,
+    time_options,
+)
 from svc.cli.events import Archived, Archives
+from svc.cli.examples import examples
 from svc.cli.output import CommandError, data_option
 from svc.cli.progress import progress
 from svc.cli.visitor_export import visitor_export
 from svc.domain.event_row import EventBody, EventTriggerBody, TriggerBody, event_row
+from svc.domain.ids import is_visitor_id
+from svc.domain.listing import Filters
+from svc.domain.model import Environment
 from svc.store import durable_files
 from svc.store.events import EventMatch
 from svc.store.reading import ReadOnlyStore
@@ -43,6 +56,8 @@ _FORMULA = re.compile('(^|;)(?=[\\s"\u200b-\u200f\u2060\ufeff]*[=+@\uff1d\uff0b\
 """Where a cell begins that a spreadsheet would evaluate. Some spreadsheets separate cells by semicolons, and forget
 blanks, quotes and what is invisible."""
 _PERMILLE = 1000
+_OF_EVENTS = ("environment", "since_ms", "until_ms")
+"""Options of `svc export visitor` that its one document has no use for."""
 
 _encoder = msgspec.json.Encoder()
 output_option = click.option(
@@ -58,7 +73,13 @@ def export() -> None:
     """Events or a visitor as a file."""
 
 
-@export.command("events")
+@export.command(
+    "events",
+    epilog=examples(
+        "svc export events ORG --since 7d --format csv --output events.csv",
+        "svc export events ORG --documents --output traffic.jsonl.gz",
+    ),
+)
 @click.argument("organization_id", metavar="ORG")
 @filter_options(since="30d")
 @click.option(
@@ -84,6 +105,12 @@ def export_events(
     """
     if documents and form == "csv":
         raise click.UsageError("--documents goes with JSON lines alone: a report has no columns")
+    _export(organization_id, wanted, form, output, directory, documents=documents)
+
+
+def _export(
+    organization_id: str, wanted: Wanted, form: str, output: Path | None, directory: Path, *, documents: bool = False
+) -> None:
     with reading(directory) as store:
         number = number_of(store, organization_id)
         with output_file(output) as write, _progress(output) as steps:
@@ -97,17 +124,52 @@ def export_events(
                 _write(store, number, wanted, steps, write, _json_row)
 
 
-@export.command("visitor")
+@export.command(
+    "visitor",
+    epilog=examples(
+        "svc export visitor ORG VISITOR --output visitor.json",
+        "svc export visitor ORG VISITOR --format csv --since 7d --output visits.csv",
+    ),
+)
 @click.argument("organization_id", metavar="ORG")
 @click.argument("visitor_id", metavar="VISITOR")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("json", "jsonl", "csv")),
+    default="json",
+    show_default=True,
+    help="One JSON document with everything, or the visitor's events as JSON lines or CSV.",
+)
+@time_options(since="30d")
 @output_option
 @data_option
-def export_visitor(organization_id: str, visitor_id: str, output: Path | None, directory: Path) -> None:
+@click.pass_context
+def export_visitor(  # noqa: PLR0913, PLR0917  one parameter per option
+    context: click.Context,
+    organization_id: str,
+    visitor_id: str,
+    form: str,
+    environment: Environment,
+    since_ms: int,
+    until_ms: int | None,
+    output: Path | None,
+    directory: Path,
+) -> None:
     """Everything that is kept of a visitor, as one JSON document: the answer to a data subject's request.
 
-    The rows that svc visitor erase would delete, in every environment, reports and webhooks included. The same as svc
-    visitor export.
+    It has the rows that svc visitor erase would delete, in every environment, reports and webhooks included. With
+    --format jsonl or csv the visitor's events alone, of one environment and time, as svc export events writes them. The
+    same as svc visitor export.
     """
+    if form != "json":
+        if not is_visitor_id(visitor_id):
+            raise CommandError(f"{visitor_id!r} is no visitor id, which is 20 letters and digits")
+        wanted = events_wanted(environment, since_ms, until_ms, Filters(visitor_id=visitor_id))
+        _export(organization_id, wanted, form, output, directory)
+        return
+    if any(context.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in _OF_EVENTS):
+        raise click.UsageError("--environment, --since and --until go with --format jsonl or csv: json has everything")
     with reading(directory) as store:
         parts = visitor_export(store, organization_id, number_of(store, organization_id), visitor_id)
         with output_file(output) as write:

@@ -14,6 +14,7 @@ import click
 import msgspec
 from click.core import ParameterSource
 
+from svc.cli.examples import examples
 from svc.cli.output import CommandError, directory_option, json_option, readable, show, show_table
 from svc.domain.explanations import change_text, evidence_text, linkage_text, reason_text
 from svc.domain.ids import is_visitor_id
@@ -87,7 +88,7 @@ def inspect() -> None:
     """
 
 
-@inspect.command()
+@inspect.command(epilog=examples("svc inspect tables", "svc inspect tables --growth /var/backups/svc/SNAPSHOT"))
 @click.option("--growth", "older", type=click.Path(path_type=Path), metavar="PATH", help="Compare with this snapshot.")
 @source_options
 @json_option
@@ -138,7 +139,7 @@ def _taken_at(path: Path) -> str | None:
     return timestamp(snapshots.read(path).manifest.taken_at_ms)
 
 
-@inspect.command()
+@inspect.command(epilog=examples("svc inspect readers"))
 @source_options
 @json_option
 def readers(store: ReadOnlyStore, as_json: bool) -> None:
@@ -160,7 +161,7 @@ def readers(store: ReadOnlyStore, as_json: bool) -> None:
     show_table(found, ("process", "thread", "commit", "behind"), "readers", as_json=as_json)
 
 
-@inspect.command()
+@inspect.command(epilog=examples("svc inspect rows keys --org ORG --limit 10"))
 @click.argument("table")
 @click.option("--org", "organization", metavar="ORG", help="Of one organization: its id or its number.")
 @click.option("--key", "parts", multiple=True, metavar="PART", help="A part of the key, once for each, in their order.")
@@ -207,7 +208,7 @@ def _stem(
     return read_key(table, (str(_number(store, organization)), *parts))
 
 
-@inspect.command()
+@inspect.command(epilog=examples("svc inspect request 019b76da-a800-7000-8000-000000000000"))
 @click.argument("request_id", type=click.UUID)
 @row_options
 @source_options
@@ -224,7 +225,7 @@ def request(request_id: UUID, store: ReadOnlyStore, payload: bool, as_json: bool
     _print(found, payload=payload, as_json=as_json)
 
 
-@inspect.command()
+@inspect.command(epilog=examples("svc inspect visitor ORG VISITOR --payload"))
 @click.argument("organization", metavar="ORG")
 @click.argument("visitor_id", metavar="VISITOR")
 @row_options

@@ -9,9 +9,11 @@ from typing import Any, cast
 import click
 
 from svc.cli.changes import Change, commit, go_on
+from svc.cli.examples import examples
 from svc.cli.output import (
     CommandError,
     account,
+    confirmed,
     data_option,
     json_option,
     opened,
@@ -19,6 +21,7 @@ from svc.cli.output import (
     settings,
     show,
     show_table,
+    yes_option,
 )
 from svc.domain.credentials import KEY_KINDS, ROLES, ApiKey, KeyKind, Role, digest, new_key
 from svc.domain.model import ENVIRONMENTS, PLATFORMS, Environment, Platform
@@ -38,7 +41,13 @@ def key() -> None:
     """API keys: issue, list, revoke. A secret is shown once and never stored."""
 
 
-@key.command()
+@key.command(
+    epilog=examples(
+        "svc key issue ORG --kind public --environment production --origin https://shop.example",
+        "svc key issue ORG --kind secret --environment staging --name backend --json",
+        "svc key issue ORG --kind management --role developer",
+    )
+)
 @click.argument("organization_id", metavar="ORG")
 @click.option("--kind", type=click.Choice(KEY_KINDS), required=True, help="What the key is for.")
 @click.option("--environment", type=click.Choice(ENVIRONMENTS), help="Required for all but management keys.")
@@ -146,7 +155,7 @@ def read_origins(texts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(origins)
 
 
-@key.command("list")
+@key.command("list", epilog=examples("svc key list ORG"))
 @click.argument("organization_id", metavar="ORG")
 @data_option
 @json_option
@@ -160,13 +169,18 @@ def list_(organization_id: str, directory: Path, as_json: bool) -> None:
     show_table(rows, columns, "keys", as_json=as_json)
 
 
-@key.command()
+@key.command(epilog=examples("svc key revoke KEY_ID", "svc key revoke KEY_ID --yes"))
 @click.argument("key_id")
+@yes_option
 @data_option
 @json_option
-def revoke(key_id: str, directory: Path, as_json: bool) -> None:
+def revoke(key_id: str, sure: bool, directory: Path, as_json: bool) -> None:
     """Revoke a key for good; it is refused from the very next request on."""
     with opened(directory) as found:
+        with found.store.read() as snapshot:
+            known = views.find_key_by_id(snapshot, key_id)
+        if known is not None and known.status == "active":
+            confirmed(f"This revokes {key_id} ({known.name}) for good: requests with it are refused.", sure=sure)
         revoked = revoke_key(found, World.real(), key_id)
         with found.store.read() as snapshot:
             organization_id = views.organization(snapshot, revoked.organization).id

@@ -22,6 +22,8 @@ from typing import Any, TextIO, cast
 import msgspec
 import structlog
 
+from svc.cli.colors import has_colors
+from svc.cli.request_lines import RequestLines
 from svc.config import LogFormat
 from svc.domain.redaction import redact
 
@@ -73,8 +75,9 @@ def _chain(log_format: LogFormat) -> list[structlog.typing.Processor]:
         chain += [structlog.processors.format_exc_info, _as_json]
     else:
         # The other formatters show local variables, among which keys are.
-        plain = structlog.dev.plain_traceback
-        chain.append(structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain))
+        plain, colors = structlog.dev.plain_traceback, has_colors(sys.stderr)
+        others = structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=plain)
+        chain.append(RequestLines(others, colors=colors))
     return [*chain, _redacted]
 
 

@@ -15,6 +15,7 @@ from typing import Any, cast
 import click
 
 from svc.cli.changes import Change, commit, operator
+from svc.cli.examples import examples
 from svc.cli.output import (
     CommandError,
     account,
@@ -84,7 +85,11 @@ org.add_command(drop_documents)
 org.add_command(remove)
 
 
-@org.command()
+@org.command(
+    epilog=examples(
+        "svc org create 'My shop' --data /var/lib/svc", "svc org create Shop --credit-usd 50 --rate-limit 200 --json"
+    )
+)
 @click.argument("name")
 @click.option("--credit-usd", "credit", type=Dollars(), default=0, help="Credit to start with, in dollars.")
 @click.option(
@@ -148,7 +153,7 @@ def created_change(created: Organization, *, credit: int) -> Change:
     return Change(created.number, created.id, asked)
 
 
-@org.command("list")
+@org.command("list", epilog=examples("svc org list"))
 @data_option
 @json_option
 def list_(directory: Path, as_json: bool) -> None:
@@ -159,7 +164,7 @@ def list_(directory: Path, as_json: bool) -> None:
     show_table(rows, columns, "organizations", as_json=as_json)
 
 
-@org.command("show")
+@org.command("show", epilog=examples("svc org show ORG"))
 @click.argument("organization_id", metavar="ORG")
 @data_option
 @json_option
@@ -183,7 +188,11 @@ def show_(organization_id: str, directory: Path, as_json: bool) -> None:
     show({**_shown(known.organization, known.balance_micros), **storage}, as_json=as_json)
 
 
-@org.command()
+@org.command(
+    epilog=examples(
+        "svc org credit ORG --usd 25 --note 'invoice 17'", "svc org credit ORG --usd -25 --note 'booked twice'"
+    )
+)
 @click.argument("organization_id", metavar="ORG")
 @click.option("--usd", "micros", type=Dollars(), required=True, help="Dollars; a negative amount takes credit back.")
 @click.option("--note", default="", help="Why, kept on the ledger.")
@@ -212,7 +221,7 @@ def credit(organization_id: str, micros: int, note: str, sure: bool, directory: 
     show(_shown(known.organization, known.balance_micros), as_json=as_json)
 
 
-@org.command("credit-limit")
+@org.command("credit-limit", epilog=examples("svc org credit-limit ORG --usd 100"))
 @click.argument("organization_id", metavar="ORG")
 @click.option("--usd", "micros", type=Dollars(), required=True, help="Dollars the balance may go below zero.")
 @data_option
@@ -230,7 +239,7 @@ def credit_limit(organization_id: str, micros: int, directory: Path, as_json: bo
     show(_shown(changed, known.balance_micros), as_json=as_json)
 
 
-@org.command("rate-limit")
+@org.command("rate-limit", epilog=examples("svc org rate-limit ORG 500"))
 @click.argument("organization_id", metavar="ORG")
 @click.argument("per_second", metavar="N", type=_RATE_LIMIT)
 @data_option
@@ -246,7 +255,10 @@ def rate_limit(organization_id: str, per_second: int, directory: Path, as_json: 
     show(_shown(changed, known.balance_micros), as_json=as_json)
 
 
-@org.command("billing-status")
+@org.command(
+    "billing-status",
+    epilog=examples("svc org billing-status ORG active", "svc org billing-status ORG blocked --note 'unpaid'"),
+)
 @click.argument("organization_id", metavar="ORG")
 @click.argument("status", type=click.Choice(BILLING_STATUSES))
 @click.option("--note", default="", help="Why, kept with the change.")
@@ -275,7 +287,7 @@ def billing_status(organization_id: str, status: str, note: str, directory: Path
     show(_shown(changed, known.balance_micros), as_json=as_json)
 
 
-@org.command()
+@org.command(epilog=examples("svc org statement ORG --json"))
 @click.argument("organization_id", metavar="ORG")
 @click.option("--month", type=click.DateTime(["%Y-%m"]), required=True, help="YYYY-MM, in UTC.")
 @data_option

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from svc.cli.changes import Change, commit
+from svc.cli.examples import examples
 from svc.cli.output import data_option, json_option, settings, show
 from svc.config import Config
 from svc.store import views
@@ -24,7 +25,7 @@ def pepper() -> None:
     """The pepper, without which no key can be checked and none be forged."""
 
 
-@pepper.command()
+@pepper.command(epilog=examples("svc pepper replace --revoke-all-keys --data /var/lib/svc"))
 @click.option("--revoke-all-keys", "agreed", is_flag=True, help="Say that you know what it does; it needs saying.")
 @data_option
 @json_option

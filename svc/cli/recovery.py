@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from svc.cli.changes import Change, commit, go_on
+from svc.cli.examples import examples
 from svc.cli.output import CommandError, data_option, json_option, opened, show
 from svc.cli.times import Moment
 from svc.domain.ids import first_id, made_at_ms
@@ -22,7 +23,12 @@ ROWS_A_STEP = 128
 """Rows of the log that one step reads, so that one commit holds the service up for some milliseconds at most."""
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "svc webhook recover ENDPOINT --since 6h",
+        "svc webhook recover ENDPOINT --since 2026-01-05T10:00:00Z --until 2026-01-05T12:00:00Z",
+    )
+)
 @click.argument("endpoint_id", metavar="ENDPOINT")
 @click.option(
     "--since", "since_ms", type=Moment(), required=True, metavar="T", help="Deliveries that failed since then."

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from svc.cli.changes import Change, commit, go_on
+from svc.cli.examples import examples
 from svc.cli.output import account, confirmed, data_option, json_option, opened, show, yes_option
 from svc.cli.progress import progress
 from svc.store.directory import Opened
@@ -18,7 +19,7 @@ from svc.store.transactions.holdings import holding
 from svc.world import World, elapsed_s, pause
 
 
-@click.command("drop-documents")
+@click.command("drop-documents", epilog=examples("svc org drop-documents ORG"))
 @click.argument("organization_id", metavar="ORG")
 @yes_option
 @data_option
@@ -47,7 +48,7 @@ def drop_documents(organization_id: str, sure: bool, directory: Path, as_json: b
     show({"organization_id": organization_id, "dropped": dropped, "freed_bytes": freed}, as_json=as_json)
 
 
-@click.command()
+@click.command(epilog=examples("svc org remove ORG"))
 @click.argument("organization_id", metavar="ORG")
 @yes_option
 @data_option

@@ -24,11 +24,13 @@ import trio
 
 from svc.cli.changes import go_on
 from svc.cli.data_directory import opened_directory
+from svc.cli.examples import examples
 from svc.cli.organizations import create_organization
 from svc.cli.output import CommandError, account, directory_option, json_option, settings
 from svc.cli.replay_input import Replayable, Unarchived, lines, read_line
 from svc.cli.replay_report import Backtest, Previews, Summary, comparison_lines, preview_lines
 from svc.cli.replay_weights import profiles, read_weights
+from svc.cli.times import Moment
 from svc.config import Config
 from svc.domain.comparison import DEFAULT_EXAMPLES
 from svc.domain.credentials import ApiKey
@@ -56,6 +58,8 @@ FIRST_MOMENT_MS = 1_767_225_600_000
 """2026-01-01T00:00:00Z: when a file without times begins."""
 STEP_MS = 1000
 """A report without a time arrives this long after the one before it."""
+FOREVER_MS = 1 << 47
+"""After the latest time that a line may have."""
 ALONE = "a replay and a service would overwrite what the other has learned about devices"
 """Why a replay into a data directory runs alone."""
 NUMBERS_SHOWN = 10
@@ -63,7 +67,12 @@ NUMBERS_SHOWN = 10
 _encoder = msgspec.json.Encoder()
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "svc replay traffic.jsonl.gz --output answers.jsonl",
+        "svc replay traffic.jsonl.gz --weights weights.json --since 7d",
+    )
+)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Where to write the lines.")
 @click.option(
@@ -89,6 +98,8 @@ _encoder = msgspec.json.Encoder()
     metavar="N",
     help="Changed verdicts to show.",
 )
+@click.option("--since", "since_ms", type=Moment(), metavar="T", help="Skip lines from before then: 7d, or RFC 3339.")
+@click.option("--until", "until_ms", type=Moment(), metavar="T", help="Skip lines from then on.")
 @directory_option("Replay into this data directory instead of a store of its own that is thrown away.", envvar=None)
 @click.option("--organization", "organization_id", metavar="ORG", help="With --data: into this organization.")
 @click.option(
@@ -103,6 +114,8 @@ def replay(
     weights_file: Path | None,
     earlier: Path | None,
     most_examples: int,
+    since_ms: int | None,
+    until_ms: int | None,
     as_json: bool,
     **place: Any,
 ) -> None:
@@ -111,11 +124,14 @@ def replay(
     FILE is what `svc export events` writes, or JSON lines of your own: at, ip, user_agent, origin, platform, signals,
     tag; only signals is required. For each line one JSON line is written: the answer of identify, with the stored event
     under "event"; for a refused line the error, with its number under "line". A summary follows on standard error. No
-    webhook is sent.
+    webhook is sent. --since and --until choose lines by their time; a line without one is replayed in any case.
 
     With --weights, --compare or --json standard output has the report of what changed instead, and the lines go to
     --output alone. Without --compare, --weights is compared with the default weights.
     """
+    window = range(since_ms or 0, FOREVER_MS if until_ms is None else until_ms)
+    if not window:
+        raise click.UsageError("--until is not after --since")
     into = Into(**place)
     if into.organization_id is not None and into.directory is None:
         raise click.UsageError("--organization goes with --data")
@@ -127,7 +143,7 @@ def replay(
     reports = as_json or backtest is not None or previews is not None
     summary = Summary()
     with _writer(output, quiet=reports) as write, lines(file) as source:
-        run = _Run(summary, backtest, previews, write)
+        run = _Run(summary, backtest, previews, write, window)
         _replay_into(into, run, source, chosen)
     if as_json:
         click.echo(msgspec.json.encode(_as_json(run)).decode())
@@ -158,6 +174,8 @@ class _Run(NamedTuple):
     backtest: Backtest | None
     previews: Previews | None
     write: Callable[[bytes], Any]
+    window: range
+    """Times to replay, in Unix milliseconds."""
 
     def note(self, number: int, done: Replayed) -> None:
         self.summary.note(number, done.answer)
@@ -275,6 +293,9 @@ async def _replay(
             read = read_line(line)
             if isinstance(read, Unarchived):
                 run.summary.unarchived += 1
+                continue
+            if isinstance(read, Replayable) and read.at_ms is not None and read.at_ms not in run.window:
+                run.summary.skipped += 1
                 continue
             run.note(number, await _identify(service, clock, key, organization, read))
         service.pipeline.admission.close()

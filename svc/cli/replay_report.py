@@ -33,6 +33,8 @@ class Summary:
         """Numbers of the lines, from 1."""
         self.unarchived = 0
         """Exported events without their report."""
+        self.skipped = 0
+        """Lines from outside the time that was asked for."""
         self._visitors: Counter[str] = Counter()
         self._levels: Counter[str] = Counter()
         self._signals: Counter[str] = Counter()
@@ -55,6 +57,7 @@ class Summary:
     def lines(self) -> list[str]:
         """Lines to print: reports, visitors, levels and the signals that fired most often."""
         skipped = f", {self.unarchived} without an archived report skipped" if self.unarchived else ""
+        skipped += f", {self.skipped} from another time skipped" if self.skipped else ""
         return [
             f"{self.reports} reports replayed, {len(self.refused)} refused{skipped}",
             f"visitors  {_counted(self._visitors)}",
@@ -68,6 +71,7 @@ class Summary:
             "reports": self.reports,
             "refused_lines": self.refused,
             "without_report": self.unarchived,
+            "skipped": self.skipped,
             "visitors": {name.replace(" ", "_"): count for name, count in self._visitors.items()},
             "levels": {name.replace(" ", "_"): count for name, count in self._levels.items()},
             "signals": dict(self._signals.most_common()),

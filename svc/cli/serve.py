@@ -12,11 +12,12 @@ import trio
 
 from svc.cli.changes import go_on
 from svc.cli.early_walk import EarlyWalk
+from svc.cli.examples import examples
 from svc.cli.initialize import initialize
 from svc.cli.logs import set_up_logging
 from svc.cli.output import directory_option, settings
 from svc.cli.upgrade import opened_alone
-from svc.config import as_toml
+from svc.config import Config, as_toml
 from svc.store.directory import NotInitializedError, has_store
 from svc.store.region import claim_region
 from svc.store.served_limits import ServedLimits, record_limits
@@ -26,7 +27,13 @@ GEN2_THRESHOLD = 100
 """Full searches for garbage are this many times rarer than those of the middle generation; Python's own is 10."""
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "svc serve --data /var/lib/svc --config /etc/svc.toml",
+        "svc serve --data /var/lib/svc --bind 0.0.0.0:8443 --certfile fullchain.pem --keyfile privkey.pem",
+        "svc serve --print-config",
+    )
+)
 @directory_option("The data directory; made by --init or `svc org create`.")
 @click.option("--bind", help="HOST:PORT to listen on, instead of the setting.")
 @click.option(
@@ -65,11 +72,17 @@ def serve(
 ) -> None:
     """Run the service until SIGTERM, which drains and ends with status 0.
 
-    SIGHUP reads the certificate again, and nothing else: every other setting needs a restart. A data directory without
-    data ends it with status 2, unless --init is given.
+    SIGHUP reads the settings, the certificate and the network files again. It takes over the format of the log, which
+    requests are logged, the rates of requests beside identify, and the paths of the certificate; it logs which other
+    settings have changed and need a restart. A data directory without data ends it with status 2, unless --init is
+    given.
     """
     given = {name: value for name, value in instead.items() if value is not None}
-    config = msgspec.structs.replace(settings(file), **given)
+
+    def read() -> Config:
+        return msgspec.structs.replace(settings(file), **given)
+
+    config = read()
     if print_config:
         click.echo(as_toml(config), nl=False)
         return
@@ -82,6 +95,7 @@ def serve(
     set_up_logging(config.log_format)
     walk = EarlyWalk.begin(directory) if has_store(directory) else None
     # Most of the time that a start takes, and the walk goes on meanwhile.
+    from svc.cli.reload import Reload  # noqa: PLC0415
     from svc.domain.useragent import load_patterns  # noqa: PLC0415
     from svc.service import Service, read_tls, run_until_signalled  # noqa: PLC0415
 
@@ -102,7 +116,8 @@ def serve(
         service = Service(config, world, found, directory)
         tls = partial(read_tls, config)
         _tune_garbage_collection()
-        trio.run(run_until_signalled, service, config.bind, config.metrics_bind, None, tls)
+        reload = Reload(service, config, read, lambda changed: set_up_logging(changed.log_format))
+        trio.run(run_until_signalled, service, config.bind, config.metrics_bind, None, tls, reload)
 
 
 def _tune_garbage_collection() -> None:

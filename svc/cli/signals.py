@@ -6,12 +6,13 @@ from typing import Any
 
 import click
 
+from svc.cli.examples import examples
 from svc.cli.output import json_option, show_table
 from svc.domain.model import PLATFORMS
 from svc.domain.signals import CATALOGUE, Signal
 
 
-@click.command()
+@click.command(epilog=examples("svc signals", "svc signals --json"))
 @json_option
 def signals(as_json: bool) -> None:
     """The catalogue of signals: what can fire, on which platforms, and what it weighs by default."""

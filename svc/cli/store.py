@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from svc.cli.examples import examples
 from svc.cli.output import data_option, json_option, opened, show
 from svc.cli.progress import progress
 from svc.store import upgrade
@@ -23,7 +24,7 @@ def store() -> None:
     """The file of the store, and its indexes."""
 
 
-@store.command()
+@store.command(epilog=examples("svc store compact --data /var/lib/svc"))
 @data_option
 @json_option
 def compact(directory: Path, as_json: bool) -> None:
@@ -42,7 +43,7 @@ def compact(directory: Path, as_json: bool) -> None:
         click.echo(f"\n{copies} still holds the store as it was before an upgrade; delete it when you need it no more")
 
 
-@store.command("rebuild-indexes")
+@store.command("rebuild-indexes", epilog=examples("svc store rebuild-indexes --data /var/lib/svc"))
 @data_option
 @json_option
 def rebuild_indexes(directory: Path, as_json: bool) -> None:

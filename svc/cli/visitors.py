@@ -22,8 +22,9 @@ from svc.cli.event_source import (
     reading,
     tag_option,
 )
+from svc.cli.examples import examples
 from svc.cli.export import export_visitor
-from svc.cli.output import CommandError, account, data_option, json_option, opened, show_table
+from svc.cli.output import CommandError, account, confirmed, data_option, json_option, opened, show_table, yes_option
 from svc.domain.event_row import event_row
 from svc.domain.ids import is_visitor_id
 from svc.domain.listing import Filters
@@ -52,7 +53,7 @@ def visitor() -> None:
 visitor.add_command(export_visitor, "export")
 
 
-@visitor.command()
+@visitor.command(epilog=examples("svc visitor show ORG VISITOR --environment development"))
 @click.argument("organization_id", metavar="ORG")
 @click.argument("visitor_id", metavar="VISITOR")
 @environment_option
@@ -99,7 +100,7 @@ def show(
             click.echo(event_text.line(event, request_id, ids=False))
 
 
-@visitor.command("list")
+@visitor.command("list", epilog=examples("svc visitor list ORG", "svc visitor list ORG --ip 203.0.113.7"))
 @click.argument("organization_id", metavar="ORG")
 @tag_option
 @address_option
@@ -146,15 +147,17 @@ def list_visitors(
         click.echo("There are more: raise --limit.", err=True)
 
 
-@visitor.command()
+@visitor.command(epilog=examples("svc visitor erase ORG VISITOR", "svc visitor erase ORG VISITOR --yes --json"))
 @click.argument("organization_id", metavar="ORG")
 @click.argument("visitor_id", metavar="VISITOR")
+@yes_option
 @data_option
 @json_option
-def erase(organization_id: str, visitor_id: str, directory: Path, as_json: bool) -> None:
+def erase(organization_id: str, visitor_id: str, sure: bool, directory: Path, as_json: bool) -> None:
     """Erase a visitor with its events, their submissions and deferred reports, for good."""
     with opened(directory) as found:
         number = account(found, organization_id).organization.number
+        confirmed(f"This erases visitor {visitor_id} of {organization_id} with its events, for good.", sure=sure)
         world = World.real()
         now_ms = world.now_ms()
 

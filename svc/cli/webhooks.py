@@ -1,42 +1,36 @@
 """`svc webhook`: the receiver's side, for development. A local receiver that shows deliveries, and the check by hand.
 
-What may live here: commands about deliveries. The check is written as docs/webhooks.md tells receivers to write it, on
-purpose apart from what signs: the two hold each other.
+What may live here: the commands, and the receiver that prints deliveries.
 """
 
 from __future__ import annotations
 
-import datetime as dt
-import hmac
 import json
 import ssl
 from collections.abc import Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
 
 import click
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from click.core import ParameterSource
 
+from svc.cli.dev_service import dev_data_option, service_option
+from svc.cli.examples import examples
+from svc.cli.loopback_certificate import loopback_certificate
 from svc.cli.output import CommandError, json_option, show
 from svc.cli.recovery import recover
+from svc.cli.webhook_forwarding import forward
+from svc.cli.webhook_signature import Verdict, is_count, verify_delivery
+from svc.cli.webhook_trigger import trigger
 from svc.domain.timestamps import timestamp
 from svc.world import World
 
-TOLERANCE_S = 300
-"""Between a delivery's timestamp and the receiver's clock (decisions 8.1)."""
-CERTIFICATE_DAYS = 365
 MAX_BODY_BYTES = 4 * 1024 * 1024
 SILENCE_S = 75
 """After which a connection is closed: somewhat more than the service keeps one."""
-
-Verdict = Literal["valid", "not signed", "wrong signature", "too old or too new"]
 
 secret_option = click.option(
     "--secret",
@@ -48,20 +42,34 @@ secret_option = click.option(
 )
 
 
+_ALONE = ("bind", "secrets", "tls_folder", "plain", "answer")
+"""Options of a receiver that forwards nothing."""
+
+
 @click.group()
 def webhook() -> None:
     """Receive and check webhooks while you build a receiver, and recover what an outage has failed."""
 
 
 webhook.add_command(recover)
+webhook.add_command(trigger)
 
 
-@webhook.command()
+@webhook.command(
+    epilog=examples(
+        "svc webhook listen --forward-to http://localhost:3000/hook      # beside `svc dev`",
+        "svc webhook trigger visitor.suspect                             # in another terminal",
+        "svc webhook listen --secret svc_whsec_... --bind 127.0.0.1:8443 # a receiver without an application",
+    )
+)
+@click.option("--forward-to", "target", metavar="URL", help="Forward the webhooks of a running `svc dev` there.")
+@service_option
+@dev_data_option
 @click.option("--bind", default="127.0.0.1:8443", show_default=True, metavar="HOST:PORT", help="Where to listen.")
 @secret_option
 @click.option(
     "--tls",
-    "directory",
+    "tls_folder",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("webhook-listen"),
     show_default=True,
@@ -70,11 +78,35 @@ webhook.add_command(recover)
 @click.option("--plain", is_flag=True, help="HTTP without TLS, for behind a proxy or tunnel that ends TLS.")
 @click.option("--answer", type=click.IntRange(200, 599), default=200, show_default=True, help="To what is valid.")
 @json_option
-def listen(bind: str, secrets: tuple[str, ...], directory: Path, plain: bool, answer: int, as_json: bool) -> None:
-    """Print deliveries as they arrive, and say of each whether its signature is right.
+@click.pass_context
+def listen(  # noqa: PLR0913, PLR0917  one parameter per option
+    context: click.Context,
+    target: str | None,
+    service: str,
+    directory: Path,
+    bind: str,
+    secrets: tuple[str, ...],
+    tls_folder: Path,
+    plain: bool,
+    answer: int,
+    as_json: bool,
+) -> None:
+    """Receive webhooks on this machine: forward them to your application, or print them.
 
-    With a secret, what is not valid is answered 401, as a receiver should.
+    With --forward-to, beside a running `svc dev`: registers an endpoint for the session, forwards each delivery as it
+    came, with its signature, and prints its status and duration. The application's status goes back to the service,
+    which retries as usual. The signing secret is printed first and is the same at each start. Nothing else is to be
+    set.
+
+    Without it: print deliveries and check their signatures. With a secret, what is not valid is answered 401, as a
+    receiver should.
     """
+    if target is not None:
+        others = [name for name in _ALONE if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+        if others:
+            raise click.UsageError("--forward-to goes without --bind, --secret, --tls, --plain and --answer")
+        forward(target, directory, service, as_json=as_json)
+        return
     host, _, port = bind.rpartition(":")
     if not host or not port.isdecimal():
         raise click.UsageError(f"--bind: {bind} is no HOST:PORT")
@@ -83,12 +115,16 @@ def listen(bind: str, secrets: tuple[str, ...], directory: Path, plain: bool, an
     except (OSError, OverflowError) as error:
         raise CommandError(f"cannot listen on {bind}: {error}; choose another with --bind") from error
     with server, suppress(KeyboardInterrupt):
-        certificate = None if plain else server.secure(directory, host)
+        certificate = None if plain else server.secure(tls_folder, host)
         click.echo(_introduction(server.server_port, certificate, verifying=bool(secrets)), err=as_json)
         server.serve_forever()
 
 
-@webhook.command()
+@webhook.command(
+    epilog=examples(
+        "svc webhook verify --secret svc_whsec_... --timestamp 1767225600 --signature sha256=5f... body.json"
+    )
+)
 @secret_option
 @click.option("--timestamp", "at", required=True, metavar="SECONDS", help="The header X-Svc-Timestamp.")
 @click.option("--signature", required=True, metavar="SHA256=HEX", help="The header X-Svc-Signature.")
@@ -101,27 +137,9 @@ def verify(secrets: tuple[str, ...], at: str, signature: str, file: BinaryIO, as
     """
     if not secrets:
         raise click.UsageError("name the signing secret with --secret or WEBHOOK_SECRET")
-    if not _is_count(at) or verify_delivery(secrets, signature, at, file.read(), int(at)) != "valid":
+    if not is_count(at) or verify_delivery(secrets, signature, at, file.read(), int(at)) != "valid":
         raise CommandError("the signature is not that of this body, timestamp and secret")
     show({"signature": "valid", "age_s": World.real().now_ms() // 1000 - int(at)}, as_json=as_json)
-
-
-def verify_delivery(secrets: Sequence[str], signature: str | None, at: str | None, body: bytes, now_s: int) -> Verdict:
-    """Whether a delivery is authentic: signed with one of the secrets, and its timestamp within five minutes of `now_s`
-    (decisions 8.1). `signature` and `at` are the headers, `None` where they are missing.
-    """
-    if signature is None or at is None or not _is_count(at):
-        return "not signed"
-    signed = at.encode() + b"." + body
-    given = [part.strip().encode() for part in signature.split(",")]
-    expected = [b"sha256=" + hmac.digest(secret.encode(), signed, "sha256").hex().encode() for secret in secrets]
-    if not any(hmac.compare_digest(one, other) for one in given for other in expected):
-        return "wrong signature"
-    return "valid" if abs(now_s - int(at)) <= TOLERANCE_S else "too old or too new"
-
-
-def _is_count(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= 12
 
 
 def _introduction(port: int, certificate: Path | None, *, verifying: bool) -> str:
@@ -150,7 +168,7 @@ class _Receiver(ThreadingHTTPServer):
 
     def secure(self, directory: Path, host: str) -> Path:
         """Speak TLS from now on; the certificate to trust."""
-        certificate, key = _identity(directory, host, self.world.now_ms())
+        certificate, key = loopback_certificate(directory, host, self.world.now_ms())
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(certificate, key)
         # Each handshake in its connection's own thread: else one silent client would stop the receiver.
@@ -182,7 +200,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Read one delivery, show it, answer."""
         length = self.headers.get("content-length", "")
-        if not _is_count(length) or int(length) > MAX_BODY_BYTES:
+        if not is_count(length) or int(length) > MAX_BODY_BYTES:
             self.close_connection = True
             self._answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
             return
@@ -223,56 +241,3 @@ def _shown(delivery: ReceivedDelivery) -> str:
     body = delivery.body if isinstance(delivery.body, str) else json.dumps(delivery.body, indent=2, ensure_ascii=False)
     indented = "\n".join("  " + line for line in body.splitlines())
     return f"{delivery.received_at}  {kind}  {event_id}  {delivery.verdict}{again}\n{indented}"
-
-
-def _identity(directory: Path, host: str, now_ms: int) -> tuple[Path, Path]:
-    """Files of a certificate for this machine's own names, signed by itself, and of its key; kept until it expires."""
-    certificate_file, key_file = directory / "certificate.pem", directory / "key.pem"
-    now = dt.datetime.fromtimestamp(now_ms / 1000, dt.UTC)
-    if certificate_file.exists() and key_file.exists():
-        kept = x509.load_pem_x509_certificate(certificate_file.read_bytes())
-        if now < kept.not_valid_after_utc:
-            return certificate_file, key_file
-    key = ec.generate_private_key(ec.SECP256R1())
-    directory.mkdir(parents=True, exist_ok=True)
-    key_file.touch(mode=0o600)
-    key_file.write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
-    certificate_file.write_bytes(_certificate(key, host, now).public_bytes(serialization.Encoding.PEM))
-    return certificate_file, key_file
-
-
-def _certificate(key: ec.EllipticCurvePrivateKey, host: str, now: dt.datetime) -> x509.Certificate:
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "svc webhook listen")])
-    names: list[x509.GeneralName] = [x509.DNSName("localhost")]
-    names += [x509.IPAddress(ip_address(address)) for address in ("127.0.0.1", "::1")]
-    if host not in ("localhost", "127.0.0.1", "0.0.0.0"):  # noqa: S104  compared, not bound
-        names.append(_general_name(host))
-    usage = x509.KeyUsage(
-        digital_signature=True,
-        key_cert_sign=True,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        crl_sign=False,
-        encipher_only=False,
-        decipher_only=False,
-    )
-    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-    builder = builder.serial_number(x509.random_serial_number())
-    builder = builder.not_valid_before(now - dt.timedelta(hours=1))
-    builder = builder.not_valid_after(now + dt.timedelta(days=CERTIFICATE_DAYS))
-    builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
-    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-    builder = builder.add_extension(usage, critical=True)
-    builder = builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-    return builder.sign(key, hashes.SHA256())
-
-
-def _general_name(host: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ip_address(host))
-    except ValueError:
-        return x509.DNSName(host)

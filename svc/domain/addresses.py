@@ -6,6 +6,7 @@ IPv4-compatible and multicast forms global, all of which lead to somewhere else 
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
@@ -13,6 +14,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 Address = IPv4Address | IPv6Address
 
+_BIND = re.compile(r"(\[(?P<ipv6>[0-9a-fA-F:.]+)\]|(?P<host>[^:\[\]]*)):(?P<port>[0-9]{1,5})")
 LONGEST_LITERAL = 45
 """Characters of an IPv6 address that ends in a dotted IPv4 one."""
 
@@ -57,6 +59,16 @@ def is_public(address: Address) -> bool:
     if isinstance(address, IPv4Address):
         return not _covers(_V4, number)
     return address in _GLOBAL_V6 and not _covers(_V6, number)
+
+
+def read_bind(text: str) -> tuple[str | None, int]:
+    """Host and port of `HOST:PORT`, IPv6 in brackets; no host means every address. Raises `ValueError` for other
+    text.
+    """
+    parts = _BIND.fullmatch(text)
+    if parts is None or int(parts["port"]) > 65_535:
+        raise ValueError(f"{text!r} is not host:port. Write for example '127.0.0.1:8080', '[::1]:8080' or ':8080'.")
+    return parts["ipv6"] or parts["host"] or None, int(parts["port"])
 
 
 def client_address(peer: str, forwarded_for: str | None, trusted: Sequence[IPv4Network | IPv6Network]) -> str:

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import ssl
 from collections.abc import Generator, Sequence
 from functools import partial
@@ -42,6 +41,7 @@ from quart_trio.asgi import TrioASGIHTTPConnection
 from quart_trio.wrappers.request import TrioBody
 from werkzeug.exceptions import ClientDisconnected
 
+from svc.domain.addresses import read_bind
 from svc.http.capacity import Refuse, Shared
 from svc.http.connection import AnyStream, Connection
 from svc.http.edge_limits import EdgeLimits
@@ -52,7 +52,6 @@ from svc.http.turnstile import KnownKeys
 __all__ = ["Edge", "EdgeLimits", "EdgeStatistics", "Refuse", "TrioConnection", "addresses", "open_listeners", "serve"]
 
 LOGGER = logging.getLogger(__name__)
-BIND = re.compile(r"(\[(?P<ipv6>[0-9a-fA-F:.]+)\]|(?P<host>[^:\[\]]*)):(?P<port>[0-9]{1,5})")
 
 AnyListener = trio.SocketListener | TlsListener
 
@@ -153,11 +152,8 @@ async def open_listeners(
 
     Raises `ValueError` for text of another form, and `OSError` where an address cannot be bound.
     """
-    parts = BIND.fullmatch(bind)
-    if parts is None or int(parts["port"]) > 65_535:
-        raise ValueError(f"{bind!r} is not host:port. Write for example '127.0.0.1:8080', '[::1]:8080' or ':8080'.")
-    host = parts["ipv6"] or parts["host"] or None
-    listeners = await trio.open_tcp_listeners(int(parts["port"]), host=host, backlog=backlog)
+    host, port = read_bind(bind)
+    listeners = await trio.open_tcp_listeners(port, host=host, backlog=backlog)
     if ssl_context is None:
         return listeners
     return [TlsListener(listener, ssl_context) for listener in listeners]

@@ -79,6 +79,7 @@ class Exchange:
         """
         at_ms = self._services.world.now_ms()
         passing = self._traffic.began(self._services.world.request_id(at_ms), at_ms)
+        passing.scope = scope
         try:
             answer = await self._answer(scope, receive, passing)
         except BaseException:
@@ -119,6 +120,7 @@ class Exchange:
         except Exception:
             log.exception("request failed", request_id=str(passing.request_id), operation=route.operation_id)
             outcome = Outcome(Refusal("internal_error"))
+        passing.body = outcome.body
         if isinstance(outcome.body, Refusal):
             passing.refusal = outcome.body
         if isinstance(outcome.body, Stream) and method == "HEAD":

@@ -40,6 +40,10 @@ class RequestLimits:
         self.long_reads = LongReads()
         self._sign_ins: OrderedDict[str, Bucket] = OrderedDict()
 
+    def allow(self, allowances: Allowances) -> None:
+        """Requests per second from now on; what was used up stays so."""
+        self._allowances = allowances
+
     def refusal(self, use: Use, caller: Caller, at_ms: int) -> Refusal | None:
         """`429 rate_limited` where the caller's organization has used up its allowance for this use (decisions 4);
         `None` where it has not, and then a token was taken.

@@ -7,12 +7,14 @@ request goes into its line but ids, what was decided, and how long it took.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 import msgspec
 import structlog
 import trio
+from hypercorn.typing import HTTPScope
 
 from svc.domain.histogram import REQUEST_S, Histogram, HistogramStatistics
 from svc.domain.refusals import Refusal
@@ -41,6 +43,13 @@ class RequestContext(msgspec.Struct, kw_only=True):
     operation_id: str = UNKNOWN
     caller: Caller | None = None
     refusal: Refusal | None = None
+    scope: HTTPScope | None = None
+    """Of ASGI: for lines that people read."""
+    body: Any = None
+    """Of the response, before it is encoded; likewise."""
+
+
+Describe = Callable[[RequestContext], dict[str, Any]]
 
 
 class Finished(NamedTuple):
@@ -64,10 +73,14 @@ class TrafficStatistics(msgspec.Struct, frozen=True):
 
 
 class Traffic:
-    """Counts all requests of one service, and logs those that `logged` names."""
+    """Counts all requests of one service, and logs those that `logged` names.
 
-    def __init__(self, logged: Logged = "all") -> None:
-        self._logged = logged
+    `describe` adds fields to a line, for people who read the log; without it a line has no path and no visitor.
+    """
+
+    def __init__(self, logged: Logged = "all", describe: Describe | None = None) -> None:
+        self.logged: Logged = logged
+        self.describe = describe
         self._log = log.bind()  # else made again for each line
         self._in_flight = 0
         self._requests: Counter[Finished] = Counter()
@@ -89,7 +102,7 @@ class Traffic:
         if histogram is None:
             histogram = self._requests_s[operation_id] = Histogram(REQUEST_S)
         histogram.observe(seconds)
-        if self._logged == "all" or (self._logged == "refused" and (status is None or status >= 300)):
+        if self.logged == "all" or (self.logged == "refused" and (status is None or status >= 300)):
             self._tell(passing, status, seconds)
 
     def statistics(self) -> TrafficStatistics:
@@ -115,6 +128,8 @@ class Traffic:
                 fields["key_id"] = refusal.key.id
             if refusal.reason:
                 fields["reason"] = refusal.reason
+        if self.describe is not None:
+            fields |= self.describe(passing)
         if status is None:
             self._log.info("client closed request", **fields)
         elif status >= 500:

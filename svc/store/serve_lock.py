@@ -71,6 +71,17 @@ def sole_process(
         yield
 
 
+def holder_of(directory: Path) -> str | None:
+    """The process that holds the lock of a data directory now, for people; `None` where none does. Raises
+    `DirectoryError` where the lock file cannot be opened.
+    """
+    path = directory / NAME
+    if not path.exists():
+        return None
+    with files.locked(path) as lock:
+        return None if lock.acquire() else _named(lock.content())
+
+
 def _refusal(directory: Path, content: bytes, reason: str) -> str:
     return f"{directory} is in use by {_named(content)}: stop that first, or name another --data; {reason}"
 

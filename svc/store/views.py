@@ -120,10 +120,15 @@ def weights_snapshot(snapshot: Snapshot, digest: bytes) -> dict[str, int]:
     return kept.weights
 
 
+def find_key_by_id(snapshot: Snapshot, key_id: str) -> ApiKey | None:
+    """A key of any organization and kind, revoked or not, by its id; `None` for any other text."""
+    digest = snapshot.get(KEY_IDS, key_id) if is_key_id(key_id) else None
+    return None if digest is None else snapshot.get(KEYS, digest)
+
+
 def find_key_of(snapshot: Snapshot, number: int, key_id: str, kinds: Sequence[KeyKind]) -> ApiKey | None:
     """A key of the organization and of one of these kinds, revoked or not, by its id; `None` for any other text."""
-    digest = snapshot.get(KEY_IDS, key_id) if is_key_id(key_id) else None
-    key = None if digest is None else snapshot.get(KEYS, digest)
+    key = find_key_by_id(snapshot, key_id)
     return key if key is not None and key.organization == number and key.kind in kinds else None
 
 

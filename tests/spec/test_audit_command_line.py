@@ -35,7 +35,8 @@ READING = {
     "data install free", "check", "signals", "openapi", "collection", "webhook listen", "webhook verify", "backup",
     "restore", "inspect tables", "inspect readers", "inspect rows", "inspect request", "inspect visitor",
     "store compact", "store rebuild-indexes", "data sources", "data update", "events list", "events get", "events tail",
-    "export events", "export visitor", "visitor show", "visitor list", "visitor export",
+    "export events", "export visitor", "visitor show", "visitor list", "visitor export", "completion", "config check",
+    "doctor",
 }  # fmt: skip
 """Commands that change nothing of an organization: they read, or are about files. `serve` itself changes nothing; what
 it is asked to change is tested apart."""
@@ -53,7 +54,7 @@ class Scene(NamedTuple):
 
     def revoked(self) -> str:
         key = self.key()
-        assert self.run("key", "revoke", key).status == 0
+        assert self.run("key", "revoke", key, "--yes").status == 0
         return key
 
     def file(self, visits: int = 1) -> Path:
@@ -88,13 +89,13 @@ CASES: dict[str, Case] = {
     "org drop-documents": Case(lambda s: (s.org, "--yes"), lambda _: (NOBODY, "--yes")),
     "org remove": Case(lambda s: (s.org, "--yes"), lambda _: (NOBODY, "--yes")),
     "key issue": Case(lambda s: (s.org, *ISSUE), lambda s: (s.org, *ISSUE, "--origin", "*")),
-    "key revoke": Case(lambda s: (s.key(),), lambda s: (s.revoked(),)),
+    "key revoke": Case(lambda s: (s.key(), "--yes"), lambda s: (s.revoked(), "--yes")),
     "console link": Case(lambda s: (s.org,), lambda _: (NOBODY,)),
     "pepper replace": Case(
         lambda s: (s.key(), "--revoke-all-keys")[1:],
         lambda s: ("--revoke-all-keys", "--data", s.directory / "none"),
     ),
-    "visitor erase": Case(lambda s: (s.org, s.visitor()), lambda s: (s.org, "A" * 20)),
+    "visitor erase": Case(lambda s: (s.org, s.visitor(), "--yes"), lambda s: (s.org, "A" * 20, "--yes")),
     "webhook recover": Case(lambda _: (ENDPOINT, "--since", LONG_AGO), lambda _: ("whk_none", "--since", LONG_AGO)),
     "replay": Case(
         lambda s: (s.file(), "--data", s.directory / "data"),
@@ -154,7 +155,7 @@ def test_a_record_says_what_was_asked_for_and_of_whom(scene: Scene):
     run("org", "billing-status", org, "blocked", "--note", "fraud")
     origin = ("--origin", "https://Shop.example:443")
     key = run("key", "issue", org, *ISSUE, *origin, "--name", "Web", "--json").json["key"]["id"]
-    run("key", "revoke", key)
+    run("key", "revoke", key, "--yes")
     revoked, issued, blocked, credited, created = scene.records()
     assert {record["organization_id"] for record in scene.records()} == {org}
     assert (created["subject"], created["change"]) == (
@@ -178,7 +179,7 @@ def test_an_erasure_of_many_steps_is_one_record_of_the_id_alone(scene: Scene, mo
     """Decisions 7.6: as over HTTP."""
     monkeypatch.setattr(erasure, "EVENTS_A_STEP", 1)
     visitor_id, before = scene.visitor(visits=3), scene.records()
-    assert scene.run("visitor", "erase", scene.org, visitor_id).status == 0
+    assert scene.run("visitor", "erase", scene.org, visitor_id, "--yes").status == 0
     erased, *others = scene.records()
     assert others == before
     assert (erased["action"], erased["subject"], erased["change"]) == ("svc visitor erase", visitor_id, {})
@@ -299,7 +300,7 @@ async def test_the_log_is_read_while_the_service_runs(live: Live, tmp_path: Path
     issued = await automation("POST", "/sdk-keys", {"name": "shop", "environment": "staging"}, x_forwarded_for="::1")
     beside = ("--data", tmp_path, "--json")
     key_id = issued.json()["key"]["id"]
-    assert (await run_beside("key", "revoke", key_id, *beside)).status == 0
+    assert (await run_beside("key", "revoke", key_id, "--yes", *beside)).status == 0
     records = (await run_beside("audit", "--org", live.organization.id, *beside)).json["records"]
     assert [record["action"] for record in records if record["subject"] == key_id] == ["svc key revoke", "issueSdkKey"]
     over_http = next(record for record in records if record["action"] == "issueSdkKey")

@@ -266,7 +266,7 @@ def test_keys_are_listed_oldest_first_revoked_included(run: Run):
         for name in ("a", "b", "c")
     ]
     issue(run, other, "--kind", "secret", "--environment", "staging")
-    revoked = run("key", "revoke", issued[0]["id"], "--json").json
+    revoked = run("key", "revoke", issued[0]["id"], "--yes", "--json").json
     assert revoked["status"] == "revoked"
     assert TIMESTAMP.fullmatch(revoked["revoked_at"])
     listed = run("key", "list", org, "--json").json
@@ -277,7 +277,7 @@ def test_keys_are_listed_oldest_first_revoked_included(run: Run):
 def test_a_key_is_revoked_once_and_for_good(run: Run):
     """Interface 3, decisions 10."""
     key = issue(run, organization(run), "--kind", "proxy", "--environment", "production")["key"]
-    assert run("key", "revoke", key["id"]).status == 0
+    assert run("key", "revoke", key["id"], "--yes").status == 0
     run("key", "revoke", key["id"]).assert_refused(key["id"])
 
 

@@ -92,7 +92,7 @@ async def test_keys_of_the_command_line_hold_at_the_next_request(live: Live, tmp
     listed = (await run_beside("key", "list", org, "--data", tmp_path, "--json")).json["keys"]
     assert [key["id"] for key in listed] == [issued["key"]["id"]]
     assert listed[0]["last_used_at"] == "2026-01-01T00:00:00.000Z"
-    await run_beside("key", "revoke", issued["key"]["id"], "--data", tmp_path)
+    await run_beside("key", "revoke", issued["key"]["id"], "--yes", "--data", tmp_path)
     assert_error(await visit(live, issued["secret"]), 401, "unauthorized")
 
 

@@ -35,7 +35,7 @@ def test_a_link_says_what_to_do_with_it_and_how_to_take_it_back(run: Run, shop: 
     assert "within 5 minutes" in told.out
     key_id = re.search(r"svc key revoke (key_\w+)", told.out)
     assert key_id is not None
-    assert run("key", "revoke", key_id[1]).status == 0
+    assert run("key", "revoke", key_id[1], "--yes").status == 0
 
 
 def test_a_link_is_in_the_audit_log_without_its_token(run: Run, shop: str):

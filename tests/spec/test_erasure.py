@@ -294,15 +294,15 @@ async def test_the_operator_erases_beside_the_running_service(live: Live, tmp_pa
     org, (_, public) = live.organization.id, live.issue()
     visitor_id = (await identified(live, public, marked("a")))["visitor_id"]
     beside = ("--data", tmp_path, "--json")
-    erased = (await run_beside("visitor", "erase", org, visitor_id, *beside)).json
+    erased = (await run_beside("visitor", "erase", org, visitor_id, "--yes", *beside)).json
     assert erased == {"organization_id": org, "visitor_id": visitor_id, "status": "erased"}
     assert live.events() == []
-    (await run_beside("visitor", "erase", org, visitor_id, "--data", tmp_path)).assert_refused(visitor_id)
+    (await run_beside("visitor", "erase", org, visitor_id, "--yes", "--data", tmp_path)).assert_refused(visitor_id)
 
 
 def test_the_command_refuses_what_is_not_there(run: Run):
     """Decisions 10: one clear line."""
     org = run("org", "create", "Shop", "--json").json["organization_id"]
-    run("visitor", "erase", org, NOBODY).assert_refused(org, NOBODY)
+    run("visitor", "erase", org, NOBODY, "--yes").assert_refused(org, NOBODY)
     run("visitor", "erase", "org_x", NOBODY).assert_refused("org_x")
     run("visitor", "erase", org).assert_usage()

@@ -253,7 +253,7 @@ def test_a_store_of_another_region_is_refused_at_start_and_before_a_key_is_issue
     for command in (("serve",), ("serve", "--init"), issue):
         run(*command).assert_refused("'us'", "'eu'", "SVC_REGION=us")
     assert len(run("key", "list", org, "--json").json["keys"]) == 1
-    run("key", "revoke", key["id"])
+    run("key", "revoke", key["id"], "--yes")
     assert run(*issue, "--json").json["key"]["region"] == "eu"
     monkeypatch.setenv("SVC_REGION", "us")
     run("serve").assert_refused("'eu'", "'us'", "SVC_REGION=eu")

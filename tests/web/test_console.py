@@ -102,7 +102,7 @@ def walk(console: Console) -> dict[str, Any]:
     link = console.command("console", "link", console.organization, "--url", console.service)
     elsewhere = console.command("org", "create", "Elsewhere")
     other = console.command("console", "link", elsewhere["organization_id"], "--url", console.service)
-    revoke = [*PROGRAM, "key", "revoke", "--data", str(console.data)]
+    revoke = [*PROGRAM, "key", "revoke", "--yes", "--data", str(console.data)]
     return {**console.drive("walk", link=link["url"], other=other["url"], revoke=revoke), "link": link}
 
 

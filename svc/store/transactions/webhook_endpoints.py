@@ -6,7 +6,7 @@ Each returns what the response shows, or the refusal. The caller notifies the ou
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 from uuid import UUID
 
 import msgspec
@@ -187,12 +187,29 @@ def queue_test(
     """Queue one `webhook.test`, whether or not the endpoint subscribes to it (decisions 8.5). `404 not_found`, `409
     webhook_paused`, or `409 webhook_busy` while a test or redelivery is queued.
     """
+    return queue_sample(
+        transaction, number, endpoint_id, "webhook.test", EndpointTest(endpoint_id), event_id=event_id, now_ms=now_ms
+    )
+
+
+def queue_sample(
+    transaction: Transaction,
+    number: int,
+    endpoint_id: str,
+    event_type: EventType,
+    data: Any,
+    *,
+    event_id: UUID,
+    now_ms: int,
+) -> Queued | Refusal:
+    """Queue one event with made-up `data`, a struct of `svc.domain.webhooks.payloads`, whether or not the endpoint
+    subscribes to its type: one attempt, as for a test. Refusals as of `queue_test`.
+    """
     found = _not_busy(transaction, number, endpoint_id)
     if isinstance(found, Refusal):
         return found
-    data = EndpointTest(endpoint_id)
     public_id = find_organization(transaction, number).id
-    event = seal(event_id, "webhook.test", found.endpoint.environment, public_id, data, now_ms)
+    event = seal(event_id, event_type, found.endpoint.environment, public_id, data, now_ms)
     transaction.put(WEBHOOK_EVENTS, (number, event_id.bytes), event)
     return _queue(transaction, found.queue, event_id, "test", now_ms)
 

@@ -1,0 +1,71 @@
+"""`svc doctor`: whether a service can run, or runs, on this machine; and what to do where it cannot."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from svc.cli import health_checks
+from svc.cli.colors import has_colors
+from svc.cli.examples import examples
+from svc.cli.health_checks import Examined, Finding, Status
+from svc.cli.output import CommandError, directory_option, json_option, readable, settings, show
+from svc.world import World
+
+COLORS: dict[Status, str] = {"ok": "green", "warning": "yellow", "problem": "red"}
+WIDTH = max(map(len, COLORS))
+
+
+@click.command(
+    epilog=examples("svc doctor", "svc doctor --data /var/lib/svc --config /etc/svc.toml", "svc doctor --json")
+)
+@directory_option("The data directory.", default=Path("data"), show_default=True)
+@click.option(
+    "--config",
+    "file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    envvar="SVC_CONFIG",
+    show_envvar=True,
+    help="TOML file of settings.",
+)
+@click.option("--url", metavar="URL", help="Where the running service is, if not at its setting `bind`.")
+@json_option
+def doctor(directory: Path, file: Path | None, url: str | None, as_json: bool) -> None:
+    """Check the settings, permissions, lock and service, store, network data, clock, disk and TLS, and identify a
+    sample report.
+
+    Each line says ok, warning or problem, and what to do next. The exit status is 1 where there is a problem. Nothing
+    in the data directory is changed: the sample goes to a store that is thrown away. It may run beside the service.
+    """
+    found: list[Finding] = []
+    for finding in findings(directory, file, url):
+        found.append(finding)
+        if not as_json:
+            click.echo(_line(finding))
+    counts = {status: sum(finding.status == status for finding in found) for status in COLORS}
+    worst = next((status for status in reversed(COLORS) if counts[status]), "ok")
+    if as_json:
+        show({"status": worst, "checks": found}, as_json=True)
+    if counts["problem"]:
+        raise CommandError("1 problem" if counts["problem"] == 1 else f"{counts['problem']} problems")
+    if not as_json:
+        click.echo(f"\nno problems, {counts['warning']} warnings")
+
+
+def findings(directory: Path, file: Path | None, url: str | None) -> Iterator[Finding]:
+    """What each check found. Only the settings, where they have mistakes: the other checks depend on them."""
+    first = health_checks.settings_file(file)
+    yield first
+    if first.status == "ok":
+        yield from health_checks.all_checks(Examined(directory, file, settings(file), url, World.real()))
+
+
+def _line(finding: Finding) -> str:
+    status = finding.status.ljust(WIDTH)
+    if has_colors(sys.stdout):
+        status = click.style(status, fg=COLORS[finding.status])
+    do = f"\n{' ' * WIDTH}                  -> {readable(finding.do)}" if finding.do else ""
+    return f"{status}  {finding.check:<14}  {readable(finding.says)}{do}"

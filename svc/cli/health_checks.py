@@ -1,0 +1,355 @@
+"""What `svc doctor` looks at, one function for each line that it prints.
+
+What may live here: checks that change nothing in the data directory. A check returns a `Finding`; what it cannot find
+out is a warning.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import http.client
+import os
+import shutil
+import socket
+import ssl
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+from urllib.parse import urlsplit
+
+import msgspec
+import trio
+
+from svc.cli.config_check import mistakes
+from svc.cli.keys import issue_key
+from svc.cli.listen_address import reachable
+from svc.cli.organizations import create_organization
+from svc.cli.output import CommandError
+from svc.cli.samples import identify_sample
+from svc.config import Config, ConfigError
+from svc.domain.addresses import read_bind
+from svc.domain.errors import OperatorError
+from svc.network_data.builtin import BuiltInRanges
+from svc.network_data.folder import NOTHING, read_folder
+from svc.network_data.lookup import NetworkData
+from svc.service import Service, listen, read_tls
+from svc.store.codec import CorruptionError
+from svc.store.directory import Opened, find_pepper, has_store, open_directory, pepper_mark, risky_modes
+from svc.store.reading import read_only
+from svc.store.serve_lock import holder_of
+from svc.store.tables import META
+from svc.world import World
+
+Status = Literal["ok", "warning", "problem"]
+
+LITTLE_BYTES = 1 << 30
+LEAST_BYTES = 128 << 20
+"""Free space at which a disk is short, and at which nothing can be relied on."""
+EXPIRES_SOON = timedelta(days=14)
+FULL_SHARE = 0.8
+UNSYNCHRONIZED = 5
+"""TIME_ERROR of adjtimex(2)."""
+
+
+class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One line of the result."""
+
+    check: str
+    status: Status
+    says: str
+    do: str = ""
+    """What to do next; empty where nothing is to be done."""
+
+
+class Examined(NamedTuple):
+    """What the checks are about."""
+
+    directory: Path
+    file: Path | None
+    """Of settings."""
+    config: Config
+    url: str | None
+    """Where the running service is; at its `bind` when `None`."""
+    world: World
+
+
+def settings_file(file: Path | None) -> Finding:
+    """Whether a service would start with the settings."""
+    found = list(mistakes(file, os.environ))
+    if found:
+        says = f"{len(found)} mistakes, the first: {found[0].where}: {found[0].problem}"
+        return Finding("settings", "problem", says, "run `svc config check`, which lists all of them")
+    return Finding("settings", "ok", f"valid ({file or 'no file'}, and SVC_* variables)")
+
+
+def permissions(examined: Examined) -> Finding:
+    """Whether this user can use the data directory, and nobody else."""
+    directory = examined.directory
+    if not directory.exists():
+        parent = next(folder for folder in directory.absolute().parents if folder.exists())
+        if not os.access(parent, os.W_OK | os.X_OK):
+            return Finding("permissions", "problem", f"{directory} cannot be made", f"make {parent} writable")
+        return Finding(
+            "permissions",
+            "warning",
+            f"{directory} is not there yet",
+            "run `svc dev`, or create an organization with `svc org create NAME`",
+        )
+    for path in (directory, directory / "store", directory / "store" / "data.mdb"):
+        needed = os.R_OK | os.W_OK | (os.X_OK if path.is_dir() else 0)
+        if path.exists() and not os.access(path, needed):
+            owner = f"it belongs to user {path.stat().st_uid}, and this is user {os.getuid()}"
+            do = "run this command and the service as its owner, or change the owner with chown -R"
+            return Finding("permissions", "problem", f"{path} cannot be read and written: {owner}", do)
+    pepper_file = examined.config.pepper_file
+    risks = risky_modes(directory, None if pepper_file is None else Path(pepper_file))
+    if risks:
+        says, _, do = risks[0].partition(": ")
+        return Finding("permissions", "warning", says, do)
+    return Finding("permissions", "ok", f"{directory} is readable and writable, and the pepper is private")
+
+
+def store(examined: Examined) -> Finding:
+    """Whether the store can be read, has this pepper, and has room."""
+    directory, config = examined.directory, examined.config
+    if not has_store(directory):
+        do = "run `svc dev`, or create an organization with `svc org create NAME`"
+        return Finding("store", "warning", f"{directory} has no store yet", do)
+    try:
+        pepper = find_pepper(directory, None if config.pepper_file is None else Path(config.pepper_file))
+        with read_only(directory / "store", live=True) as opened, opened.read() as snapshot:
+            mark, used = snapshot.get(META, "pepper_mark"), opened.used_bytes
+    except (OperatorError, CorruptionError, OSError) as error:
+        return Finding("store", "problem", str(error), "`svc check` examines it; docs/runbook.md has the way back")
+    if mark not in (None, pepper_mark(pepper.read_bytes())):
+        return Finding("store", "problem", f"{pepper} is the pepper of another store", "put the right pepper there")
+    share = used / config.map_bytes()
+    says = f"readable, {_size(used)} of map_gib {config.map_gib:g} GiB in use"
+    if share > FULL_SHARE:
+        return Finding("store", "warning", says, "raise map_gib, or delete archives with `svc org drop-documents`")
+    return Finding("store", "ok", says)
+
+
+def lock_and_service(examined: Examined) -> Finding:
+    """Who holds the data directory, and whether it answers; or whether a service could listen."""
+    holder = holder_of(examined.directory) if examined.directory.exists() else None
+    config = examined.config
+    if holder is None:
+        return _could_listen(config.bind)
+    here, _ = reachable(config.bind)
+    url = examined.url or f"{'http' if config.tls_certfile is None else 'https'}://{here}"
+    try:
+        status, answer = _get(url, "/readyz")
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        says = f"{holder} holds the directory, and {url} does not answer: {error}"
+        return Finding("service", "warning", says, "name where it listens with --url")
+    if status != http.HTTPStatus.OK:
+        return Finding("service", "problem", f"{holder} runs and is not ready: {answer}", "read its log")
+    return Finding("service", "ok", f"{holder} is ready at {url}")
+
+
+def _could_listen(bind: str) -> Finding:
+    host, port = read_bind(bind)
+    try:
+        for family, kind, number, _, address in socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        ):
+            with closing(socket.socket(family, kind, number)) as tried:
+                tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:
+                    tried.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                tried.bind(address)
+    except OSError as error:
+        says = f"no service runs on the directory, and none could listen on {bind}: {error.strerror or error}"
+        return Finding("service", "problem", says, "end the program that listens there, or choose another with --bind")
+    return Finding("service", "ok", f"no service runs on the directory; one could listen on {bind}")
+
+
+def _get(url: str, path: str) -> tuple[int, str]:
+    parts = urlsplit(url)
+    if parts.scheme == "https":
+        unverified = ssl.create_default_context()  # it is this machine's own service, by any name
+        unverified.check_hostname, unverified.verify_mode = False, ssl.CERT_NONE
+        connection = http.client.HTTPSConnection(parts.netloc, timeout=5, context=unverified)
+    elif parts.scheme == "http":
+        connection = http.client.HTTPConnection(parts.netloc, timeout=5)
+    else:
+        raise ValueError("not an http or https URL")
+    with closing(connection):
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return response.status, response.read(4096).decode(errors="replace")
+
+
+def network_data(examined: Examined) -> Finding:
+    """Whether addresses can be looked up, in data that is not old."""
+    config = examined.config
+    folder = config.network_files(examined.directory)
+    try:
+        reading = NOTHING if folder is None else read_folder(folder)
+    except OSError as error:
+        return Finding("network data", "problem", f"cannot list {folder}: {error.strerror}", "make the folder readable")
+    broken = [name for name, entry in reading.items() if entry.problem is not None]
+    if broken:
+        says = f"{', '.join(sorted(broken))} in {folder} cannot be used"
+        return Finding("network data", "problem", says, "`svc data status` says why; replace or remove it")
+    built_in = BuiltInRanges() if config.network_builtin else None
+    found = NetworkData(built_in, reading, vpn_neighbors=config.network_vpn_neighbors)
+    today = datetime.fromtimestamp(examined.world.now_ms() / 1000, UTC).date()
+    sources = f"{len(reading)} files, built-in ranges {'off' if built_in is None else 'on'}"
+    match found.state(today, config.network_stale_days):
+        case "missing":
+            says = "there is none: every identification is unavailable, and free"
+            return Finding("network data", "problem", says, "run `svc data install free`, or set network_builtin")
+        case "stale":
+            says = f"older than {config.network_stale_days} days ({sources})"
+            return Finding("network data", "warning", says, "run `svc data update`; `svc data status` shows which")
+        case "ok":
+            if not reading:
+                says = "built-in ranges only: countries and networks are unknown"
+                return Finding("network data", "warning", says, "run `svc data install free`")
+            return Finding("network data", "ok", sources)
+
+
+def clock(examined: Examined, synchronized: Callable[[], bool]) -> Finding:
+    """Whether the clock agrees with the last write to the store, and is kept by something."""
+    now_ms = examined.world.now_ms()
+    file = examined.directory / "store" / "data.mdb"
+    now = datetime.fromtimestamp(now_ms / 1000, UTC)
+    says = f"{now:%Y-%m-%d %H:%M:%S} UTC"
+    if has_store(examined.directory):
+        behind_s = file.stat().st_mtime - now_ms / 1000
+        if behind_s > 5:
+            says += f", which is {behind_s:.0f} s before the last write to the store"
+            return Finding("clock", "problem", says, "set the clock; ids, retention and webhooks depend on it")
+    if not synchronized():
+        do = "start an NTP client (chrony, systemd-timesyncd) here, or on the host of this container"
+        return Finding("clock", "warning", f"{says}; the kernel says that nothing synchronizes it", do)
+    return Finding("clock", "ok", f"{says}, synchronized")
+
+
+def kernel_clock_is_synchronized() -> bool:
+    """What the kernel says of an NTP client (adjtimex(2)); true where it cannot be asked."""
+    try:
+        return ctypes.CDLL(None).adjtimex(ctypes.create_string_buffer(512)) != UNSYNCHRONIZED
+    except (OSError, AttributeError):
+        return True
+
+
+def disk(examined: Examined) -> Finding:
+    """Whether the disk has room to grow."""
+    folder = next(
+        path for path in (examined.directory.absolute(), *examined.directory.absolute().parents) if path.exists()
+    )
+    usage = shutil.disk_usage(folder)
+    says = f"{_size(usage.free)} of {_size(usage.total)} free"
+    do = "free some space, or move the data directory to a larger disk"
+    if usage.free < LEAST_BYTES:
+        return Finding("disk", "problem", says, do)
+    return Finding("disk", "warning", says, do) if usage.free < LITTLE_BYTES else Finding("disk", "ok", says)
+
+
+def tls(examined: Examined) -> Finding:
+    """Whether the certificate can be used, now and in two weeks."""
+    config = examined.config
+    try:
+        certificate = read_tls(config)
+    except ConfigError as error:
+        return Finding("tls", "problem", error.line, "correct the files, then start the service or send it SIGHUP")
+    if certificate is None:
+        host, _ = read_bind(config.bind)
+        if host in ("127.0.0.1", "::1", "localhost"):
+            return Finding("tls", "ok", f"plain HTTP on {config.bind}, which only this machine reaches")
+        do = "end TLS in a reverse proxy before it, or set tls_certfile and tls_keyfile (docs/install.md)"
+        return Finding("tls", "warning", f"plain HTTP on {config.bind}, which other machines may reach", do)
+    now = datetime.fromtimestamp(examined.world.now_ms() / 1000, UTC)
+    says = f"{config.tls_certfile} is valid until {certificate.not_after:%Y-%m-%d}"
+    if not certificate.is_valid(now):
+        valid = f"from {certificate.not_before:%Y-%m-%d} to {certificate.not_after:%Y-%m-%d}"
+        says = f"{config.tls_certfile} is not valid now, but {valid}"
+        return Finding("tls", "problem", says, "renew it, then send the service SIGHUP")
+    soon = certificate.not_after - now < EXPIRES_SOON
+    return (
+        Finding("tls", "warning", says, "renew it, then send the service SIGHUP")
+        if soon
+        else Finding("tls", "ok", says)
+    )
+
+
+def identification(examined: Examined) -> Finding:
+    """A sample report through the whole service, with these settings and network data, on a store that is thrown
+    away.
+    """
+    config = msgspec.structs.replace(
+        examined.config,
+        network_directory=None if (folder := config_folder(examined)) is None else str(folder),
+        log_requests="none",
+        try_key=None,
+    )
+    with tempfile.TemporaryDirectory(prefix="svc-doctor-") as temporary:
+        world = examined.world
+        found = open_directory(Path(temporary), world.run_sync, world.entropy, durable=False)
+        try:
+            answer, took_ms = _identified(found, config, world)
+        except (CommandError, OperatorError, OSError) as error:
+            return Finding("identification", "problem", str(error), "read the log lines above")
+        finally:
+            found.store.close()
+    visitor, score = answer["visitor_id"], answer["suspect_score"]
+    return Finding("identification", "ok", f"a sample report gave visitor {visitor}, score {score}, in {took_ms} ms")
+
+
+def config_folder(examined: Examined) -> Path | None:
+    """The folder of network files of the data directory, where there is one."""
+    folder = examined.config.network_files(examined.directory)
+    return folder if folder is not None and folder.is_dir() else None
+
+
+def _identified(found: Opened, config: Config, world: World) -> tuple[dict[str, Any], int]:
+    organization = create_organization(found, world, "svc doctor", credit=1)
+    _, secret = issue_key(
+        found,
+        world,
+        organization=organization.number,
+        region=config.region,
+        kind="secret",
+        name="svc doctor",
+        environment="development",
+    )
+    service = Service(config, world, found)
+
+    async def identify() -> tuple[dict[str, Any], int]:
+        shutdown = trio.Event()
+        async with trio.open_nursery() as nursery:
+            edge = await nursery.start(partial(service.run, await listen("127.0.0.1:0"), shutdown))
+            host, port = edge.addresses[0]
+            send = partial(identify_sample, f"{host}:{port}", secret, "first_visit")
+            await trio.to_thread.run_sync(send)  # the first one loads the patterns of user agents
+            began = trio.current_time()
+            answer = await trio.to_thread.run_sync(send)
+            took_ms = round(1000 * (trio.current_time() - began))
+            shutdown.set()
+        return answer, took_ms
+
+    return trio.run(identify)
+
+
+def _size(count: float) -> str:
+    for unit in ("bytes", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}"
+        count /= 1024
+    return f"{count:.1f} GiB"
+
+
+def all_checks(examined: Examined) -> Iterator[Finding]:
+    """Every check in the order in which it makes sense to read them. Those behind the settings need valid ones."""
+    for check in (permissions, lock_and_service, store, network_data):
+        yield check(examined)
+    yield clock(examined, kernel_clock_is_synchronized)
+    for check in (disk, tls, identification):
+        yield check(examined)

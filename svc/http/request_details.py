@@ -1,0 +1,34 @@
+"""What the log says of a request to people, beside the fields that programs read.
+
+What may live here: the choice of fields. A line for a program has no path and no visitor, so that logs may be kept for
+long; a person who watches a service wants to see both.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from svc.http.schema import IdentifyAnswer
+from svc.http.traffic import RequestContext
+
+
+def details(passing: RequestContext) -> dict[str, Any]:
+    """`method` and `path` without its query; of an identification its verdict; `fields` of a body or query
+    that was refused.
+    """
+    fields: dict[str, Any] = {}
+    if passing.scope is not None:
+        fields["method"] = passing.scope["method"]
+        fields["path"] = passing.scope["raw_path"].decode("latin-1")
+    body = passing.body
+    if isinstance(body, IdentifyAnswer):
+        fields["visitor_id"] = body.visitor_id
+        fields["visitor_is_new"] = body.visitor_is_new
+        fields["visitor_confidence"] = body.visitor_confidence
+        fields["suspect_score"] = body.suspect_score
+        fields["suspect_level"] = body.suspect_level
+        fields["identifiable"] = body.identifiable
+    refusal = passing.refusal
+    if refusal is not None and refusal.details:
+        fields["fields"] = [f"{detail.field or 'body'}: {detail.issue}" for detail in refusal.details]
+    return fields

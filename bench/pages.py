@@ -55,8 +55,10 @@ WARM_UP = 5
 class Report(msgspec.Struct, kw_only=True):
     """What was measured on one store. Per identification where nothing else is said."""
 
-    visitors: int
-    events: int
+    visitors: int = 0
+    events: int = 0
+    group: int
+    """Identifications of one commit."""
     file_gb: float
     kb: float
     """Written, in units of 1,000 bytes."""
@@ -100,7 +102,7 @@ class Visits:
         self._world = World(lambda: EPOCH_MS, self._chance.randbytes, World.real().run_sync)
         self._directory = directory
         self._statistics = Statistics()
-        self._devices = list(range(min(DEVICES, visitors)))
+        self._devices = list(range(min(DEVICES, visitors // 2)))
         self._next_device = DEVICES
         self._at_ms = EPOCH_MS
         self.found = self._open(durable=False)
@@ -226,19 +228,34 @@ def _put_sorted(transaction: Transaction, rows: Rows) -> None:
             transaction.writer.put(name, key, value)
 
 
-def measure(directory: Path, visitors: int, events: int, options: argparse.Namespace) -> Report:
-    """Fill a store, commit the groups, and say what they took."""
+def measure(directory: Path, visitors: int, events: int, options: argparse.Namespace) -> list[Report]:
+    """Fill a store, and say what groups of each size take there, one after another."""
     began = time.perf_counter()
     visits = Visits(directory, visitors, events, seed=options.seed, in_time=not options.random_ids)
-    store = visits.found.store
     print(f"{visitors:,} visitors and {events:,} events made in {time.perf_counter() - began:.0f} s", flush=True)
+    changes = PageChanges(visits.environment)
+    try:
+        reports = [
+            _of_groups(visits, changes, size, max(1, options.groups * options.group[0] // size), options.returning)
+            for size in options.group
+        ]
+        for count in options.deferral if visits.filler else ():
+            for organization, name in ((1, "among all others"), (1000 + count, "as a range of their own")):
+                each = _index_pages(visits, changes, visits.filler, organization, count)
+                print(f"  index rows of {count:,} events in one commit, {name}: {each:.2f} pages for each", flush=True)
+    finally:
+        changes.close()
+        visits.found.store.close()
+    return [msgspec.structs.replace(report, visitors=visitors, events=events) for report in reports]
+
+
+def _of_groups(visits: Visits, changes: PageChanges, size: int, groups: int, returning: float) -> Report:
     environment = visits.environment
-    changes = PageChanges(environment)
     counts, spent_ns = Counter[str](), Counter[str]()
     pages: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    written_bytes = wall_s = cpu_s = total = 0.0
-    for number in range(-WARM_UP, options.groups):
-        made = visits.group(options.group, options.returning)
+    written_bytes = wall_s = cpu_s = 0.0
+    for number in range(-WARM_UP, groups):
+        made = visits.group(size, returning)
         if number == 0:
             counts.clear()
             spent_ns.clear()
@@ -250,19 +267,15 @@ def measure(directory: Path, visitors: int, events: int, options: argparse.Names
             if number < 0:
                 continue
             written_bytes, wall_s, cpu_s = written_bytes + taken[0], wall_s + taken[1], cpu_s + taken[2]
-            total += len(jobs)
-            with environment.begin() as after:
-                old, new = trees(before), trees(after)
-                for name, tree in new.items():
-                    written = changes.written(old[name], tree)
-                    pages[name].update(written._asdict())
+            for name, written in _written_between(before, environment, changes).items():
+                pages[name].update(written._asdict())
+    total = groups * size
     named = {name: Written(**found) for name, found in pages.items()}
     each = {name: found.pages / total for name, found in named.items() if found.pages}
     each["lists"] = written_bytes / environment.stat()["psize"] / total - sum(each.values())
     report = Report(
-        visitors=visitors,
-        events=events,
-        file_gb=store.statistics().used_bytes / 1e9,
+        group=size,
+        file_gb=visits.found.store.statistics().used_bytes / 1e9,
         kb=written_bytes / total / 1000,
         pages=dict(sorted(each.items(), key=lambda pair: -pair[1])),
         per_s=total / wall_s,
@@ -276,28 +289,23 @@ def measure(directory: Path, visitors: int, events: int, options: argparse.Names
         },
     )
     _show(report, named, total)
-    for count in options.deferral if visits.filler else ():
-        for organization, name in ((1, "among all others"), (1000 + count, "as a range of their own")):
-            pages_of_index = _index_pages(visits, visits.filler, organization, count)
-            print(
-                f"  index rows of {count:,} events in one commit, {name}: {pages_of_index:.2f} pages each", flush=True
-            )
-    changes.close()
-    store.close()
     return report
 
 
-def _index_pages(visits: Visits, filler: Filler, organization: int, count: int) -> float:
+def _written_between(
+    before: lmdb.Transaction, environment: lmdb.Environment, changes: PageChanges
+) -> dict[str, Written]:
+    with environment.begin() as after:
+        old = trees(before)
+        return {name: changes.written(old[name], tree) for name, tree in trees(after).items()}
+
+
+def _index_pages(visits: Visits, changes: PageChanges, filler: Filler, organization: int, count: int) -> float:
     """Pages that the index rows of so many events take, per event, when one commit writes them."""
-    environment = visits.environment
-    changes = PageChanges(environment)
-    with environment.begin() as before:
+    with visits.environment.begin() as before:
         visits.put(filler.index_rows(organization, count, EPOCH_MS + DAY_MS))
-        with environment.begin() as after:
-            old, new = trees(before), trees(after)
-            pages = sum(changes.written(old[table.name], new[table.name]).pages for table in INDEXES)
-    changes.close()
-    return pages / count
+        written = _written_between(before, visits.environment, changes)
+    return sum(written[table.name].pages for table in INDEXES) / count
 
 
 def _written_bytes() -> int:
@@ -308,10 +316,10 @@ def _written_bytes() -> int:
     return int(lines["wchar"])
 
 
-def _show(report: Report, named: dict[str, Written], total: float) -> None:
+def _show(report: Report, named: dict[str, Written], total: int) -> None:
     print(
-        f"  file {report.file_gb:.2f} GB; {report.kb:.1f} kB per identification, {report.per_s:.0f}/s, "
-        f"CPU {report.cpu_us:.0f} us; first visit {report.first_visit_us:.0f} us, return {report.return_us:.0f} us"
+        f"  groups of {report.group}, file {report.file_gb:.2f} GB; {report.kb:.1f} kB per identification, "
+        f"{report.per_s:.0f}/s, CPU {report.cpu_us:.0f} us; first visit {report.first_visit_us:.0f} us, return {report.return_us:.0f} us"
     )
     print("  rows: " + ", ".join(f"{name} {count:.1f}" for name, count in report.rows.items()))
     for name, pages in report.pages.items():
@@ -327,7 +335,11 @@ def _show(report: Report, named: dict[str, Written], total: float) -> None:
 
 def _plot(reports: list[Report]) -> str:
     def bars(value: Callable[[Report], float]) -> list[Bar]:
-        return [Bar(f"{report.visitors:,}" if report.visitors else "empty", value(report)) for report in reports]
+        return [
+            Bar(f"{report.visitors:,}" if report.visitors else "empty", value(report))
+            for report in reports
+            if report.group == reports[0].group
+        ]
 
     return draw(
         [
@@ -343,7 +355,7 @@ def main() -> None:
     parser.add_argument("--visitors", type=int, nargs="+", default=[0, 100_000, 1_000_000])
     parser.add_argument("--events", type=int, default=10, help="for each visitor")
     parser.add_argument("--groups", type=int, default=60)
-    parser.add_argument("--group", type=int, default=20)
+    parser.add_argument("--group", type=int, nargs="+", default=[20], help="sizes of a group, one after another")
     parser.add_argument("--returning", type=float, default=0.7)
     parser.add_argument("--random-ids", action="store_true", help="nonces and idempotency keys are no UUIDv7")
     parser.add_argument(
@@ -357,7 +369,7 @@ def main() -> None:
     reports: list[Report] = []
     for visitors in options.visitors:
         with TemporaryDirectory(prefix="svc-bench-pages-", dir=options.scratch) as name:
-            reports.append(measure(Path(name), visitors, visitors * options.events, options))
+            reports += measure(Path(name), visitors, visitors * options.events, options)
     if options.json:
         options.json.write_bytes(msgspec.json.format(msgspec.json.encode(reports)) + b"\n")
     if options.plot:

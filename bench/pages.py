@@ -319,7 +319,8 @@ def _written_bytes() -> int:
 def _show(report: Report, named: dict[str, Written], total: int) -> None:
     print(
         f"  groups of {report.group}, file {report.file_gb:.2f} GB; {report.kb:.1f} kB per identification, "
-        f"{report.per_s:.0f}/s, CPU {report.cpu_us:.0f} us; first visit {report.first_visit_us:.0f} us, return {report.return_us:.0f} us"
+        f"{report.per_s:.0f}/s, CPU {report.cpu_us:.0f} us; first visit {report.first_visit_us:.0f} us, "
+        f"return {report.return_us:.0f} us"
     )
     print("  rows: " + ", ".join(f"{name} {count:.1f}" for name, count in report.rows.items()))
     for name, pages in report.pages.items():
@@ -363,11 +364,14 @@ def main() -> None:
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--scratch", type=Path, default=None, help="a folder on the disk that is meant")
-    parser.add_argument("--json", type=Path, default=None)
-    parser.add_argument("--plot", type=Path, default=None)
+    parser.add_argument("--json", type=Path, default=None, help="where the figures go")
+    parser.add_argument("--plot", type=Path, default=None, help="where the picture of them goes")
+    parser.add_argument("--plot-of", type=Path, nargs="*", default=[], help="draw these figures, and measure nothing")
     options = parser.parse_args()
-    reports: list[Report] = []
-    for visitors in options.visitors:
+    reports = [
+        report for file in options.plot_of for report in msgspec.json.decode(file.read_bytes(), type=list[Report])
+    ]
+    for visitors in () if reports else options.visitors:
         with TemporaryDirectory(prefix="svc-bench-pages-", dir=options.scratch) as name:
             reports += measure(Path(name), visitors, visitors * options.events, options)
     if options.json:

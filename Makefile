@@ -8,7 +8,7 @@ SHELL := /bin/bash
 PYTHON ?= python3.11
 BIN := .venv/bin
 
-.PHONY: run test quick venv web check format bench bench-stages bench-events sim fuzz accuracy detection mutation reference screenshots browsers wheel lock clean
+.PHONY: run test quick venv web check format bench bench-stages bench-events bench-pages sim fuzz accuracy detection mutation reference screenshots browsers wheel lock clean
 
 run: venv
 	$(BIN)/svc dev
@@ -61,6 +61,12 @@ bench-stages: venv
 # Makes a million events and reads them back: a minute or two and 3 GB of the temporary directory. EVENTS=N for others.
 bench-events: venv
 	$(BIN)/python -m bench.events $(if $(EVENTS),--events $(EVENTS))
+
+# What an identification writes to the disk, in stores of up to a million visitors and ten million events: most of an hour, and
+# 20 GB of the folder SCRATCH or the temporary directory, given back. VISITORS="0 100000" for other sizes. The plot is docs/pages.svg.
+bench-pages: venv
+	$(BIN)/python -m bench.pages $(if $(VISITORS),--visitors $(VISITORS)) $(if $(SCRATCH),--scratch $(SCRATCH)) \
+	  --deferral 20 500 5000 --json bench/pages.json --plot docs/pages.svg
 
 # The whole service under faults, on virtual time: a seed is 24 hours, 10 organizations and 40 endpoints. SEEDS=n for so
 # many, SEED=k for the first of them (that one alone without SEEDS), JOBS=n processes, SCALE=short for 3 hours of 3.

@@ -21,6 +21,7 @@ import msgspec
 from blake3 import blake3
 
 from svc.domain.addresses import read_address
+from svc.domain.ids import ordered_digest
 from svc.domain.model import Attribute, Observation
 from svc.domain.timezones import country_of_zone
 
@@ -105,7 +106,7 @@ class ReplayKey(msgspec.Struct, frozen=True):
     """By what a report is recognized when it is sent again."""
 
     digest: bytes
-    """16 bytes, of the nonce or of the signals byte for byte as sent."""
+    """16 bytes, of the nonce (`ordered_digest`) or of the signals byte for byte as sent."""
     kind: Literal["nonce", "report"]
     stale: bool
     """It says that it was collected more than ten minutes before it arrived."""
@@ -161,7 +162,8 @@ def _mark(report: Report, signals_json: bytes, at_ms: int) -> ReplayKey | None:
     collected = report.collected_at_ms
     stale = collected is not None and at_ms - collected > STALE_REPORT_MS
     if report.nonce is not None:
-        return ReplayKey(blake3(b"nonce " + report.nonce.encode("utf-8", "replace")).digest(16), "nonce", stale)
+        digest = blake3(b"nonce " + report.nonce.encode("utf-8", "replace")).digest(16)
+        return ReplayKey(ordered_digest(report.nonce, digest), "nonce", stale)
     return None if collected is None else ReplayKey(blake3(signals_json).digest(16), "report", stale)
 
 

@@ -14,6 +14,7 @@ from svc.actors.mailbox import OverloadedError, Reply
 from svc.actors.messages import Admission, Failed, Identify, PipelineResult, RateLimited
 from svc.domain import deferred
 from svc.domain.identification import Duplicate, Identified, Refused, Submission
+from svc.domain.ids import ordered_digest
 from svc.domain.refusals import Refusal, invalid, over_rate
 from svc.http.authentication import Caller
 from svc.http.body import decode_object
@@ -100,7 +101,7 @@ def _idempotency(call: Call) -> bytes | Refusal | None:
         return invalid("Idempotency-Key", "invalid_value", "header")
     if len(key) > MAX_IDEMPOTENCY_KEY:
         return Refusal("idempotency_key_too_long")
-    return hashlib.blake2b(key.encode(), digest_size=16).digest()
+    return ordered_digest(key, hashlib.blake2b(key.encode(), digest_size=16).digest())
 
 
 def _render(services: Services, call: Call, caller: Caller, answer: PipelineResult) -> Outcome:

@@ -25,8 +25,6 @@ from svc.store.tables import (
     EVENTS_BY_FACET,
     EVENTS_BY_LEVEL,
     EVENTS_BY_VISITOR,
-    TAG_VISITORS,
-    VISITOR_TAGS,
     Table,
 )
 
@@ -80,20 +78,10 @@ def _facet_stems(event: Event) -> Iterable[tuple[Any, ...]]:
     return dict.fromkeys(rows)
 
 
-def _tag_stem(event: Event) -> Iterable[tuple[Any, ...]]:
-    return () if event.tag is None else ((value_digest(event.tag), event.verdict.visitor_id.encode()),)
-
-
-def _visitor_tag_stem(event: Event) -> Iterable[tuple[Any, ...]]:
-    return () if event.tag is None else ((event.verdict.visitor_id.encode(), value_digest(event.tag)),)
-
-
 _STEMS: tuple[tuple[Table[bytes], Stems], ...] = (
     (EVENTS_BY_LEVEL, _level_stem),
     (EVENTS_BY_VISITOR, _visitor_stem),
     (EVENTS_BY_FACET, _facet_stems),
-    (TAG_VISITORS, _tag_stem),
-    (VISITOR_TAGS, _visitor_tag_stem),
 )
 """What stands in the keys of an event between the environment and the arrival."""
 INDEXES: tuple[Table[bytes], ...] = tuple(table for table, _ in _STEMS)

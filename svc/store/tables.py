@@ -201,9 +201,6 @@ EVENTS_BY_LEVEL = _index_of_events("events_by_level", level=_LEVEL)
 EVENTS_BY_VISITOR = _index_of_events("events_by_visitor", visitor_id=VISITOR_ID, level=_LEVEL)
 EVENTS_BY_FACET = _index_of_events("events_by_facet", facet=_FACET, value=_VALUE)
 """By the digest of the value (`events.value_digest`): a row for each value that an event has."""
-TAG_VISITORS = _index_of_events("tag_visitors", tag=_VALUE, visitor_id=VISITOR_ID)
-VISITOR_TAGS = _index_of_events("visitor_tags", visitor_id=VISITOR_ID, tag=_VALUE)
-"""Of events that have a tag: which visitors were seen with it, and which tags with a visitor."""
 
 HOURS: Table[HourCounts] = Table(
     "hours",

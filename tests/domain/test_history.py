@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 import pytest
+from blake3 import blake3
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -215,6 +216,30 @@ def test_a_nonce_that_comes_again_is_a_replay_whatever_comes_with_it():
     assert replay(ReportFingerprint(first.at_s, first.address), again) == Observation(
         "replayed", "high", ("nonce_again",)
     )
+
+
+def test_the_digest_of_a_uuid_of_version_7_begins_with_its_time():
+    one, other = "01981a2b-3c4d-7abc-8def-0123456789ab", "01981a2b-3c4d-7abc-8def-0123456789ac"
+    digests = {nonce: seen(nonce=nonce).mark for nonce in (one, other)}
+    assert {mark.digest[:6].hex() for mark in digests.values() if mark is not None} == {"01981a2b3c4d"}
+    assert len({mark.digest for mark in digests.values() if mark is not None and len(mark.digest) == 16}) == 2
+
+
+@pytest.mark.parametrize(
+    "nonce",
+    [
+        "01981a2b-3c4d-4abc-8def-0123456789ab",  # version 4
+        "01981a2b-3c4d-7abc-cdef-0123456789ab",  # another variant
+        "01981A2B-3C4D-7ABC-8DEF-0123456789AB",
+        "01981a2b3c4d7abc8def0123456789ab",
+        "01981a2b-3c4d-7abc-8def-0123456789ab ",
+        "01981a2b-3c4d-7abc-8def-01234567890٣",
+    ],
+)
+def test_the_digest_of_any_other_nonce_is_a_hash(nonce: str):
+    mark = seen(nonce=nonce).mark
+    assert mark is not None
+    assert mark.digest == blake3(b"nonce " + nonce.encode()).digest(16)
 
 
 def test_other_nonces_are_other_reports():

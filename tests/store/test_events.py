@@ -225,8 +225,6 @@ def test_the_bytes_of_the_index_keys_are_pinned():
         ("events_by_facet", "0000010201" + "03" + "bfef581a183ab598" + tail),
         ("events_by_facet", "0000010201" + "03" + "90ab2300494f82ee" + tail),
         ("events_by_facet", "0000010201" + "04" + "cbd332ae21717733" + tail),
-        ("tag_visitors", "0000010201" + "c200930b493ae896" + visitor + tail),
-        ("visitor_tags", "0000010201" + visitor + "c200930b493ae896" + tail),
     ]
     levels = [index_keys(1, b"", event(random.Random(1), 0, suspect_level=level))[0][1][2] for level in (None, *LEVELS)]
     assert levels == [0, 1, 2, 3]

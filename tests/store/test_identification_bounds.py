@@ -163,7 +163,33 @@ def test_an_identification_touches_no_more_rows_than_it_says(tmp_path: Path):
     assert most_read[WEIGHTS.name] == 2
     assert most_read[ENDPOINTS.name] == 1
     assert most_beside <= 10
-    assert 20 < most_written <= 30
+    assert 20 < most_written <= 28
+
+
+def test_the_history_of_a_visitor_that_is_new_is_not_looked_for(tmp_path: Path):
+    world, chance, statistics = World.real(), random.Random(6), Statistics()
+    found = open_directory(tmp_path, world.run_sync, world.entropy, durable=False, map_bytes=64 << 20)
+    read: list[int] = []
+
+    def job(transaction: Transaction, number: int) -> Recorded:
+        counted = Counted(transaction)
+        signals = {**report(1), "client_token": "0" * 32, "nonce": f"{number:08d}"}
+        raw = msgspec.json.encode(signals)
+        given = msgspec.structs.replace(submission(number, chance), signals=signals, signals_json=raw)
+        given = msgspec.structs.replace(given, environment="development")
+        recorded = identify(counted, assess(given, Everywhere()), statistics)
+        read.append(counted.read[VISITOR_HISTORY.name])
+        return recorded
+
+    outcomes = found.store.write_now([partial(job, number=number) for number in range(3)])
+    found.store.close()
+    known = [
+        recorded.outcome.verdict.visitor_is_new
+        for recorded in outcomes
+        if isinstance(recorded, Recorded) and isinstance(recorded.outcome, Identified)
+    ]
+    assert known == [True, False, False]
+    assert read == [0, 1, 1]
 
 
 def test_a_crowded_address_costs_no_more_than_a_quiet_one(tmp_path: Path):

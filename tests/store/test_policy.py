@@ -171,5 +171,5 @@ def test_the_rules_that_tables_name_are_those_that_there_are():
 
 def test_every_constant_of_the_page_is_a_table_of_the_store():
     constants = [name for name, value in vars(tables).items() if isinstance(value, Table)]
-    assert len(constants) == len(TABLES) == 57
+    assert len(constants) == len(TABLES) == 55
     assert not any(isinstance(table.personal, ErasedBy) for table in TABLES if not table.by_organization)

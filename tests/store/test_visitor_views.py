@@ -1,4 +1,4 @@
-"""Who was seen with a tag or at an address, and with which tags a visitor was seen."""
+"""Who there is, and who was seen with a tag or at an address."""
 
 from __future__ import annotations
 
@@ -14,14 +14,11 @@ from svc.domain.listing import Filters
 from svc.domain.matching import Visitor
 from svc.domain.model import ENVIRONMENTS
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.tables import EVENTS, TAG_VISITORS, VISITOR_IDS, VISITORS
+from svc.store.tables import EVENTS, EVENTS_BY_FACET, VISITOR_IDS, VISITORS
 from svc.store.visitor_views import (
-    MOST_COUNTED,
-    MOST_OF_AN_ADDRESS,
+    MOST_LOOKED_AT,
     Sighting,
-    TagUse,
     find_visitor,
-    tags_of,
     visitors,
     visitors_with,
 )
@@ -48,7 +45,7 @@ class Counted(Snapshot):
             yield key
 
 
-def test_visitors_by_tag_or_address_and_tags_by_visitor_are_what_a_look_at_every_event_says(tmp_path: Path):
+def test_visitors_by_tag_or_address_are_what_a_look_at_every_event_says(tmp_path: Path):
     chance = random.Random(41)
     made = [
         (chance.choice((1, 2)), uuid(number), event(chance, EPOCH_MS + chance.randrange(500))) for number in range(800)
@@ -77,38 +74,23 @@ def test_visitors_by_tag_or_address_and_tags_by_visitor_are_what_a_look_at_every
                         for row in visitors_with(snapshot, number, environment, filters, after, 1)
                     ]
                     assert paged == expected
-                for visitor_id in IDS:
-                    uses: dict[str, list[int]] = {}
-                    for given in here:
-                        if given.tag is not None and given.verdict.visitor_id == visitor_id:
-                            uses.setdefault(given.tag, []).append(given.occurred_at_ms)
-                    found = [TagUse(tag, min(all_), max(all_), len(all_)) for tag, all_ in uses.items()]
-                    found.sort(key=lambda use: (-use.last_seen_ms, use.tag))
-                    assert tags_of(snapshot, number, environment, visitor_id, 50) == found
-                    assert len(tags_of(snapshot, number, environment, visitor_id, 1)) == min(1, len(found))
-                assert tags_of(snapshot, number, environment, "nobody", 50) == []
         for wrong in (Filters(), Filters(tag="cart", ip_address=ADDRESSES[0])):
             with pytest.raises(ValueError, match="either a tag or an address"):
                 visitors_with(snapshot, 1, "staging", wrong, None, 10)
 
 
-def test_a_busy_visitor_is_counted_up_to_a_bound(tmp_path: Path):
+@pytest.mark.parametrize("filters", [Filters(tag="cart"), Filters(ip_address=ADDRESSES[0])])
+def test_of_a_busy_tag_or_address_the_newest_events_are_read(tmp_path: Path, filters: Filters):
     chance = random.Random(42)
-    count = MOST_COUNTED + 200
+    count = MOST_LOOKED_AT + 200
     given: dict[str, Any] = {"environment": "staging", "tag": "cart", "visitor_id": IDS[0], "ip_address": ADDRESSES[0]}
     made = [(1, uuid(number), event(chance, EPOCH_MS + number, **given)) for number in range(count)]
     with filled_store(tmp_path, *made) as store, store.read() as snapshot:
         counted = Counted(snapshot)
-        assert visitors_with(counted, 1, "staging", Filters(tag="cart"), None, 10) == [
-            Sighting(IDS[0], EPOCH_MS, EPOCH_MS + count - 1, MOST_COUNTED)
+        assert visitors_with(counted, 1, "staging", filters, None, 10) == [
+            Sighting(IDS[0], EPOCH_MS + count - MOST_LOOKED_AT, EPOCH_MS + count - 1, MOST_LOOKED_AT)
         ]
-        assert counted.touched[TAG_VISITORS.name] <= MOST_COUNTED + 3
-        assert tags_of(snapshot, 1, "staging", IDS[0], 5) == [
-            TagUse("cart", EPOCH_MS, EPOCH_MS + count - 1, MOST_COUNTED)
-        ]
-        assert visitors_with(snapshot, 1, "staging", Filters(ip_address=ADDRESSES[0]), None, 10) == [
-            Sighting(IDS[0], EPOCH_MS + count - MOST_OF_AN_ADDRESS, EPOCH_MS + count - 1, MOST_OF_AN_ADDRESS)
-        ]
+        assert counted.touched == {EVENTS_BY_FACET.name: MOST_LOOKED_AT}
         assert snapshot.count(EVENTS) == count
 
 

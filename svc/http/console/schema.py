@@ -76,7 +76,7 @@ class VisitorRow(msgspec.Struct, frozen=True, kw_only=True):
     last_seen: Annotated[Timestamp, about("When it was last seen; with a filter: with that.")]
     events: Annotated[
         int,
-        about("Visits, at most 65,535; with a tag its events with it, at most 1,000; with an address those there.", 12),
+        about("Visits, at most 65,535; with a tag or an address its events among the newest 500 with that.", 12),
     ]
 
 
@@ -95,7 +95,7 @@ class TagRow(msgspec.Struct, frozen=True, kw_only=True):
     tag: Tag
     first_seen: Annotated[Timestamp, about("When first.")]
     last_seen: Annotated[Timestamp, about("When last.")]
-    events: Annotated[int, about("How often, at most 1,000.", 3)]
+    events: Annotated[int, about("How often.", 3)]
 
 
 class AddressRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,7 +135,7 @@ class VisitorBody(msgspec.Struct, frozen=True, kw_only=True):
     identifiable: Annotated[
         bool, about("`false` for one that cannot be recognized: what is here is what its one event says.", True)
     ]
-    tags: Annotated[tuple[TagRow, ...], about("Tags it was seen with, the latest first, at most 50.")]
+    tags: Annotated[tuple[TagRow, ...], about("Those of its newest 200 events, the latest first, at most 50.")]
     addresses: Annotated[tuple[AddressRow, ...], about("Those of its newest 200 events, the latest first.")]
     events: Annotated[tuple[VisitBody, ...], about("Its newest 50 events, newest first.")]
     next_cursor: (

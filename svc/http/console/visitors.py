@@ -6,8 +6,8 @@ Lists and histories are bounded, and read some rows at a time: how often somebod
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
 from hashlib import blake2b
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -41,15 +41,11 @@ from svc.http.rows import ROWS_AT_ONCE
 from svc.store import events, views, visitor_views
 from svc.store.codec import CorruptionError
 from svc.store.events import EventMatch
-from svc.store.visitor_views import Sighting, TagUse
+from svc.store.visitor_views import Sighting
 
 EVENTS_SHOWN = 50
 EVENTS_LOOKED_AT = 200
 TAGS_SHOWN = 50
-SIGHTINGS_AT_ONCE = 1
-"""Of a tag: each reads up to `visitor_views.MOST_COUNTED` keys."""
-SIGHTINGS_OUT_OF_TURN = 4
-"""What goes on beyond so many takes turns with other long reads."""
 
 
 async def list_visitors(services: Services, call: Call) -> Outcome:
@@ -70,7 +66,7 @@ async def list_visitors(services: Services, call: Call) -> Outcome:
     if filters is None:
         found = _created(services, number, after, query.limit + 1)
     else:
-        found = await _seen_with(services, number, query.environment, filters, after, query.limit + 1)
+        found = _seen_with(services, number, query.environment, filters, after, query.limit + 1)
     shown = found[: query.limit]
     cursor = write_cursor(key, "visitors", number, bound + shown[-1][0]) if len(found) > query.limit else UNSET
     return Outcome(VisitorsBody(tuple(visitor for _, visitor in shown), cursor))
@@ -110,26 +106,12 @@ def _visitor_row(record: Visitor) -> VisitorRow:
     )
 
 
-async def _seen_with(
+def _seen_with(
     services: Services, number: int, environment: Environment, filters: Filters, after: bytes, limit: int
 ) -> list[tuple[bytes, VisitorRow]]:
-    found: list[Sighting] = []
-    # those of an address are all found among its newest events, which are read once
-    at_once = SIGHTINGS_AT_ONCE if filters.ip_address is None else limit
-    last = after.decode() or None
-    async with AsyncExitStack() as turn:
-        while len(found) < limit:
-            with services.store.read() as snapshot:
-                more = visitor_views.visitors_with(
-                    snapshot, number, environment, filters, last, min(at_once, limit - len(found))
-                )
-            found += more
-            if not more or at_once == limit:
-                break
-            last = more[-1].visitor_id
-            if len(found) == SIGHTINGS_OUT_OF_TURN:
-                await turn.enter_async_context(services.limits.long_reads.in_turn())
-            await trio.lowlevel.checkpoint()
+    """(where the next page begins, visitor), in the order of ids."""
+    with services.store.read() as snapshot:
+        found = visitor_views.visitors_with(snapshot, number, environment, filters, after.decode() or None, limit)
     return [(sighting.visitor_id.encode(), _sighting_row(sighting)) for sighting in found]
 
 
@@ -155,17 +137,15 @@ async def read_visitor(services: Services, call: Call) -> Outcome:
     with services.store.read() as snapshot:
         record = visitor_views.find_visitor(snapshot, number, visitor_id)
         places = events.places(snapshot, number, environment, listing).rows
-        digests = visitor_views.tag_digests(snapshot, number, environment, visitor_id, TAGS_SHOWN)
     found = await _events(services, places, listing.filters)
     if record is None and not found:
         return Outcome(Refusal("not_found"))
     visits = await _visits(services, number, found[:EVENTS_SHOWN])
-    tags = await _tags(services, number, environment, visitor_id, digests)
     return Outcome(
         VisitorBody(
             visitor_id=visitor_id,
             **_summary(record, found),
-            tags=tuple(map(_tag_row, tags)),
+            tags=_tags(found),
             addresses=_addresses(found),
             events=visits,
             next_cursor=_behind(services, number, environment, listing, found),
@@ -222,27 +202,20 @@ def _changes(services: Services, number: int, match: EventMatch) -> tuple[str, .
     return None if document is None else document.changes
 
 
-async def _tags(
-    services: Services, number: int, environment: Environment, visitor_id: str, digests: Sequence[bytes]
-) -> list[TagUse]:
-    uses: list[TagUse] = []
-    async with AsyncExitStack() as turn:
-        for start in range(0, len(digests), SIGHTINGS_AT_ONCE):
-            if start == SIGHTINGS_OUT_OF_TURN:
-                await turn.enter_async_context(services.limits.long_reads.in_turn())
-            await trio.lowlevel.checkpoint()
-            with services.store.read() as snapshot:
-                some = digests[start : start + SIGHTINGS_AT_ONCE]
-                uses += visitor_views.tag_uses(snapshot, number, environment, visitor_id, some)
-    return visitor_views.latest_first(uses)
-
-
-def _tag_row(use: TagUse) -> TagRow:
-    return TagRow(
-        tag=use.tag,
-        first_seen=timestamp(use.first_seen_ms),
-        last_seen=timestamp(use.last_seen_ms),
-        events=use.events,
+def _tags(found: Sequence[EventMatch]) -> tuple[TagRow, ...]:
+    """The tags of these events, which are newest first."""
+    by_tag: dict[str, list[Event]] = {}
+    for match in found:
+        if match.event.tag is not None:
+            by_tag.setdefault(match.event.tag, []).append(match.event)
+    return tuple(
+        TagRow(
+            tag=tag,
+            first_seen=timestamp(used[-1].occurred_at_ms),
+            last_seen=timestamp(used[0].occurred_at_ms),
+            events=len(used),
+        )
+        for tag, used in islice(by_tag.items(), TAGS_SHOWN)
     )
 
 
@@ -290,8 +263,8 @@ ROUTES: tuple[Route, ...] = (
         summary="List visitors",
         description=(
             "All visitors of the organization, the most recently created first. With `tag` or `ip_address`, of which "
-            "one may be sent, those seen with it in the environment, in the order of their ids; of an address those "
-            "among its 500 newest events."
+            "one may be sent, those seen with it in the environment among its 500 newest events, in the order of "
+            "their ids."
         ),
         endpoint=list_visitors,
         kinds=("management",),

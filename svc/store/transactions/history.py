@@ -1,7 +1,7 @@
 """The part of an identification's transaction that remembers visitors, addresses and reports (`domain.history`).
 
-Bounds, whatever the size of the store and however busy the visitor or the address: at most 5 rows are read (the
-visitor's day and, when that is new, the day before; the address's day; the report's period and the one before) and 3
+Bounds, whatever the size of the store and however busy the visitor or the address: at most 5 rows are read (of a known
+visitor its day and, when that is new, the day before; the address's day; the report's period and the one before) and 3
 are written. An address that is fully sampled and has had its lessons, and a report that was known, are read and not
 written.
 """
@@ -47,13 +47,18 @@ class Remembered(NamedTuple):
 
 
 def update_history(
-    transaction: Transaction, assessment: Assessment, statistics: Statistics, visitor_number: int | None
+    transaction: Transaction,
+    assessment: Assessment,
+    statistics: Statistics,
+    visitor_number: int | None,
+    *,
+    is_new: bool,
 ) -> Remembered:
     """Write an identification into the histories of its visitor, address and report; returns the report's observations
     with those that the histories add (signals.md 2).
 
     `visitor_number=None` is a visitor who cannot be recognized: the address and the report are remembered all the same,
-    and matching learns nothing.
+    and matching learns nothing. `is_new`: the number was given in this transaction, so that there is no history of it.
     """
     organization = assessment.submission.organization
     seen, features = assessment.trace, assessment.features
@@ -62,7 +67,8 @@ def update_history(
     address = address_before = transaction.get(ADDRESS_HISTORY, *address_key) or AddressHistory()
     teaches = False
     if visitor_number is not None:
-        visitor = visited(_visitor_before(transaction, organization, visitor_number, seen), seen)
+        before = VisitorHistory() if is_new else _visitor_before(transaction, organization, visitor_number, seen)
+        visitor = visited(before, seen)
         teaches = may_teach(visitor, address)
         if teaches:
             visitor = msgspec.structs.replace(visitor, lessons=visitor.lessons + 1)

@@ -6,7 +6,7 @@ import { listenToPolicy, timedOut } from "./explain.js";
 import { checkMs, checkTag, type Settings } from "./options.js";
 import { collectReport, type Report } from "./report.js";
 import { idle, supplement } from "./supplement.js";
-import { clientToken, forgetToken, randomHex, type Token } from "./token.js";
+import { clientToken, forgetToken, timeOrderedId, type Token } from "./token.js";
 import { aborted, type Cost, Endpoints, send } from "./transport.js";
 
 const SDK = { platform: "web", version: SDK_VERSION };
@@ -107,7 +107,7 @@ export class Client implements SvcClient {
       const report = await Promise.race([pending, deadline.over]);
       if (!report || deadline.remainingMs() === 0) throw timedOut(this.endpoints.current, timeoutMs, deadline.hiddenMs);
       const waitedMs = performance.now() - began;
-      const signals = { ...report.signals, ...token, nonce: randomHex(), collected_at: Date.now() };
+      const signals = { ...report.signals, ...token, nonce: timeOrderedId(), collected_at: Date.now() };
       try {
         const response = await send(
           {
@@ -115,7 +115,7 @@ export class Client implements SvcClient {
             body: { sdk: SDK, ...(tag === undefined ? {} : { tag }), signals },
             apiKey: this.settings.apiKey,
             endpoints: this.endpoints,
-            idempotencyKey: randomHex(),
+            idempotencyKey: timeOrderedId(),
             signal,
             deadline,
           },

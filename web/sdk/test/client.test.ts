@@ -43,7 +43,7 @@ describe("a report", () => {
       client_token: expect.stringMatching(/^[0-9a-f]{32}$/) as string,
       client_token_is_new: true,
     });
-    expect(report["nonce"]).toMatch(/^[0-9a-f]{32}$/);
+    expect(report["nonce"]).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     expect(report["collected_at"]).toBeTypeOf("number");
     expect(report["probes"]).toMatchObject({ version: 1, contexts: { page: { userAgent: navigator.userAgent } } });
     expect(Object.keys(report["components"] as object)).toContain("timezone");

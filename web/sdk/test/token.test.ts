@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
 import { beforeEach, expect, test, vi } from "vitest";
-import { clientToken, forgetToken, randomHex } from "../src/token.js";
+import { clientToken, forgetToken, randomHex, timeOrderedId } from "../src/token.js";
 
 const HEX = /^[0-9a-f]{32}$/;
 const OTHER = "0123456789abcdef0123456789abcdef";
@@ -24,6 +24,13 @@ function refuseLocalStorage(): void {
   vi.spyOn(window, "localStorage", "get").mockImplementation(refuse);
   vi.stubGlobal("localStorage", new Proxy({}, { get: refuse }));
 }
+
+test("a time-ordered id is a UUIDv7 of this moment, and no two are alike", () => {
+  vi.spyOn(Date, "now").mockReturnValue(0x0190_1234_5678);
+  const made = Array.from({ length: 100 }, timeOrderedId);
+  for (const id of made) expect(id).toMatch(/^01901234-5678-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  expect(new Set(made).size).toBe(100);
+});
 
 test("the first visit makes a token of 128 bits and keeps it in both places", () => {
   const token = clientToken("_svc");

@@ -63,7 +63,7 @@ Start = Callable[[ExitStack, Path], tuple[Running, Callable[[], list[dict[str, A
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--peer", help="a Python with bench/peer/requirements.txt")
-    parser.add_argument("--before", type=Path, help="an earlier checkout of this service, set up with `make venv`")
+    parser.add_argument("--before", type=Path, help="an earlier checkout of this service")
     parser.add_argument("--workers", type=int, default=2, help="of the last measurement")
     parser.add_argument("--seconds", type=float, default=6, help="of each measurement")
     parser.add_argument("--rounds", type=int, default=5)
@@ -134,12 +134,11 @@ def _peer(
 def _service(
     checkout: Path, workers: int, stack: ExitStack, directory: Path
 ) -> tuple[Running, Callable[[], list[dict[str, Any]]]]:
-    python = str((checkout / ".venv/bin/python").absolute())
     data = str(directory / "data")
-    api_key = prepare(data, python)
+    api_key = prepare(data, checkout)
     port = free_port()
     many = ["--workers", str(workers)] if workers > 1 else []
-    command = [python, *SVC, "serve", "--data", data, "--bind", f"127.0.0.1:{port}", *many]
+    command = [sys.executable, *SVC, "serve", "--data", data, "--bind", f"127.0.0.1:{port}", *many]
     pid, log = stack.enter_context(_process(directory, command, checkout))
     wait_for(port)
     return Running(port, api_key, (pid,)), log

@@ -1,10 +1,11 @@
 """CPU that the edge takes for one request, in front of an ASGI application that reads the body and sends a constant.
 
 With `--beside DIRECTORY` also that of another checkout, in turn in the same run: what else the machine does then weighs
-on both. One client, one request at a time, on loopback; the server's CPU is read from its process clock. The least of
-all rounds is what the work takes; the rest is what others took from it.
+on both. With `--beside full` that of this one with plain requests on the path of all others. One client, one request at
+a time, on loopback; the server's CPU is read from its process clock. The least of all rounds is what the work takes; the
+rest is what others took from it.
 
-    python -m bench.edge [--beside DIRECTORY] [--requests 20] [--rounds 300] [--shapes post,get,chunks,connect]
+    python -m bench.edge [--beside DIRECTORY|full] [--requests 20] [--rounds 300] [--shapes post,get,chunks,connect]
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ SHAPES = {
     "connect": POST + b"Content-Length: %d\r\nConnection: close\r\n\r\n" % len(BODY) + BODY,
 }
 """The last one on a new connection each time."""
+FULL = "full"
 RESPONSE = b'{"request_id":"019b76da-a800-7752-8079-3cdead0412c1"}'
 
 
@@ -67,15 +69,18 @@ async def serve() -> None:
     """Until killed; writes its port to stdout."""
     listeners = await edge.open_listeners("127.0.0.1:0", 64)
     print(edge.addresses(listeners)[0][1], flush=True)
-    await edge.serve(application, listeners, edge.EdgeLimits(), refuse=lambda _: (b"", []), shutdown=trio.Event())
+    paths = {"lean": False} if sys.argv[2:] == [FULL] else {}  # which another checkout may not know
+    limits = edge.EdgeLimits()
+    await edge.serve(application, listeners, limits, refuse=lambda _: (b"", []), shutdown=trio.Event(), **paths)
 
 
 class Server:
     """The edge of a checkout, in a process of its own."""
 
-    def __init__(self, checkout: Path) -> None:
-        environment = {**os.environ, "PYTHONPATH": str(checkout)}
-        command = [sys.executable, "-P", __file__, "--serve"]
+    def __init__(self, checkout: str) -> None:
+        here = Path(__file__).parents[1]
+        environment = {**os.environ, "PYTHONPATH": str(here if checkout in ("", FULL) else checkout)}
+        command = [sys.executable, "-P", __file__, "--serve", *([FULL] if checkout == FULL else [])]
         self._process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         self._port = int(self._process.stdout.readline())
@@ -109,12 +114,12 @@ class Server:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--beside", type=Path, help="another checkout")
+    parser.add_argument("--beside", help="another checkout, or `full`")
     parser.add_argument("--requests", type=int, default=20, help="of each measurement")
     parser.add_argument("--rounds", type=int, default=300, help="measurements of each shape")
     parser.add_argument("--shapes", default=",".join(SHAPES))
     options = parser.parse_args()
-    checkouts = {"this": Path(__file__).parents[1], **({"beside": options.beside} if options.beside else {})}
+    checkouts = {"this": "", **({"beside": options.beside} if options.beside else {})}
     servers = {name: Server(checkout) for name, checkout in checkouts.items()}
     try:
         for shape in options.shapes.split(","):
@@ -140,7 +145,7 @@ def _line(shape: str, times: dict[str, list[float]]) -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--serve"]:
+    if sys.argv[1:2] == ["--serve"]:
         trio.run(serve)
     else:
         main()

@@ -1,10 +1,10 @@
-"""What an identification costs beside the bare front that carries it.
+"""What an identification costs beside the bare front that carries it, or beside another version of the service.
 
 In one run and in turn: bare hypercorn + quart-trio answering the same body with a constant, and this service doing the
 whole durable job (keys, admission, detection, matching, one transaction on disk, billing). 32 keep-alive clients, 2 kB
-reports, fresh idempotency keys.
+reports, fresh idempotency keys. With `--beside DIRECTORY` the service of that checkout stands for the bare front.
 
-    python -m bench.identify [--seconds 6] [--rounds 3] [--devices 2000] [--without-tokens]
+    python -m bench.identify [--seconds 6] [--rounds 3] [--devices 2000] [--without-tokens] [--beside DIRECTORY]
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from bench.load import CLIENTS, Measured, requests, run
 from bench.reports import device_report
 
 ENVIRONMENT = {**os.environ, "SVC_TRUSTED_PROXIES": "127.0.0.1/32", "SVC_METRICS_BIND": ""}
+HERE = Path(__file__).parents[1]
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
@@ -43,10 +44,10 @@ class Row(NamedTuple):
 class Server:
     """A server process and the CPU it used."""
 
-    def __init__(self, *command: str) -> None:
+    def __init__(self, *command: str, checkout: Path = HERE) -> None:
         # Not a pipe: one that nobody reads stops the server when it is full.
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115  `stop` closes it
-        self.process = subprocess.Popen([sys.executable, *command], env=ENVIRONMENT, stderr=self._log)
+        self.process = subprocess.Popen([sys.executable, *command], cwd=checkout, env=ENVIRONMENT, stderr=self._log)
 
     def cpu(self) -> tuple[float, float]:
         """(user, system) seconds so far."""
@@ -68,6 +69,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="pairs of measurements")
     parser.add_argument("--devices", type=int, default=2000)
     parser.add_argument("--without-tokens", action="store_true", help="reports without a client token")
+    parser.add_argument("--beside", type=Path, help="another checkout")
     options = parser.parse_args()
     bodies = [report_body(number, token=not options.without_tokens) for number in range(options.devices)]
     print(
@@ -75,26 +77,29 @@ def main() -> None:
         f"{options.rounds} rounds of {options.seconds:g} s each\n"
     )
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as directory:
-        api_key = prepare(directory)
-        bare_port, port = free_port(), free_port()
-        bare = Server("-m", "bench.bare", str(bare_port))
-        service = Server(
-            "-c", "import svc.cli; svc.cli.main()", "serve", "--data", directory, "--bind", f"127.0.0.1:{port}"
-        )
-        for one in (bare_port, port):
+        other_name = "bare front" if options.beside is None else "other version"
+        port, other_port = free_port(), free_port()
+        service, api_key = _serve(f"{directory}/this", port, HERE)
+        if options.beside is None:
+            other, other_key = Server("-m", "bench.bare", str(other_port)), api_key
+        else:
+            other, other_key = _serve(f"{directory}/other", other_port, options.beside)
+        for one in (other_port, port):
             wait_for(one)
-        rows: dict[str, list[Row]] = {"bare front": [], "this service": []}
+        rows: dict[str, list[Row]] = {other_name: [], "this service": []}
         print(f"{'':14}{'req/s':>8}{'p50 ms':>9}{'p99 ms':>9}{'CPU us':>9}{'user us':>9}{'refused':>9}")
         for number in range(options.rounds + 1):
-            for name, server, at in (("bare front", bare, bare_port), ("this service", service, port)):
+            for name, server, at, key in (
+                (other_name, other, other_port, other_key), ("this service", service, port, api_key),
+            ):  # fmt: skip
                 seconds = options.seconds if number else min(2.0, options.seconds)
-                row = _measure(server, at, api_key, bodies, seconds, seed=number)
+                row = _measure(server, at, key, bodies, seconds, seed=number)
                 if number:  # the first round warms caches up
                     rows[name].append(row)
                     print(_line(name, row))
-        bare.stop()
+        other.stop()
         log = service.stop()
-    _summary(rows, log)
+    _summary(rows, log, other_name)
 
 
 def _measure(server: Server, port: int, api_key: str, bodies: list[bytes], seconds: float, seed: int) -> Row:
@@ -105,12 +110,14 @@ def _measure(server: Server, port: int, api_key: str, bodies: list[bytes], secon
     return Row(measured, 1e6 * (used + system_after - system) / measured.requests, 1e6 * used / measured.requests)
 
 
-def _summary(rows: dict[str, list[Row]], log: list[dict[str, Any]]) -> None:
-    pairs = list(zip(rows["this service"], rows["bare front"], strict=True))
-    rate = statistics.median(ours.rate / bare.rate for ours, bare in pairs)
-    cpu = statistics.median(ours.cpu_us - bare.cpu_us for ours, bare in pairs)
+def _summary(rows: dict[str, list[Row]], log: list[dict[str, Any]], other_name: str) -> None:
+    pairs = list(zip(rows["this service"], rows[other_name], strict=True))
+    rate = statistics.median(ours.rate / other.rate for ours, other in pairs)
+    cpu = statistics.median(ours.cpu_us - other.cpu_us for ours, other in pairs)
+    ratio = statistics.median(ours.cpu_us / other.cpu_us for ours, other in pairs)
     print(
-        f"\nthis service answers {rate:.2f} x the requests of the bare front; each costs {cpu:+.0f} us of CPU beside it"
+        f"\nthis service answers {rate:.2f} x the requests of the {other_name}; "
+        f"each costs {cpu:+.0f} us of CPU beside it, x {ratio:.3f}"
     )
     stopped = next((entry for entry in log if entry["event"] == "stopped"), None)
     if stopped is not None and stopped["commits"]:
@@ -125,22 +132,30 @@ def _line(name: str, row: Row) -> str:
     )
 
 
-def prepare(directory: str, python: str = sys.executable) -> str:
-    """A production key with enough credit, so that billing is part of the job, made by the service of this Python."""
+def _serve(directory: str, port: int, checkout: Path) -> tuple[Server, str]:
+    Path(directory).mkdir()
+    api_key = prepare(directory, checkout)
+    command = ("-c", "import svc.cli; svc.cli.main()", "serve", "--data", directory, "--bind", f"127.0.0.1:{port}")
+    return Server(*command, checkout=checkout), api_key
+
+
+def prepare(directory: str, checkout: Path = HERE) -> str:
+    """A production key with enough credit, so that billing is part of the job, made by the service of this checkout."""
     organization = svc(
-        "org", "create", "bench", "--credit-usd", "100000", "--rate-limit", "0", "--data", directory, python=python
+        "org", "create", "bench", "--credit-usd", "100000", "--rate-limit", "0", "--data", directory, checkout=checkout
     )
     issued = svc(
         "key", "issue", organization["organization_id"], "--kind", "public", "--environment", "production",
-        "--origin", "https://shop.example", "--data", directory, python=python,
+        "--origin", "https://shop.example", "--data", directory, checkout=checkout,
     )  # fmt: skip
     return issued["secret"]
 
 
-def svc(*arguments: str, python: str = sys.executable) -> Any:
+def svc(*arguments: str, checkout: Path = HERE) -> Any:
+    """What a command of the service prints as JSON."""
     done = subprocess.run(
-        [python, "-c", "import svc.cli; svc.cli.main()", *arguments, "--json"],
-        check=True, capture_output=True, text=True, env=ENVIRONMENT,
+        [sys.executable, "-c", "import svc.cli; svc.cli.main()", *arguments, "--json"],
+        check=True, capture_output=True, text=True, cwd=checkout, env=ENVIRONMENT,
     )  # fmt: skip
     return json.loads(done.stdout)
 

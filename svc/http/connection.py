@@ -298,7 +298,7 @@ class Connection:
                 with self.shared.departures.watching(self):
                     await call.run(self.shared.app)
                 self._call = None
-                if http.phase is Phase.BODY:  # the rest of it does not come
+                if self._http.phase is Phase.BODY:  # the rest of it does not come
                     await self.reject(400)
                 elif http.phase is Phase.HEAD:  # of the next one, which came with this one
                     await self._begin()

@@ -258,8 +258,8 @@ class HttpProtocol:
             return self._response.head
         # Of what has been read, h11 needs the method.
         self._h11.receive_data(b"%b / HTTP/1.1\r\nHost: a\r\n\r\n" % self._method)
-        while self._h11.their_state is not h11.DONE:
-            self._h11.next_event()
+        while type(self._h11.next_event()) is not h11.EndOfMessage:
+            pass
         return b""
 
     def _send(self, event: h11.InformationalResponse | h11.Response | h11.Data | h11.EndOfMessage) -> bytes:

@@ -16,6 +16,8 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from svc.http.edge import open_listeners
 from tests.edge.world import HANG_S, Client, Running, get, post, running_edge
 
+pytestmark = pytest.mark.usefixtures("either_path")
+
 HUGE = b"Content-Length: 1000000"
 
 

@@ -9,6 +9,8 @@ from svc.http.messages import MOST_FIELDS
 from svc.http.protocol import MOST_CHUNKS
 from tests.edge.world import HANG_S, get, post, running_edge
 
+pytestmark = pytest.mark.usefixtures("either_path")
+
 HIDDEN = get("/hidden")
 
 

@@ -13,6 +13,8 @@ import trio
 from svc.http.asgi import STREAM
 from tests.edge.world import HANG_S, Running, get, running_edge
 
+pytestmark = pytest.mark.usefixtures("either_path")
+
 START = {"type": "http.response.start", "status": 200, "headers": [], STREAM: True}
 LARGE = bytes(1 << 20)
 

@@ -16,6 +16,8 @@ from svc.http.tls import CertificateError, TlsListener, read_certificate
 from tests.edge.world import get, running_edge
 from tests.support.certificates import Files
 
+pytestmark = pytest.mark.usefixtures("either_path")
+
 HANDSHAKE = b"\x16"
 """The type of a record in which the server goes on with the handshake."""
 

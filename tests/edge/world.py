@@ -19,6 +19,9 @@ from svc.http.edge import Edge, EdgeLimits, TrioConnection, open_listeners, serv
 HANG_S = 20
 """What takes so long hangs: far beyond what a busy machine needs, far below limits that a test sets out of the way."""
 
+lean = True
+"""Whether plain requests take the lean path: the fixture `either_path` has every test of a module done both ways."""
+
 CODES = {
     400: "bad_request",
     408: "request_timeout",
@@ -221,7 +224,9 @@ async def running_edge(
 
     async def run(task_status: trio.TaskStatus[Edge]) -> None:
         edge_limits = EdgeLimits(**{"drain_timeout_s": 1.0, **limits})  # type: ignore[arg-type]
-        await serve(served, listeners, edge_limits, refuse=refuse, shutdown=shutdown, task_status=task_status)
+        await serve(
+            served, listeners, edge_limits, refuse=refuse, shutdown=shutdown, lean=lean, task_status=task_status
+        )
         returned.set()
 
     async with trio.open_nursery() as nursery:

@@ -22,8 +22,20 @@ LENGTH_0 = [(b"content-length", b"0")]
 EXPECTING = framed(b"Content-Length: 5", b"Expect: 100-continue")
 
 
+lean = True
+
+
+@pytest.fixture(scope="module", params=["lean", "full"], autouse=True)
+def either_path(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Plain messages without h11, and with it."""
+    global lean  # noqa: PLW0603  of this module alone
+    lean = request.param == "lean"
+    yield
+    lean = True
+
+
 def protocol(*received: bytes) -> HttpProtocol:
-    http = HttpProtocol(MOST_HEAD_BYTES)
+    http = HttpProtocol(MOST_HEAD_BYTES, lean=lean)
     for data in received:
         http.receive_data(data)
     return http

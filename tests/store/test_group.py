@@ -214,7 +214,9 @@ steps = (
     | st.builds(clear, tables)
     | st.builds(fail_if, st.sampled_from((2, 5)))
 )
-programs = st.builds(Program, st.integers(0, 9), st.lists(steps, max_size=6), st.none() | places | st.just((0, 0)))
+programs = st.builds(
+    Program, st.integers(0, 9), st.lists(steps, min_size=1, max_size=6), st.none() | places | st.just((0, 0))
+)
 groups = st.lists(programs, min_size=1, max_size=4)
 
 
@@ -235,6 +237,9 @@ class WritersMachine(RuleBasedStateMachine):
         self.engine.open_tables([table.name for table in TABLES], create=True)
         self.model: Model = ({}, {})
         self.copy: dict[str, dict[bytes, bytes]] = {table.name: {} for table in TABLES}
+        self.all_in_the_lock(
+            [Program(place, [put(table, (place % 2, place))], None) for table in (0, 1) for place in (0, 1)]
+        )
 
     @rule(target=waiting, programs=groups)
     def first_phase(self, programs: list[Program]) -> tuple[Group[Any], list[Program]]:
@@ -245,6 +250,13 @@ class WritersMachine(RuleBasedStateMachine):
 
     @rule(waiting=consumes(waiting))
     def second_phase(self, waiting: tuple[Group[Any], list[Program]]) -> None:
+        self._settle(*waiting)
+
+    @rule(first=groups, second=groups)
+    def meet(self, first: list[Program], second: list[Program]) -> None:
+        """What breaks most: a group that commits between the phases of another."""
+        waiting = self.first_phase(first)
+        self.both_phases_at_once(second)
         self._settle(*waiting)
 
     @rule(programs=groups)
@@ -288,7 +300,7 @@ class WritersMachine(RuleBasedStateMachine):
 def test_groups_that_interleave_come_to_what_they_do_in_the_order_of_their_commits():
     run_state_machine_as_test(
         WritersMachine,
-        settings=settings(max_examples=150, stateful_step_count=12, deadline=None, derandomize=True, database=None),
+        settings=settings(max_examples=100, stateful_step_count=15, deadline=None, derandomize=True, database=None),
     )
 
 

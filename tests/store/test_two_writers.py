@@ -1,0 +1,198 @@
+"""Two writers of one store: identifications of one organization whose phases interleave."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import trio
+
+from bench.writers import GROUP, measure
+from svc.domain.identification import Duplicate, Identified, Refused, Submission, assess
+from svc.domain.matching import Statistics
+from svc.domain.model import RequestFacts
+from svc.domain.operations import Following, unpack_batch
+from svc.domain.quotas import Quotas
+from svc.store import operations
+from svc.store.directory import Opened, open_directory
+from svc.store.invariants import violations
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.store import Store
+from svc.store.tables import BALANCES, EVENTS, FOLLOWING, META, OPERATIONS, TABLES, VISITORS
+from svc.store.transactions.accounts import add_credit, create_organization
+from svc.store.transactions.identification import Recorded, identify
+from svc.world import World, twenty_characters
+from tests.support.live import report
+from tests.support.worlds import Everywhere, HeldThreads, inline
+
+PRICE = 3_000
+WORLD = World.real()
+
+
+def visit(device: int, *, key: bytes | None = None, environment: str = "production") -> Submission:
+    signals = {**report(device), "client_token": f"{device:032x}"}
+    at_ms = 1_767_225_600_000
+    return Submission(
+        request_id=WORLD.request_id(at_ms),
+        new_visitor_id=twenty_characters(WORLD.entropy),
+        at_ms=at_ms,
+        organization=1,
+        key_id="key_test",
+        touched_key=None,
+        environment=environment,  # pyright: ignore[reportArgumentType]  one of them
+        sdk_platform="web",
+        sdk_version=None,
+        origin=None,
+        tag=None,
+        idempotency=key,
+        facts=RequestFacts(ip=f"81.2.{device}.160"),
+        signals=signals,
+        signals_json=msgspec.json.encode(signals),
+    )
+
+
+def job(given: Submission, quotas: Quotas = Quotas()) -> Callable[[Transaction], Any]:  # noqa: B008  immutable
+    return partial(identify, assessment=assess(given, Everywhere()), statistics=Statistics(), quotas=quotas)
+
+
+class Writers:
+    """Two stores over one engine. The first one's commits are held between their phases."""
+
+    def __init__(self, found: Opened) -> None:
+        self.threads = HeldThreads()
+        self.first = Store(found.store.engine, self.threads, WORLD.now_ms)
+        self.second = Store(found.store.engine, inline, WORLD.now_ms)
+
+    async def interleaved(self, first: list[Any], second: list[Any]) -> tuple[list[Any], list[Any]]:
+        """The outcomes of both, the second of which is committed between the phases of the first."""
+        outcomes: list[Any] = []
+
+        async def begin() -> None:
+            outcomes.extend(await self.first.write(first))
+
+        self.threads.hold()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(begin)
+            await trio.testing.wait_all_tasks_blocked()
+            assert self.threads.waiting == 1
+            between = await self.second.write(second)
+            self.threads.release()
+        return outcomes, between
+
+
+@asynccontextmanager
+async def writers(directory: Path, credit: int = 10**9) -> AsyncIterator[Writers]:
+    found = open_directory(directory, inline, WORLD.entropy, durable=False, map_bytes=64 << 20)
+
+    def prepare(transaction: Transaction) -> None:
+        create_organization(transaction, organization_id="org_x", name="x", now_ms=0, rate_limit_per_s=0)
+        add_credit(transaction, 1, entry_id=WORLD.request_id(0), micros=credit, now_ms=0, note="")
+
+    assert found.store.write_now([prepare]) == [None]
+    yield Writers(found)
+    with found.store.read() as snapshot:
+        assert list(violations(snapshot)) == []
+    found.store.close()
+
+
+def balances(outcomes: list[Any]) -> list[int]:
+    assert all(isinstance(outcome, Recorded) for outcome in outcomes), outcomes
+    return [outcome.outcome.balance_micros for outcome in outcomes]
+
+
+async def test_sums_are_corrected_and_each_answer_shows_the_balance_that_it_left(tmp_path: Path):
+    async with writers(tmp_path) as two:
+        two.second.write_now([job(visit(device)) for device in range(4)])  # known from now on
+        first, second = await two.interleaved([job(visit(0)), job(visit(1))], [job(visit(2)), job(visit(3))])
+        assert balances(second) == [10**9 - count * PRICE for count in (5, 6)]
+        assert balances(first) == [10**9 - count * PRICE for count in (7, 8)]
+        assert two.first.statistics().repeated == 0
+
+
+async def test_a_balance_that_another_writer_used_up_refuses_the_visit(tmp_path: Path):
+    async with writers(tmp_path, credit=6 * PRICE) as two:
+        two.second.write_now([job(visit(device)) for device in range(3)])
+        first, second = await two.interleaved([job(visit(0)), job(visit(1))], [job(visit(2)), job(visit(2))])
+        assert balances(second) == [2 * PRICE, PRICE]
+        assert balances(first) == [0, 0]
+        assert isinstance(first[0].outcome, Identified)
+        assert isinstance(first[1].outcome, Refused)
+        assert first[1].outcome.refusal.code == "no_credit"
+        assert two.first.statistics().repeated == 1
+        with two.second.read() as snapshot:
+            assert snapshot.get(BALANCES, 1) == 0
+            assert snapshot.count(EVENTS) == 6
+
+
+async def test_a_quota_that_another_writer_used_up_refuses_the_visit(tmp_path: Path):
+    quotas = Quotas(nonproduction_per_day=3)
+    async with writers(tmp_path) as two:
+        two.second.write_now([job(visit(device, environment="development"), quotas) for device in (0, 1)])
+        first, _ = await two.interleaved(
+            [job(visit(0, environment="development"), quotas)], [job(visit(1, environment="development"), quotas)]
+        )
+        assert (first[0].quota, two.first.statistics().repeated) == ("nonproduction_day", 1)
+
+
+async def test_an_idempotency_key_is_answered_by_one_of_two_writers(tmp_path: Path):
+    async with writers(tmp_path) as two:
+        first, second = await two.interleaved([job(visit(0, key=bytes(16)))], [job(visit(0, key=bytes(16)))])
+        assert isinstance(second[0].outcome, Identified)
+        assert isinstance(first[0].outcome, Duplicate)
+        assert balances(first) == balances(second) == [10**9 - PRICE]
+
+
+async def test_two_writers_give_a_new_device_one_visitor_and_new_devices_one_each(tmp_path: Path):
+    async with writers(tmp_path) as two:
+        first, second = await two.interleaved([job(visit(0)), job(visit(1))], [job(visit(0)), job(visit(2))])
+        ids = [outcome.outcome.verdict.visitor_id for outcome in first + second]
+        assert ids[0] == ids[2]
+        assert len(set(ids)) == 3
+        with two.second.read() as snapshot:
+            assert [key for key, _ in snapshot.scan(VISITORS)] == [(1, 1), (1, 2), (1, 3)]
+
+
+async def test_the_operation_log_of_two_writers_makes_a_copy_what_the_store_became(tmp_path: Path):
+    async with writers(tmp_path) as two:
+        with two.second.read() as snapshot:
+            copy = raw_rows(snapshot)
+        two.second.change_log(partial(operations.begin, following=Following(bytes(16), 0, "folder", 64 << 20)))
+        for device in range(3):
+            await two.interleaved(
+                [job(visit(device)), job(visit(device + 1)), fail], [job(visit(device)), job(visit(9))]
+            )
+        await two.second.write([lambda transaction: transaction.delete(META, "none")])
+        with two.second.read() as snapshot:
+            for _, packed in operations.batches(snapshot, 1):
+                for table, rows in unpack_batch(packed).changes.items():
+                    for key, raw in rows.items():
+                        if raw is None:
+                            copy.pop((table, key), None)
+                        else:
+                            copy[table, key] = raw
+            assert copy == raw_rows(snapshot)
+
+
+def fail(transaction: Transaction) -> None:
+    transaction.put(BALANCES, (7,), 1)
+    raise LookupError("a job that changed its mind")
+
+
+def raw_rows(snapshot: Snapshot) -> dict[tuple[str, bytes], bytes]:
+    tables = [table for table in TABLES if table not in (FOLLOWING, OPERATIONS)]
+    return {(table.name, key): raw for table in tables for key, raw in snapshot.unchecked(table, b"")}
+
+
+@pytest.mark.slow
+def test_two_processes_under_load_leave_every_sum_exact():
+    """Each with its own loop and threads, on one file, for one organization; the sums are among the invariants."""
+    groups = 6
+    found = measure(argparse.Namespace(processes=2, groups=groups, organizations=1, new=0.3))
+    assert found["violations"] == []
+    assert [row["jobs"] for row in found["processes"]] == [groups * GROUP] * 2

@@ -28,7 +28,7 @@ from svc.domain.webhooks.records import AttemptError, AttemptStatus, EndpointKey
 from svc.domain.webhooks.schedule import Result
 from svc.domain.webhooks.signature import secrets_in_force, signed_headers
 from svc.domain.webhooks.transport_types import Attempted, Transport
-from svc.store.snapshot import Transaction
+from svc.store.snapshot import Snapshot, Transaction
 from svc.store.store import Store, StoreFullError
 from svc.store.transactions.webhooks import AttemptOutcome, AttemptRecord, log_attempt, sweep_removed
 from svc.store.webhook_views import ClaimedDelivery, NoWork, has_removed, is_answering, lanes_with_work, next_delivery
@@ -42,6 +42,8 @@ POLL_INTERVAL_MS = 15_000
 """Between two looks for what other processes have committed."""
 LANES_PER_LOOK = 256
 """Queues looked at without a pause: about a millisecond."""
+STARTS_PER_PASS = 8
+"""Attempts begun without a pause: about a millisecond."""
 BATCH = 64
 """Attempts written down in one commit."""
 LATE_MS = 60_000
@@ -166,26 +168,41 @@ class Outbox:
 
     async def _send_due(self, nursery: trio.Nursery) -> None:
         """Begin every attempt for which there is a slot."""
-        while not self._draining:
-            now_ms = self._world.now_ms()
-            queue = self._lanes.take(now_ms)
-            if queue is None:
-                return
-            with self._store.read() as snapshot:
-                found = next_delivery(snapshot, queue.key, now_ms, queue.in_flight, backlogged=queue.backlogged)
-            if isinstance(found, NoWork):
-                self._lanes.wait(queue, found.due_ms)
-            elif found.failing and not queue.failing:
-                queue.failing = True
-                self._lanes.again(queue)  # the slots of failing endpoints are fewer
-            elif found.backlogged and now_ms < queue.probe_at_ms:
-                queue.backlogged = True
-                self._lanes.wait(queue, queue.probe_at_ms)
-            else:
-                scope = trio.CancelScope()
-                self._lanes.start(queue, found.key, scope)
-                nursery.start_soon(self._attempt, found, scope)
-                await trio.lowlevel.checkpoint()
+        while not self._draining and self._begin_some(nursery):
+            await trio.lowlevel.checkpoint()
+
+    def _begin_some(self, nursery: trio.Nursery) -> bool:
+        """Begin up to `STARTS_PER_PASS` attempts; whether there may be more to begin."""
+        now_ms = self._world.now_ms()
+        queue = self._lanes.take(now_ms)
+        if queue is None:
+            return False
+        with self._store.read() as snapshot:
+            self._begin(queue, snapshot, now_ms, nursery)
+            for _ in range(STARTS_PER_PASS - 1):
+                queue = self._lanes.take(now_ms)
+                if queue is None:
+                    return False
+                self._begin(queue, snapshot, now_ms, nursery)
+        return True
+
+    def _begin(
+        self, queue: EndpointQueue[trio.CancelScope], snapshot: Snapshot, now_ms: int, nursery: trio.Nursery
+    ) -> None:
+        """Begin the next attempt of a queue that was taken, or hand it back."""
+        found = next_delivery(snapshot, queue.key, now_ms, queue.in_flight, backlogged=queue.backlogged)
+        if isinstance(found, NoWork):
+            self._lanes.wait(queue, found.due_ms)
+        elif found.failing and not queue.failing:
+            queue.failing = True
+            self._lanes.again(queue)  # the slots of failing endpoints are fewer
+        elif found.backlogged and now_ms < queue.probe_at_ms:
+            queue.backlogged = True
+            self._lanes.wait(queue, queue.probe_at_ms)
+        else:
+            scope = trio.CancelScope()
+            self._lanes.start(queue, found.key, scope)
+            nursery.start_soon(self._attempt, found, scope)
 
     async def _rest(self, look_at_ms: int) -> None:
         """Until something is due, a nudge, or the next look."""

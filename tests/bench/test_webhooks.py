@@ -32,7 +32,7 @@ async def test_everything_that_is_sent_arrives(capsys: pytest.CaptureFixture[str
 
 
 async def test_what_waits_is_sent_over_kept_connections(capsys: pytest.CaptureFixture[str]):
-    assert len(await measured("throughput", capsys)) == 2
+    assert len(await measured("throughput", capsys)) == 3
 
 
 async def test_a_healthy_endpoint_gets_as_much_beside_black_holes_as_without(capsys: pytest.CaptureFixture[str]):

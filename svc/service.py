@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
 import structlog
 import trio
 
@@ -38,6 +39,7 @@ from svc.domain.attestation.trust import (
     read_roots,
 )
 from svc.domain.model import Report, RequestFacts
+from svc.domain.ratelimit import Buckets, MemoryBuckets
 from svc.domain.timestamps import timestamp
 from svc.domain.useragent import read_agent
 from svc.domain.webhooks.addresses import TargetPolicy
@@ -57,6 +59,7 @@ from svc.http.traffic import Traffic
 from svc.http.turnstile import KnownKeys
 from svc.metrics import Metrics, Sources
 from svc.network_data.builtin import BuiltInRanges
+from svc.seat import Seat
 from svc.store.directory import Opened
 from svc.webhook_transport.connections import tls_context, usual_tls_context
 from svc.webhook_transport.registration import check_target
@@ -86,10 +89,16 @@ class Service:
         directory: Path | None = None,
         transport: Transport | None = None,
         resolver: Resolver | None = None,
+        *,
+        seat: Seat = Seat(),  # noqa: B008  immutable
+        buckets: Buckets | None = None,
     ) -> None:
         """`directory` is the data directory, for the network files in it. `transport` sends webhooks, and `resolver`
-        looks up their hosts, in place of the network's. Raises `ConfigError`.
+        looks up their hosts, in place of the network's. `buckets` are those of all workers; `seat` says which
+        of them this is. Raises `ConfigError`.
         """
+        config = share(config, seat.workers)
+        buckets = buckets or MemoryBuckets()
         self._config, self._world, self._store = config, world, opened.store
         self.traffic = Traffic(config.log_requests)
         self._edge: Edge | None = None
@@ -115,6 +124,7 @@ class Service:
             quotas=config.quotas(),
             nudge=self.outbox.nudge,
             publish=self.live.publish,
+            buckets=buckets,
         )
         self.services = Services(
             world=world,
@@ -131,7 +141,7 @@ class Service:
                 check_target=partial(check_target, resolver=resolver, reach=webhook_reach(config, world)),
             ),
             request_timeout_s=config.request_timeout_s,
-            limits=RequestLimits(config.allowances(), config.shares()),
+            limits=RequestLimits(config.allowances(), config.shares(), buckets),
             quotas=config.quotas(),
             live=self.live,
             try_key=try_page.checked_key(opened, config.try_key, world.now_ms()),
@@ -232,6 +242,15 @@ class Service:
 
     def _network_files(self) -> Iterator[tuple[str, str, date]]:
         return self._network.data.dates()
+
+
+def share(config: Config, workers: int) -> Config:
+    """The settings of one of so many workers: what bounds the memory of all of them is divided."""
+    return msgspec.structs.replace(
+        config,
+        max_connections=max(1, config.max_connections // workers),
+        admission_capacity=max(1, config.admission_capacity // workers),
+    )
 
 
 def network_watch(config: Config, directory: Path | None) -> NetworkWatch:

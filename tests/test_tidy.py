@@ -20,13 +20,16 @@ LAYERS = {
     "svc.store": {"svc.domain", "svc.world"},
     "svc.actors": {"svc.store", "svc.domain", "svc.world", "svc.network_data"},
     "svc.http": {"svc.actors", "svc.store", "svc.domain", "svc.world"},
+    "svc.seat": set(),
+    "svc.siblings": {"svc.domain", "svc.world", "svc.seat"},
     "svc.metrics": {"svc.http", "svc.actors", "svc.store", "svc.domain", "svc.world"},
     "svc.service": {
         "svc.metrics", "svc.http", "svc.actors", "svc.store", "svc.domain", "svc.world", "svc.config",
-        "svc.network_data", "svc.webhook_transport",
+        "svc.network_data", "svc.webhook_transport", "svc.seat", "svc.siblings",
     },
     "svc.cli": {
-        "svc.service", "svc.metrics", "svc.http", "svc.actors", "svc.store", "svc.domain", "svc.world", "svc.config",
+        "svc.seat", "svc.siblings", "svc.service", "svc.metrics", "svc.http", "svc.actors", "svc.store", "svc.domain",
+        "svc.world", "svc.config",
         "svc.network_data", "svc.webhook_transport",
     },
 }  # fmt: skip

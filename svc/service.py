@@ -59,7 +59,9 @@ from svc.http.traffic import Traffic
 from svc.http.turnstile import KnownKeys
 from svc.metrics import Metrics, Sources
 from svc.network_data.builtin import BuiltInRanges
+from svc.relay import Relay
 from svc.seat import Seat
+from svc.siblings.bus import Alone, Siblings
 from svc.store.directory import Opened
 from svc.webhook_transport.connections import tls_context, usual_tls_context
 from svc.webhook_transport.registration import check_target
@@ -91,11 +93,12 @@ class Service:
         resolver: Resolver | None = None,
         *,
         seat: Seat = Seat(),  # noqa: B008  immutable
+        siblings: Siblings | None = None,
         buckets: Buckets | None = None,
     ) -> None:
         """`directory` is the data directory, for the network files in it. `transport` sends webhooks, and `resolver`
-        looks up their hosts, in place of the network's. `buckets` are those of all workers; `seat` says which
-        of them this is. Raises `ConfigError`.
+        looks up their hosts, in place of the network's. `seat` says which worker this is, `siblings`
+        reach the others, and `buckets` are those of all. Raises `ConfigError`.
         """
         config = share(config, seat.workers)
         buckets = buckets or MemoryBuckets()
@@ -112,6 +115,7 @@ class Service:
         self.outbox = Outbox(opened.store, world, transport or self._receivers, secrets)
         self.refusals = RefusalLog(opened.store, world, self.outbox.nudge)
         self.live = LiveHub(max(1, config.max_connections // STREAMS_PART))
+        self.relay = Relay(seat, siblings or Alone(), self.outbox, self.refusals, self.live)
         self.pipeline = Pipeline(
             opened.store,
             lambda: self._network.ranges,
@@ -122,8 +126,8 @@ class Service:
             batch_limit=config.batch_limit,
             shares=config.shares(),
             quotas=config.quotas(),
-            nudge=self.outbox.nudge,
-            publish=self.live.publish,
+            nudge=self.relay.due,
+            publish=self.relay.identified,
             buckets=buckets,
         )
         self.services = Services(
@@ -133,9 +137,11 @@ class Service:
             gate=AuthPolicy(opened.pepper, config.region, config.networks(), config.connection_os_header),
             deferred_key=deferred.signing_key(opened.pepper),
             network_data=self.network_data,
-            note_refusal=self.refusals.note,
+            note_refusal=self.relay.refused,
             webhooks=Webhooks(
-                outbox=self.outbox,
+                due=self.relay.due,
+                removed=self.relay.removed,
+                is_behind=self.outbox.is_behind,
                 secrets_key=secrets,
                 cursors_key=cursors_key(opened.pepper),
                 check_target=partial(check_target, resolver=resolver, reach=webhook_reach(config, world)),
@@ -144,6 +150,7 @@ class Service:
             limits=RequestLimits(config.allowances(), config.shares(), buckets),
             quotas=config.quotas(),
             live=self.live,
+            end_viewers=self.relay.ended,
             try_key=try_page.checked_key(opened, config.try_key, world.now_ms()),
         )
         self.metrics = Metrics(self._sources())
@@ -208,6 +215,7 @@ class Service:
         """The actors whose failure must not stop identification, by name."""
         config, store, world = self._config, self._store, self._world
         return {
+            "relay": self.relay.run,
             "upkeep": partial(maintenance.run, store),
             "network watch": partial(self._network.run, world.run_sync, config.network_interval_s),
             "retention": partial(retention.run, store, world, config.visitor_retention_days, self._progress),

@@ -22,15 +22,15 @@ LAYERS = {
     "svc.http": {"svc.actors", "svc.store", "svc.domain", "svc.world"},
     "svc.seat": set(),
     "svc.siblings": {"svc.domain", "svc.world", "svc.seat"},
+    "svc.relay": {"svc.actors", "svc.siblings", "svc.domain", "svc.seat"},
     "svc.metrics": {"svc.http", "svc.actors", "svc.store", "svc.domain", "svc.world"},
     "svc.service": {
         "svc.metrics", "svc.http", "svc.actors", "svc.store", "svc.domain", "svc.world", "svc.config",
-        "svc.network_data", "svc.webhook_transport", "svc.seat", "svc.siblings",
+        "svc.network_data", "svc.webhook_transport", "svc.seat", "svc.siblings", "svc.relay",
     },
     "svc.cli": {
-        "svc.seat", "svc.siblings", "svc.service", "svc.metrics", "svc.http", "svc.actors", "svc.store", "svc.domain",
-        "svc.world", "svc.config",
-        "svc.network_data", "svc.webhook_transport",
+        "svc.service", "svc.metrics", "svc.http", "svc.actors", "svc.store", "svc.domain", "svc.world", "svc.config",
+        "svc.network_data", "svc.webhook_transport", "svc.seat", "svc.siblings", "svc.relay",
     },
 }  # fmt: skip
 """layer -> the layers it may import, itself beside them."""

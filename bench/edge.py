@@ -65,7 +65,7 @@ async def application(_: Any, receive: Any, send: Any) -> None:
 
 async def serve() -> None:
     """Until killed; writes its port to stdout."""
-    listeners = await edge.open_listeners("127.0.0.1:0", 64)
+    listeners = await trio.open_tcp_listeners(0, host="127.0.0.1", backlog=64)
     print(edge.addresses(listeners)[0][1], flush=True)
     await edge.serve(application, listeners, edge.EdgeLimits(), refuse=lambda _: (b"", []), shutdown=trio.Event())
 

@@ -59,6 +59,10 @@ class Relay:
         live.elsewhere = self.viewers_elsewhere
         self._others: dict[int, _Heard] = {}
 
+    def keep(self) -> None:
+        """Do from now on what only the keeper does. To be called with its lock alone."""
+        self._siblings.keep()
+
     def due(self, queues: Iterable[EndpointKey]) -> None:
         """A commit has made something due in these queues."""
         if self._siblings.is_keeper:

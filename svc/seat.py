@@ -8,5 +8,5 @@ from typing import NamedTuple
 class Seat(NamedTuple):
     """Which worker of how many this process is."""
 
-    index: int = 0  # pyright: ignore[reportIncompatibleMethodOverride]  nobody searches a seat
+    index: int = 0  # pyright: ignore[reportIncompatibleMethodOverride]  nobody looks for a seat in a seat
     workers: int = 1

@@ -6,20 +6,17 @@ mailbox is closed, its end travels stage by stage, and then the store is closed.
 
 from __future__ import annotations
 
-import signal
-import ssl
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
-import structlog
 import trio
 
-from svc.actors import maintenance, retention, settler
+from svc.actors import keeper, maintenance, retention, settler
 from svc.actors.event_loop_lag import EventLoopLag
 from svc.actors.live import LiveHub
 from svc.actors.network_watch import NetworkWatch
@@ -38,10 +35,7 @@ from svc.domain.attestation.trust import (
     read_revoked,
     read_roots,
 )
-from svc.domain.model import Report, RequestFacts
 from svc.domain.ratelimit import Buckets, MemoryBuckets
-from svc.domain.timestamps import timestamp
-from svc.domain.useragent import read_agent
 from svc.domain.webhooks.addresses import TargetPolicy
 from svc.domain.webhooks.cursor import cursors_key
 from svc.domain.webhooks.signature import secrets_key
@@ -49,12 +43,12 @@ from svc.domain.webhooks.transport_types import Transport
 from svc.http import try_page
 from svc.http.app import App
 from svc.http.authentication import AuthPolicy
-from svc.http.edge import Edge, EdgeLimits, addresses, open_listeners, serve
+from svc.http.edge import Edge, EdgeLimits, serve
 from svc.http.endpoint import Services, Webhooks
 from svc.http.exchange import edge_refusal
 from svc.http.limits import RequestLimits
 from svc.http.scrape import Scrape
-from svc.http.tls import Certificate, CertificateError, TlsListener, read_certificate
+from svc.http.tls import TlsListener
 from svc.http.traffic import Traffic
 from svc.http.turnstile import KnownKeys
 from svc.metrics import Metrics, Sources
@@ -70,9 +64,8 @@ from svc.webhook_transport.transport import WebhookTransport
 from svc.world import World
 
 T = TypeVar("T")
-log = structlog.get_logger()
+Listeners = list[trio.SocketListener] | list[TlsListener]
 
-_ANYBODY = RequestFacts(ip="127.0.0.1", user_agent="Mozilla/5.0")
 METRICS_CONNECTIONS = 16
 STREAMS_PART = 4
 """Live streams may take so small a part of the connections."""
@@ -83,7 +76,7 @@ DRAIN_MARGIN_S = 2.0
 class Service:
     """One server over one open data directory: every actor, the HTTP application and what they share."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  what it is made of, and with whom it shares
         self,
         config: Config,
         world: World,
@@ -95,10 +88,13 @@ class Service:
         seat: Seat = Seat(),  # noqa: B008  immutable
         siblings: Siblings | None = None,
         buckets: Buckets | None = None,
+        network: NetworkWatch | None = None,
+        acquire_keeping: Callable[[], bool] = keeper.only_worker,
     ) -> None:
         """`directory` is the data directory, for the network files in it. `transport` sends webhooks, and `resolver`
-        looks up their hosts, in place of the network's. `seat` says which worker this is, `siblings`
-        reach the others, and `buckets` are those of all. Raises `ConfigError`.
+        looks up their hosts, in place of the network's. `seat` says which worker this is, `siblings` reach the others,
+        and `buckets` are those of all. `network` has been read already. `acquire_keeping` says whether this is the
+        worker that does what only one may do (`keeper.py`). Raises `ConfigError`.
         """
         config = share(config, seat.workers)
         buckets = buckets or MemoryBuckets()
@@ -108,7 +104,8 @@ class Service:
         self._progress = retention.Progress(world.now_ms())
         self._restarts: Counter[str] = Counter()
         self._loop_watch = EventLoopLag()
-        self._network = network_watch(config, directory)
+        self._network = network or network_watch(config, directory)
+        self._acquire_keeping = acquire_keeping
         resolver = resolver or SystemResolver()
         self._receivers = webhook_transport(config, world, resolver)
         secrets = secrets_key(opened.pepper)
@@ -184,16 +181,16 @@ class Service:
         """Serve until `shutdown` is set, then drain and return. The store stays open: the caller closes it. Raises what
         an actor raised, and then has stopped serving.
 
-        `metrics` are the listeners of the metrics; without them the event-loop lag is not measured either.
+        `metrics` are the listeners of the metrics, which the keeper answers; without them the event-loop lag is not
+        measured either.
         """
         async with trio.open_nursery() as nursery:
-            peripheral = self._peripheral()
-            self._restarts.update(dict.fromkeys(peripheral, 0))  # a rate is not seen to rise from what was not there
-            for name, run in peripheral.items():
+            for name, run in self._everywhere().items():
+                self._restarts[name] += 0  # a rate is not seen to rise from what was not there
                 nursery.start_soon(supervise, name, run, self._restarts)
+            nursery.start_soon(keeper.run, self._acquire_keeping, self.outbox.stand_by, partial(self._keep, metrics))
             if metrics is not None:
                 nursery.start_soon(self._loop_watch.run)
-                nursery.start_soon(self._serve_metrics, metrics)
             nursery.start_soon(self._bound_the_drain, shutdown, nursery.cancel_scope)
             async with trio.open_nursery() as pipeline:
                 pipeline.start_soon(self.pipeline.run)
@@ -211,13 +208,29 @@ class Service:
             nursery.cancel_scope.cancel()
         await self._receivers.aclose()
 
-    def _peripheral(self) -> dict[str, Callable[[], Awaitable[None]]]:
-        """The actors whose failure must not stop identification, by name."""
-        config, store, world = self._config, self._store, self._world
+    async def _keep(self, metrics: Listeners | None) -> None:
+        """Run, until cancelled, what only one worker may run, and answer for all."""
+        self.relay.keep()
+        async with trio.open_nursery() as nursery:
+            for name, run in self._kept().items():
+                self._restarts[name] += 0
+                nursery.start_soon(supervise, name, run, self._restarts)
+            if metrics is not None:
+                nursery.start_soon(self._serve_metrics, metrics)
+
+    def _everywhere(self) -> dict[str, Callable[[], Awaitable[None]]]:
+        """The actors of every worker whose failure must not stop identification, by name."""
         return {
             "relay": self.relay.run,
+            "full flag": partial(maintenance.clear_full_flag, self._store),
+            "network watch": partial(self._network.run, self._world.run_sync, self._config.network_interval_s),
+        }
+
+    def _kept(self) -> dict[str, Callable[[], Awaitable[None]]]:
+        """Those of the keeper alone."""
+        config, store, world = self._config, self._store, self._world
+        return {
             "upkeep": partial(maintenance.run, store),
-            "network watch": partial(self._network.run, world.run_sync, config.network_interval_s),
             "retention": partial(retention.run, store, world, config.visitor_retention_days, self._progress),
             "settler": partial(settler.run, store, world),
             "outbox": self.outbox.run,
@@ -310,123 +323,3 @@ def _read_file(setting: str, file: str, read: Callable[[bytes], T]) -> T:
         raise ConfigError(f"{setting}: cannot read {file}: {error.strerror}") from error
     except ValueError as error:
         raise ConfigError(f"{setting}: {file}: {error}") from error
-
-
-Listeners = list[trio.SocketListener] | list[TlsListener]
-
-
-async def listen(bind: str, option: str = "--bind", *, ssl_context: ssl.SSLContext | None = None) -> Listeners:
-    """Listen on HOST:PORT, as `edge.open_listeners`. Raises `ConfigError`, which names `option`, where that is not
-    possible.
-    """
-    try:
-        return await open_listeners(bind, EdgeLimits().backlog, ssl_context=ssl_context)
-    except ValueError as error:
-        raise ConfigError(f"{option}: {error}") from error
-    except OSError as error:
-        problem = f"cannot listen on {bind}: {error.strerror or error}; choose another with {option}"
-        raise ConfigError(problem) from error
-
-
-async def run_until_signalled(
-    service: Service,
-    bind: str,
-    metrics_bind: str,
-    once_serving: Callable[[list[str]], Awaitable[None]] | None = None,
-    tls: ReadTls | None = None,
-) -> None:
-    """Serve on `bind` until SIGTERM or SIGINT, then drain and return; metrics on `metrics_bind`, unless it is empty.
-
-    `once_serving` runs beside it when it is up, and is given the addresses of the metrics. `tls` reads what is served
-    with, now and again at each SIGHUP; without it SIGHUP ends the process as it does others.
-    """
-    shutdown = trio.Event()
-    now_ms = service.services.world.now_ms
-    certificate = None if tls is None else tls()
-    read_agent(_ANYBODY, Report())  # loads the patterns: half a second that no visitor should wait for
-    listeners = await listen(bind, ssl_context=None if certificate is None else certificate.context)
-    if certificate is not None:
-        _warn_of_dates(certificate, now_ms())
-    renew = None if tls is None else partial(_renew, listeners, tls, now_ms)
-    metrics = await listen(metrics_bind, "--metrics-bind") if metrics_bind else None
-    async with trio.open_nursery() as nursery:
-        await nursery.start(_watch_signals, shutdown, renew)
-        edge: Edge = await nursery.start(partial(service.run, listeners, shutdown, metrics=metrics))
-        metrics_at = written(addresses(metrics or []))
-        log.info("serving", addresses=written(edge.addresses), metrics=metrics_at)
-        if once_serving is not None:
-            await once_serving(metrics_at)
-        await shutdown.wait()
-        log.info("draining")
-    done = service.services.store.statistics()
-    log.info("stopped", commits=done.commits, jobs=done.jobs)
-
-
-def written(found: list[Any]) -> list[str]:
-    """Addresses of sockets, as `getsockname` gives them, in the form `HOST:PORT`; IPv6 in brackets."""
-    return [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port, *_ in found]
-
-
-async def _watch_signals(
-    shutdown: trio.Event,
-    on_hangup: Callable[[], None] | None,
-    *,
-    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
-) -> None:
-    with_progress = {signal.SIGTERM, signal.SIGINT} | ({signal.SIGHUP} if on_hangup else set[signal.Signals]())
-    with trio.open_signal_receiver(*with_progress) as signals:
-        task_status.started()
-        async for received in signals:
-            if received != signal.SIGHUP:
-                shutdown.set()
-                return
-            if on_hangup is not None:
-                on_hangup()
-
-
-ReadTls = Callable[[], Certificate | None]
-"""The certificate to serve with, `None` for plain HTTP. Raises `ConfigError`."""
-
-
-def read_tls(config: Config) -> Certificate | None:
-    """The certificate that the settings name, read now; `None` where they name none. Raises `ConfigError`."""
-    certfile, keyfile = config.tls_certfile, config.tls_keyfile
-    if certfile is None and keyfile is None:
-        return None
-    if certfile is None or keyfile is None:
-        missing = "tls_certfile" if certfile is None else "tls_keyfile"
-        raise ConfigError(f"tls_certfile and tls_keyfile go together, and {missing} is not set")
-    try:
-        return read_certificate(Path(certfile), Path(keyfile))
-    except CertificateError as error:
-        raise ConfigError(f"tls_certfile, tls_keyfile: {error}") from error
-
-
-def _renew(listeners: Listeners, tls: ReadTls, now_ms: Callable[[], int]) -> None:
-    """Show who connects from now on what is in the files now; what is wrong with them changes nothing."""
-    try:
-        certificate = tls()
-    except ConfigError as error:
-        log.error("certificate reload failed, keeping the old one", because=str(error))  # noqa: TRY400  said in full
-        return
-    if certificate is None:
-        log.warning("SIGHUP renews the certificate, and this service speaks plain HTTP")
-        return
-    for listener in listeners:
-        if isinstance(listener, TlsListener):
-            listener.use(certificate.context)
-    log.info("certificate reloaded", not_after=_moment(certificate.not_after))
-    _warn_of_dates(certificate, now_ms())
-
-
-def _warn_of_dates(certificate: Certificate, now_ms: int) -> None:
-    if not certificate.is_valid(datetime.fromtimestamp(now_ms / 1000, UTC)):
-        log.warning(
-            "certificate not valid now: clients reject it",
-            not_before=_moment(certificate.not_before),
-            not_after=_moment(certificate.not_after),
-        )
-
-
-def _moment(at: datetime) -> str:
-    return timestamp(int(at.timestamp() * 1000))

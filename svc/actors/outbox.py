@@ -152,6 +152,12 @@ class Outbox:
                 await self._send_due(nursery)
                 await self._rest(self._look_at_ms)
 
+    async def stand_by(self) -> None:
+        """Know whether deliveries are late, and send nothing, until cancelled: while another process sends them."""
+        while True:
+            await self._look()
+            await trio.sleep(POLL_INTERVAL_MS / 1000)
+
     async def _look(self) -> None:
         """Find every queue that has deliveries, without reading more of a queue than its first row."""
         after, late = EndpointKey(0, 0), False

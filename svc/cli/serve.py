@@ -3,27 +3,53 @@
 from __future__ import annotations
 
 import gc
+import os
+import sys
 from functools import partial
 from pathlib import Path
+from typing import Any, Literal
 
 import click
 import msgspec
 import trio
 
 from svc.cli.changes import go_on
+from svc.cli.data_directory import opened_directory
 from svc.cli.initialize import initialize
 from svc.cli.logs import set_up_logging
 from svc.cli.output import directory_option, settings
-from svc.cli.upgrade import opened_alone
-from svc.config import as_toml
-from svc.service import Service, read_tls, run_until_signalled
+from svc.cli.upgrade import alone_in, opened_to_serve
+from svc.config import MAX_WORKERS, Config, as_toml
+from svc.parent import Parent
+from svc.seat import Seat
+from svc.service import DRAIN_MARGIN_S, Service, network_watch
+from svc.serving import read_tls, run_until_signalled, sockets_for, warm_up
+from svc.siblings.buckets import SharedBuckets
+from svc.siblings.bus import reach
+from svc.store.backup import files
 from svc.store.directory import NotInitializedError, has_store
 from svc.store.region import claim_region
 from svc.store.served_limits import ServedLimits, record_limits
 from svc.world import World
 
+KEEPER_LOCK = "keeper.lock"
+"""In the data directory: held by the worker that does what only one of them may do."""
+PARENT_MARGIN_S = 3.0
+"""After the limits of the workers' own drain, before the parent ends those that still run."""
 GEN2_THRESHOLD = 100
 """Full searches for garbage are this many times rarer than those of the middle generation; Python's own is 10."""
+
+
+class WorkerCount(click.ParamType[int | Literal["auto"]]):
+    """A number of workers, or `auto`."""
+
+    name = "N|auto"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | Literal["auto"]:
+        """As of the setting `workers`. Fails with click's usage error."""
+        if value == "auto":
+            return "auto"
+        return click.IntRange(1, MAX_WORKERS).convert(value, param, ctx)
 
 
 @click.command()
@@ -37,6 +63,9 @@ GEN2_THRESHOLD = 100
 )
 @click.option("--keyfile", "tls_keyfile", metavar="FILE", help="PEM key of that certificate, instead of the setting.")
 @click.option("--metrics-bind", help="HOST:PORT of GET /metrics, instead of the setting; '' for nowhere.")
+@click.option(
+    "--workers", type=WorkerCount(), help="Processes that serve, instead of the setting; auto = as many as cores."
+)
 @click.option(
     "--config",
     "file",
@@ -61,7 +90,7 @@ def serve(
     no_snapshot: bool,
     init: bool,
     as_json: bool,
-    **instead: str | None,
+    **instead: str | int | None,
 ) -> None:
     """Run the service until SIGTERM, which drains and ends with status 0.
 
@@ -82,18 +111,69 @@ def serve(
     set_up_logging(config.log_format)
     world = World.real()
     wait_s = config.takeover_wait_s
-    keep = not no_snapshot
-    with opened_alone(directory, config, world, "svc serve", create=init, copy=keep, wait_s=wait_s) as found:
-        found.store.check_pages()
-        if init:
-            initialize(found, world, config.region, as_json=as_json)
-        go_on(found, partial(claim_region, region=config.region))
-        limits = ServedLimits(found.store.capacity_bytes(), config.store_share)
-        go_on(found, partial(record_limits, limits=limits))
-        service = Service(config, world, found, directory)
-        tls = partial(read_tls, config)
-        _tune_garbage_collection()
-        trio.run(run_until_signalled, service, config.bind, config.metrics_bind, None, tls)
+    with alone_in(directory, config, world, "svc serve", create=init, copy=not no_snapshot, wait_s=wait_s):
+        workers = config.worker_count(len(os.sched_getaffinity(0)))
+        with (
+            opened_to_serve(directory, config, world, create=init) as found,
+            reach(directory, Seat()) as siblings,
+        ):
+            found.store.check_pages()
+            if init:
+                initialize(found, world, config.region, as_json=as_json)
+            go_on(found, partial(claim_region, region=config.region))
+            limits = ServedLimits(found.store.capacity_bytes(), config.store_share)
+            go_on(found, partial(record_limits, limits=limits))
+            service = Service(config, world, found, directory, siblings=siblings)
+            if workers == 1:
+                tls = partial(read_tls, config)
+                sockets = sockets_for(config.bind, config.metrics_bind)
+                _tune_garbage_collection()
+                trio.run(run_until_signalled, service, sockets, None, tls)
+                return
+        del (
+            found,
+            service,
+            siblings,
+        )  # made once here, so that what the settings get wrong ends the program, and no worker
+        sys.exit(_serve_with(workers, directory, config))
+
+
+def _serve_with(workers: int, directory: Path, config: Config) -> int:
+    """Run the parent of several workers to its end, or a worker to its own; returns the exit status."""
+    read_tls(config)
+    network = network_watch(config, directory)
+    warm_up()
+    sockets = sockets_for(config.bind, config.metrics_bind)
+    buckets = SharedBuckets(World.real().entropy)
+    parent = Parent(workers, config.drain_limit_s + DRAIN_MARGIN_S + PARENT_MARGIN_S, sockets.close)
+    _tune_garbage_collection()
+    seat = parent.run()
+    if isinstance(seat, int):
+        return seat
+    set_up_logging(config.log_format, seat.index)
+    world = World.real()
+    with (
+        opened_directory(directory, config, world, create=False) as found,
+        files.locked(directory / KEEPER_LOCK) as keeping,
+        reach(directory, seat) as siblings,
+    ):
+        service = Service(
+            config,
+            world,
+            found,
+            directory,
+            seat=seat,
+            siblings=siblings,
+            buckets=buckets,
+            network=network,
+            acquire_keeping=keeping.acquire,
+        )
+
+        async def mark(_: list[str]) -> None:
+            parent.board.mark_serving(seat.index)
+
+        trio.run(run_until_signalled, service, sockets, mark, partial(read_tls, config), parent.lifeline)
+    return 0
 
 
 def _tune_garbage_collection() -> None:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import logging
 import os
-import re
+import socket
 import ssl
 from collections.abc import Generator, Sequence
 from functools import partial
@@ -52,7 +52,6 @@ from svc.http.turnstile import KnownKeys
 __all__ = ["Edge", "EdgeLimits", "EdgeStatistics", "Refuse", "TrioConnection", "addresses", "open_listeners", "serve"]
 
 LOGGER = logging.getLogger(__name__)
-BIND = re.compile(r"(\[(?P<ipv6>[0-9a-fA-F:.]+)\]|(?P<host>[^:\[\]]*)):(?P<port>[0-9]{1,5})")
 
 AnyListener = trio.SocketListener | TlsListener
 
@@ -142,19 +141,13 @@ async def serve(
         regulating.cancel_scope.cancel()
 
 
-async def open_listeners(
-    bind: str, backlog: int, *, ssl_context: ssl.SSLContext | None = None
+def open_listeners(
+    sockets: Sequence[socket.socket], *, ssl_context: ssl.SSLContext | None = None
 ) -> list[trio.SocketListener] | list[TlsListener]:
-    """Listen on `host:port`; a host name with several addresses gives several listeners, no host means every address.
-    With `ssl_context` the listeners speak TLS.
-
-    Raises `ValueError` for text of another form, and `OSError` where an address cannot be bound.
-    """
-    parts = BIND.fullmatch(bind)
-    if parts is None or int(parts["port"]) > 65_535:
-        raise ValueError(f"{bind!r} is not host:port. Write for example '127.0.0.1:8080', '[::1]:8080' or ':8080'.")
-    host = parts["ipv6"] or parts["host"] or None
-    listeners = await trio.open_tcp_listeners(int(parts["port"]), host=host, backlog=backlog)
+    """Listeners of sockets that listen already (`sockets.py`). With `ssl_context` they speak TLS."""
+    for one in sockets:
+        one.setblocking(False)
+    listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(one)) for one in sockets]
     if ssl_context is None:
         return listeners
     return [TlsListener(listener, ssl_context) for listener in listeners]

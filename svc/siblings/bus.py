@@ -20,6 +20,7 @@ import msgspec
 import structlog
 import trio
 
+from svc.domain.errors import OperatorError
 from svc.seat import Seat
 from svc.siblings.messages import Committed, Message, pack, pack_one, pack_parts, unpack
 
@@ -95,7 +96,7 @@ class Alone:
         """As in `Siblings`."""
         return 0
 
-    async def run(self, handle: Handle) -> None:
+    async def run(self, handle: Handle) -> None:  # noqa: ARG002  nothing comes
         """As in `Siblings`."""
         await trio.sleep_forever()
 
@@ -115,8 +116,8 @@ class SocketSiblings:
         self.is_keeper = False
 
     def close(self) -> None:
-        """Close the socket; its name stays, and the next worker of the seat takes it over."""
-        self._socket.close()
+        """Close the socket, when `run` has ended; its name stays, and the next worker of the seat takes it over."""
+        self._plain.close()
         os.close(self._folder)
 
     def keep(self) -> None:
@@ -202,6 +203,26 @@ class SocketSiblings:
             if error.errno not in _ABSENT:
                 log.warning("a message was not sent", to=name, because=error.strerror)
         return True
+
+
+@contextmanager
+def reach(directory: Path, seat: Seat) -> Generator[Siblings]:
+    """The siblings of a worker that serves this data directory. Raises `OperatorError` where several workers could not
+    reach each other; one alone goes on, and finds what commands commit when it looks.
+    """
+    try:
+        siblings = SocketSiblings(directory, seat)
+    except OSError as error:
+        problem = f"cannot make a socket in {directory / DIRECTORY}: {error.strerror}"
+        if seat.workers > 1:
+            raise OperatorError(f"{problem}; several workers need it: set workers to 1, or use another disk") from error
+        log.warning(problem, consequence="changes by commands are noticed some seconds later")
+        yield Alone()
+        return
+    try:
+        yield siblings
+    finally:
+        siblings.close()
 
 
 def announce(directory: Path) -> None:

@@ -276,6 +276,7 @@ async def test_restarts_are_counted_from_0_for_every_actor_beside_the_pipeline(l
         "settler",
         "outbox",
         "refusal log",
+        "full flag",
     }
     assert sum(value for name, _, value in found.all() if name == "svc_actor_restarts_total") == 0
 

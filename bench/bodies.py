@@ -44,7 +44,9 @@ from svc.domain.identification import Submission
 from svc.domain.model import RequestFacts
 from svc.domain.report import fingerprintjs
 from svc.http.body import MAX_BODY_BYTES
-from svc.service import Service, listen
+from svc.http.edge import open_listeners
+from svc.service import Service
+from svc.serving import listen
 from svc.world import World
 
 BOUND_MS = 20.0
@@ -360,7 +362,7 @@ async def measure(sections: dict[str, list[Body]], at_once: list[tuple[str, dict
         )  # fmt: skip
         async with trio.open_nursery() as nursery:
             service = Service(config, world, found)
-            edge = await nursery.start(partial(service.run, await listen("127.0.0.1:0"), shutdown))
+            edge = await nursery.start(partial(service.run, open_listeners(listen("127.0.0.1:0")), shutdown))
             bench = Bench(service, edge.addresses[0][1], key, api_key, steps)
             await bench.row(Body("warm", _report(b'{"userAgent":"Mozilla/5.0"}')))
             for name, bodies in sections.items():

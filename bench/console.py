@@ -26,7 +26,9 @@ from bench.events import DAY_MS, AttemptRecord, fill
 from svc.cli.keys import issue_key
 from svc.config import Config
 from svc.domain.timestamps import timestamp
-from svc.service import Service, listen
+from svc.http.edge import open_listeners
+from svc.service import Service
+from svc.serving import listen
 from svc.store.directory import open_directory
 from svc.world import World
 
@@ -87,7 +89,7 @@ async def serve(directory: Path, made: AttemptRecord, requests: int) -> None:
     async with trio.open_nursery() as nursery:
         service = Service(config, world, found)
         run = partial(service.run, metrics=None)
-        edge = await nursery.start(run, await listen("127.0.0.1:0"), shutdown)
+        edge = await nursery.start(run, open_listeners(listen("127.0.0.1:0")), shutdown)
         watch = Watch()
         async with trio.open_nursery() as watching:
             watching.start_soon(watch.run)

@@ -1,6 +1,6 @@
 """CPU that the edge takes for one request, in front of an ASGI application that reads the body and sends a constant.
 
-With `--beside DIRECTORY` also that of another checkout, in turn in the same run: what else the machine does then weighs
+With `--beside DIRECTORY` also that of another checkout, in turn in the same run: what else the machine does weighs
 on both. With `--beside full` that of this one with plain requests on the path of all others. One client, one request at
 a time, on loopback; the server's CPU is read from its process clock. The least of all rounds is what the work takes; the
 rest is what others took from it.
@@ -67,7 +67,7 @@ async def application(_: Any, receive: Any, send: Any) -> None:
 
 async def serve() -> None:
     """Until killed; writes its port to stdout."""
-    listeners = await edge.open_listeners("127.0.0.1:0", 64)
+    listeners = await trio.open_tcp_listeners(0, host="127.0.0.1", backlog=64)
     print(edge.addresses(listeners)[0][1], flush=True)
     paths = {"lean": False} if sys.argv[2:] == [FULL] else {}  # which another checkout may not know
     limits = edge.EdgeLimits()

@@ -32,7 +32,9 @@ from svc.config import Config
 from svc.domain.webhooks.addresses import TargetPolicy
 from svc.domain.webhooks.queues import ORGANIZATION_SLOTS
 from svc.domain.webhooks.transport_types import Transport
-from svc.service import Service, listen
+from svc.http.edge import open_listeners
+from svc.service import Service
+from svc.serving import listen
 from svc.store.directory import Opened, open_directory
 from svc.store.engine import Engine
 from svc.store.tables import ATTEMPTS, DELIVERIES, WEBHOOK_EVENTS
@@ -142,7 +144,7 @@ async def serving(directory: Path, far: FarSide, transport: Transport | None = N
     try:
         async with trio.open_nursery() as nursery:
             service = Service(config, world, found, transport=transport, resolver=SystemResolver(look_up))
-            edge = await nursery.start(service.run, await listen("127.0.0.1:0"), shutdown)
+            edge = await nursery.start(service.run, open_listeners(listen("127.0.0.1:0")), shutdown)
             yield Running(found, edge.addresses[0][1])
             shutdown.set()
     finally:

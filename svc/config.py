@@ -35,6 +35,9 @@ SERVICE_LINK = re.compile(
 """Names of the variables that Kubernetes and Docker's legacy links set in containers beside a Service named `svc`. They
 are ignored; no setting may have a name of these shapes."""
 
+MAX_WORKERS = 64
+"""The store has 126 reader slots, and each worker takes one or two."""
+
 Count = Annotated[int, Meta(ge=1)]
 Port = Annotated[int, Meta(ge=1, le=65535)]
 Natural = Annotated[int, Meta(ge=0)]
@@ -43,6 +46,7 @@ Seconds = Annotated[float, Meta(gt=0)]
 Digest = Annotated[str, Meta(pattern="^[0-9a-fA-F]{64}$")]
 AppleApp = Annotated[str, Meta(pattern="^[0-9A-Z]{10}[.][0-9A-Za-z._-]{1,155}$")]
 
+Workers = Annotated[int, Meta(ge=1, le=MAX_WORKERS)] | Literal["auto"]
 LogFormat = Literal["json", "console"]
 LISTS = (
     "trusted_proxies",
@@ -216,6 +220,13 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     map_gib: Annotated[
         float, Meta(gt=0), about("Largest size of the store in GiB. The file is sparse: it takes what is used.")
     ] = 64
+    workers: Annotated[
+        Workers,
+        about(
+            "Processes that serve, beside one that watches over them where there are several; auto = one for each core "
+            "that this process may use."
+        ),
+    ] = 1
     max_connections: Annotated[Count, about("Open client connections.")] = 1000
     request_timeout_s: Annotated[Seconds, about("For a whole request to arrive.")] = 10
     write_timeout_s: Annotated[Seconds, about("For the client to take each part of an answer.")] = 5
@@ -289,6 +300,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             "Keys that may be issued in a UTC day, for each organization. Revoked and expired keys stay for 400 days."
         ),
     ] = 1_000
+
+    def worker_count(self, cores: int) -> int:
+        """`workers` as a number, on a machine of so many cores."""
+        return min(cores, MAX_WORKERS) if self.workers == "auto" else self.workers
 
     def map_bytes(self) -> int:
         """The size of the store's map, in bytes: the largest that it can become."""

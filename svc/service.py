@@ -6,19 +6,17 @@ mailbox is closed, its end travels stage by stage, and then the store is closed.
 
 from __future__ import annotations
 
-import signal
-import ssl
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-import structlog
+import msgspec
 import trio
 
-from svc.actors import maintenance, retention, settler
+from svc.actors import keeper, maintenance, retention, settler
 from svc.actors.event_loop_lag import EventLoopLag
 from svc.actors.live import LiveHub
 from svc.actors.network_watch import NetworkWatch
@@ -37,8 +35,7 @@ from svc.domain.attestation.trust import (
     read_revoked,
     read_roots,
 )
-from svc.domain.timestamps import timestamp
-from svc.domain.useragent import load_patterns
+from svc.domain.ratelimit import Buckets, MemoryBuckets
 from svc.domain.webhooks.addresses import TargetPolicy
 from svc.domain.webhooks.cursor import cursors_key
 from svc.domain.webhooks.signature import secrets_key
@@ -46,17 +43,20 @@ from svc.domain.webhooks.transport_types import Transport
 from svc.http import try_page
 from svc.http.app import App
 from svc.http.authentication import AuthPolicy
-from svc.http.edge import Edge, EdgeLimits, addresses, open_listeners, serve
+from svc.http.edge import Edge, EdgeLimits, serve
 from svc.http.endpoint import Services, Webhooks
 from svc.http.exchange import edge_refusal
 from svc.http.limits import RequestLimits
 from svc.http.request_details import details
 from svc.http.scrape import Scrape
-from svc.http.tls import Certificate, CertificateError, TlsListener, read_certificate
+from svc.http.tls import TlsListener
 from svc.http.traffic import Describe, Traffic
 from svc.http.turnstile import KnownKeys
 from svc.metrics import Metrics, Sources
 from svc.network_data.builtin import BuiltInRanges
+from svc.relay import Relay
+from svc.seat import Seat
+from svc.siblings.bus import Alone, Siblings
 from svc.store.directory import Opened
 from svc.webhook_transport.connections import tls_context, usual_tls_context
 from svc.webhook_transport.registration import check_target
@@ -65,7 +65,7 @@ from svc.webhook_transport.transport import WebhookTransport
 from svc.world import World
 
 T = TypeVar("T")
-log = structlog.get_logger()
+Listeners = list[trio.SocketListener] | list[TlsListener]
 
 METRICS_CONNECTIONS = 16
 STREAMS_PART = 4
@@ -77,7 +77,7 @@ DRAIN_MARGIN_S = 2.0
 class Service:
     """One server over one open data directory: every actor, the HTTP application and what they share."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  what it is made of, and with whom it shares
         self,
         config: Config,
         world: World,
@@ -85,23 +85,35 @@ class Service:
         directory: Path | None = None,
         transport: Transport | None = None,
         resolver: Resolver | None = None,
+        *,
+        seat: Seat = Seat(),  # noqa: B008  immutable
+        siblings: Siblings | None = None,
+        buckets: Buckets | None = None,
+        network: NetworkWatch | None = None,
+        acquire_keeping: Callable[[], bool] = keeper.only_worker,
     ) -> None:
         """`directory` is the data directory, for the network files in it. `transport` sends webhooks, and `resolver`
-        looks up their hosts, in place of the network's. Raises `ConfigError`.
+        looks up their hosts, in place of the network's. `seat` says which worker this is, `siblings` reach the others,
+        and `buckets` are those of all. `network` has been read already. `acquire_keeping` says whether this is the
+        worker that does what only one may do (`keeper.py`). Raises `ConfigError`.
         """
+        config = share(config, seat.workers)
+        buckets = buckets or MemoryBuckets()
         self._config, self._world, self._store = config, world, opened.store
         self.traffic = Traffic(config.log_requests, _describe(config))
         self._edge: Edge | None = None
         self._progress = retention.Progress(world.now_ms())
         self._restarts: Counter[str] = Counter()
         self._loop_watch = EventLoopLag()
-        self._network = network_watch(config, directory)
+        self._network = network or network_watch(config, directory)
+        self._acquire_keeping = acquire_keeping
         resolver = resolver or SystemResolver()
         self._receivers = webhook_transport(config, world, resolver)
         secrets = secrets_key(opened.pepper)
         self.outbox = Outbox(opened.store, world, transport or self._receivers, secrets)
         self.refusals = RefusalLog(opened.store, world, self.outbox.nudge)
         self.live = LiveHub(max(1, config.max_connections // STREAMS_PART))
+        self.relay = Relay(seat, siblings or Alone(), self.outbox, self.refusals, self.live)
         self.pipeline = Pipeline(
             opened.store,
             lambda: self._network.ranges,
@@ -112,8 +124,9 @@ class Service:
             batch_limit=config.batch_limit,
             shares=config.shares(),
             quotas=config.quotas(),
-            nudge=self.outbox.nudge,
-            publish=self.live.publish,
+            nudge=self.relay.due,
+            publish=self.relay.identified,
+            buckets=buckets,
         )
         self.services = Services(
             world=world,
@@ -122,17 +135,20 @@ class Service:
             gate=AuthPolicy(opened.pepper, config.region, config.networks(), config.connection_os_header),
             deferred_key=deferred.signing_key(opened.pepper),
             network_data=self.network_data,
-            note_refusal=self.refusals.note,
+            note_refusal=self.relay.refused,
             webhooks=Webhooks(
-                outbox=self.outbox,
+                due=self.relay.due,
+                removed=self.relay.removed,
+                is_behind=self.outbox.is_behind,
                 secrets_key=secrets,
                 cursors_key=cursors_key(opened.pepper),
                 check_target=partial(check_target, resolver=resolver, reach=webhook_reach(config, world)),
             ),
             request_timeout_s=config.request_timeout_s,
-            limits=RequestLimits(config.allowances(), config.shares()),
+            limits=RequestLimits(config.allowances(), config.shares(), buckets),
             quotas=config.quotas(),
             live=self.live,
+            end_viewers=self.relay.ended,
             try_key=try_page.checked_key(opened, config.try_key, world.now_ms()),
         )
         self.metrics = Metrics(self._sources())
@@ -166,16 +182,16 @@ class Service:
         """Serve until `shutdown` is set, then drain and return. The store stays open: the caller closes it. Raises what
         an actor raised, and then has stopped serving.
 
-        `metrics` are the listeners of the metrics; without them the event-loop lag is not measured either.
+        `metrics` are the listeners of the metrics, which the keeper answers; without them the event-loop lag is not
+        measured either.
         """
         async with trio.open_nursery() as nursery:
-            peripheral = self._peripheral()
-            self._restarts.update(dict.fromkeys(peripheral, 0))  # a rate is not seen to rise from what was not there
-            for name, run in peripheral.items():
+            for name, run in self._everywhere().items():
+                self._restarts[name] += 0  # a rate is not seen to rise from what was not there
                 nursery.start_soon(supervise, name, run, self._restarts)
+            nursery.start_soon(keeper.run, self._acquire_keeping, self.outbox.stand_by, partial(self._keep, metrics))
             if metrics is not None:
                 nursery.start_soon(self._loop_watch.run)
-                nursery.start_soon(self._serve_metrics, metrics)
             nursery.start_soon(self._bound_the_drain, shutdown, nursery.cancel_scope)
             async with trio.open_nursery() as pipeline:
                 pipeline.start_soon(self.pipeline.run)
@@ -193,12 +209,29 @@ class Service:
             nursery.cancel_scope.cancel()
         await self._receivers.aclose()
 
-    def _peripheral(self) -> dict[str, Callable[[], Awaitable[None]]]:
-        """The actors whose failure must not stop identification, by name."""
+    async def _keep(self, metrics: Listeners | None) -> None:
+        """Run, until cancelled, what only one worker may run, and answer for all."""
+        self.relay.keep()
+        async with trio.open_nursery() as nursery:
+            for name, run in self._kept().items():
+                self._restarts[name] += 0
+                nursery.start_soon(supervise, name, run, self._restarts)
+            if metrics is not None:
+                nursery.start_soon(self._serve_metrics, metrics)
+
+    def _everywhere(self) -> dict[str, Callable[[], Awaitable[None]]]:
+        """The actors of every worker whose failure must not stop identification, by name."""
+        return {
+            "relay": self.relay.run,
+            "full flag": partial(maintenance.clear_full_flag, self._store),
+            "network watch": partial(self._network.run, self._world.run_sync, self._config.network_interval_s),
+        }
+
+    def _kept(self) -> dict[str, Callable[[], Awaitable[None]]]:
+        """Those of the keeper alone."""
         config, store, world = self._config, self._store, self._world
         return {
             "upkeep": partial(maintenance.run, store),
-            "network watch": partial(self._network.run, world.run_sync, config.network_interval_s),
             "retention": partial(retention.run, store, world, config.visitor_retention_days, self._progress),
             "settler": partial(settler.run, store, world),
             "outbox": self.outbox.run,
@@ -242,6 +275,15 @@ class Service:
 
 def _describe(config: Config) -> Describe | None:
     return details if config.log_format == "console" else None
+
+
+def share(config: Config, workers: int) -> Config:
+    """The settings of one of so many workers: what bounds the memory of all of them is divided."""
+    return msgspec.structs.replace(
+        config,
+        max_connections=max(1, config.max_connections // workers),
+        admission_capacity=max(1, config.admission_capacity // workers),
+    )
 
 
 def network_watch(config: Config, directory: Path | None) -> NetworkWatch:
@@ -293,108 +335,3 @@ def _read_file(setting: str, file: str, read: Callable[[bytes], T]) -> T:
         raise ConfigError(f"{setting}: cannot read {file}: {error.strerror}") from error
     except ValueError as error:
         raise ConfigError(f"{setting}: {file}: {error}") from error
-
-
-Listeners = list[trio.SocketListener] | list[TlsListener]
-
-
-async def listen(bind: str, option: str = "--bind", *, ssl_context: ssl.SSLContext | None = None) -> Listeners:
-    """Listen on HOST:PORT, as `edge.open_listeners`. Raises `ConfigError`, which names `option`, where that is not
-    possible.
-    """
-    try:
-        return await open_listeners(bind, EdgeLimits().backlog, ssl_context=ssl_context)
-    except ValueError as error:
-        raise ConfigError(f"{option}: {error}") from error
-    except OSError as error:
-        problem = f"cannot listen on {bind}: {error.strerror or error}; choose another with {option}"
-        raise ConfigError(problem) from error
-
-
-async def run_until_signalled(
-    service: Service,
-    bind: str,
-    metrics_bind: str,
-    once_serving: Callable[[list[str]], Awaitable[None]] | None = None,
-    tls: ReadTls | None = None,
-    reload: Callable[[Listeners], None] | None = None,
-) -> None:
-    """Serve on `bind` until SIGTERM or SIGINT, then drain and return; metrics on `metrics_bind`, unless it is empty.
-
-    `once_serving` runs beside it when it is up, and is given the addresses of the metrics. `tls` reads what is served
-    with. `reload` is called at each SIGHUP; without it SIGHUP ends the process as it does others.
-    """
-    shutdown = trio.Event()
-    now_ms = service.services.world.now_ms
-    certificate = None if tls is None else tls()
-    load_patterns()
-    listeners = await listen(bind, ssl_context=None if certificate is None else certificate.context)
-    if certificate is not None:
-        warn_of_dates(certificate, now_ms())
-    on_hangup = None if reload is None else partial(reload, listeners)
-    metrics = await listen(metrics_bind, "--metrics-bind") if metrics_bind else None
-    async with trio.open_nursery() as nursery:
-        await nursery.start(_watch_signals, shutdown, on_hangup)
-        edge: Edge = await nursery.start(partial(service.run, listeners, shutdown, metrics=metrics))
-        metrics_at = written(addresses(metrics or []))
-        log.info("serving", addresses=written(edge.addresses), metrics=metrics_at)
-        if once_serving is not None:
-            await once_serving(metrics_at)
-        await shutdown.wait()
-        log.info("draining")
-    done = service.services.store.statistics()
-    log.info("stopped", commits=done.commits, jobs=done.jobs)
-
-
-def written(found: list[Any]) -> list[str]:
-    """Addresses of sockets, as `getsockname` gives them, in the form `HOST:PORT`; IPv6 in brackets."""
-    return [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port, *_ in found]
-
-
-async def _watch_signals(
-    shutdown: trio.Event,
-    on_hangup: Callable[[], None] | None,
-    *,
-    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
-) -> None:
-    with_progress = {signal.SIGTERM, signal.SIGINT} | ({signal.SIGHUP} if on_hangup else set[signal.Signals]())
-    with trio.open_signal_receiver(*with_progress) as signals:
-        task_status.started()
-        async for received in signals:
-            if received != signal.SIGHUP:
-                shutdown.set()
-                return
-            if on_hangup is not None:
-                on_hangup()
-
-
-ReadTls = Callable[[], Certificate | None]
-"""The certificate to serve with, `None` for plain HTTP. Raises `ConfigError`."""
-
-
-def read_tls(config: Config) -> Certificate | None:
-    """The certificate that the settings name, read now; `None` where they name none. Raises `ConfigError`."""
-    certfile, keyfile = config.tls_certfile, config.tls_keyfile
-    if certfile is None and keyfile is None:
-        return None
-    if certfile is None or keyfile is None:
-        missing = "tls_certfile" if certfile is None else "tls_keyfile"
-        raise ConfigError(f"tls_certfile and tls_keyfile go together, and {missing} is not set")
-    try:
-        return read_certificate(Path(certfile), Path(keyfile))
-    except CertificateError as error:
-        raise ConfigError(f"tls_certfile, tls_keyfile: {error}") from error
-
-
-def warn_of_dates(certificate: Certificate, now_ms: int) -> None:
-    """Log a warning where clients reject the certificate at this time, Unix milliseconds."""
-    if not certificate.is_valid(datetime.fromtimestamp(now_ms / 1000, UTC)):
-        log.warning(
-            "certificate not valid now: clients reject it",
-            not_before=_moment(certificate.not_before),
-            not_after=_moment(certificate.not_after),
-        )
-
-
-def _moment(at: datetime) -> str:
-    return timestamp(int(at.timestamp() * 1000))

@@ -1,8 +1,8 @@
 """Upkeep: small periodic duties of the store.
 
 Owns nothing. Each minute it frees the reader slots of processes that died, since a forgotten reader makes the file
-grow for good, and says so when the follower of the operation log is behind or was cut off; a store in which a write
-found no room is believed to have some again. Never touches a record.
+grow for good, and says so when the follower of the operation log is behind or was cut off. Every process clears its
+own flag of a full store: one in which a write found no room is believed to have some again. Never touches a record.
 """
 
 from __future__ import annotations
@@ -22,16 +22,20 @@ BEHIND_MS = 60_000
 
 
 async def run(store: Store) -> None:
-    """Every `INTERVAL_S` until cancelled: let writes try a full store again, clear stale readers, log a follower that
-    lags.
-    """
+    """Every `INTERVAL_S` until cancelled: clear stale readers, log a follower that lags."""
     while True:
         await trio.sleep(INTERVAL_S)
-        store.clear_full_flag()
         freed = store.reader_check()
         if freed:
             log.info("cleared stale readers", slots=freed)
         _tell_of_follower(store)
+
+
+async def clear_full_flag(store: Store) -> None:
+    """Every `INTERVAL_S` until cancelled: let writes try a full store again."""
+    while True:
+        await trio.sleep(INTERVAL_S)
+        store.clear_full_flag()
 
 
 def _tell_of_follower(store: Store) -> None:

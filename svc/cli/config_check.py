@@ -181,7 +181,8 @@ def _variable_example(variable: str) -> str:
 
 
 def _in_named_files(config: Config) -> Iterator[Mistake]:
-    from svc.service import read_tls, read_trust  # noqa: PLC0415  the whole service; only for settings that are right
+    from svc.service import read_trust  # noqa: PLC0415  the whole service; only for settings that are right
+    from svc.serving import read_tls  # noqa: PLC0415
 
     for read in (read_tls, read_trust):
         try:

@@ -23,12 +23,13 @@ from svc.cli.loopback_certificate import loopback_certificate
 from svc.cli.organizations import create_organization
 from svc.cli.output import directory_option, settings
 from svc.cli.samples import identify_sample
-from svc.cli.upgrade import opened_alone
+from svc.cli.upgrade import alone_in, opened_to_serve
 from svc.cli.webhook_forwarding import FOLDER
 from svc.config import Config
 from svc.domain.billing import MICROS_PER_USD
 from svc.domain.records import Organization
-from svc.service import Service, run_until_signalled
+from svc.service import Service
+from svc.serving import run_until_signalled, sockets_for
 from svc.store import views
 from svc.store.directory import Opened
 from svc.store.region import claim_region
@@ -63,9 +64,12 @@ def dev(bind: str, metrics_bind: str | None, directory: Path, origins: tuple[str
     kept in dev-keys.json in the data directory: they are the same at the next start. `svc webhook listen --forward-to
     URL` forwards its webhooks to an application on this machine.
     """
-    config = msgspec.structs.replace(settings(), bind=bind, log_format="console")
+    config = msgspec.structs.replace(settings(), bind=bind, log_format="console", workers=1)
     world = World.real()
-    with opened_alone(directory, config, world, "svc dev", create=True) as found:
+    with (
+        alone_in(directory, config, world, "svc dev", create=True),
+        opened_to_serve(directory, config, world, create=True) as found,
+    ):
         go_on(found, partial(claim_region, region=config.region))
         limits = ServedLimits(found.store.capacity_bytes(), config.store_share)
         go_on(found, partial(record_limits, limits=limits))
@@ -79,7 +83,7 @@ def dev(bind: str, metrics_bind: str | None, directory: Path, origins: tuple[str
             metrics_bind = os.environ.get("SVC_METRICS_BIND", "127.0.0.1:0")
         token = link_for(found, world, organization, issued.management, LINK_MINUTES)
         introduce = partial(_introduce, bind, directory, organization, issued, token)
-        trio.run(run_until_signalled, service, bind, metrics_bind, introduce)
+        trio.run(run_until_signalled, service, sockets_for(bind, metrics_bind), introduce)
 
 
 def _local_webhooks(config: Config, directory: Path, world: World) -> dict[str, Any]:

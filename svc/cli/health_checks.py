@@ -33,10 +33,12 @@ from svc.cli.samples import identify_sample
 from svc.config import Config, ConfigError
 from svc.domain.addresses import read_bind
 from svc.domain.errors import OperatorError
+from svc.http.edge import open_listeners
 from svc.network_data.builtin import BuiltInRanges
 from svc.network_data.folder import NOTHING, read_folder
 from svc.network_data.lookup import NetworkData
-from svc.service import Service, listen, read_tls
+from svc.service import Service
+from svc.serving import listen, read_tls
 from svc.store.codec import CorruptionError
 from svc.store.directory import Opened, find_pepper, has_store, open_directory, pepper_mark, risky_modes
 from svc.store.reading import read_only
@@ -325,7 +327,7 @@ def _identified(found: Opened, config: Config, world: World) -> tuple[dict[str, 
     async def identify() -> tuple[dict[str, Any], int]:
         shutdown = trio.Event()
         async with trio.open_nursery() as nursery:
-            edge = await nursery.start(partial(service.run, await listen("127.0.0.1:0"), shutdown))
+            edge = await nursery.start(partial(service.run, open_listeners(listen("127.0.0.1:0")), shutdown))
             host, port = edge.addresses[0]
             send = partial(identify_sample, f"{host}:{port}", secret, "first_visit")
             await trio.to_thread.run_sync(send)  # the first one loads the patterns of user agents

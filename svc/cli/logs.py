@@ -39,14 +39,15 @@ FLUSH_S = 1.0
 """At the end of the process, for what waits to be written."""
 
 
-def set_up_logging(log_format: LogFormat = "console") -> None:
+def set_up_logging(log_format: LogFormat = "console", worker: int | None = None) -> None:
     """For this process: structlog, what libraries log, and the exception that ends it; all to standard error.
 
-    The program does it once for every command. A service calls it again for the format that its settings name.
+    The program does it once for every command. A service calls it again for the format that its settings name, and one
+    of several workers for its number, which is in each of its lines.
     """
     lines = _standard_error()
     structlog.configure(
-        processors=_chain(log_format),
+        processors=_chain(log_format, {} if worker is None else {"worker": worker}),
         logger_factory=structlog.WriteLoggerFactory(cast("TextIO", lines)),
     )
     logging.lastResort = _Forward(logging.WARNING)
@@ -63,11 +64,16 @@ def _standard_error() -> AsyncLogWriter:
 
     lines = AsyncLogWriter(sys.stderr, lost_line)
     atexit.register(lines.close)
+    os.register_at_fork(after_in_child=lines.begin_again)
     return lines
 
 
-def _chain(log_format: LogFormat) -> list[structlog.typing.Processor]:
+def _chain(log_format: LogFormat, always: dict[str, Any]) -> list[structlog.typing.Processor]:
+    def add_always(_: Any, __: str, fields: structlog.typing.EventDict) -> structlog.typing.EventDict:
+        return {**always, **fields}
+
     chain: list[structlog.typing.Processor] = [
+        add_always,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
@@ -110,6 +116,10 @@ class AsyncLogWriter:
         self._stream = stream
         self._lost_line = lost_line
         self._most_waiting = most_waiting
+        self.begin_again()
+
+    def begin_again(self) -> None:
+        """With nothing queued, and a thread: in a process that was forked, whose parent writes what it had queued."""
         self._waiting: deque[str] = deque()
         self._lost = 0
         self._told = 0
@@ -118,7 +128,7 @@ class AsyncLogWriter:
         self._thread: threading.Thread | None = None
         try:
             # Its own: where the stream is closed while lines wait, the number of the other may be another file's.
-            self._descriptor = os.dup(stream.fileno())
+            self._descriptor = os.dup(self._stream.fileno())
         except OSError:  # not a file, such as what stands in for one in a test
             return
         self._thread = threading.Thread(target=self._write_on, name="log", daemon=True)

@@ -14,7 +14,8 @@ import structlog
 from svc.config import Config, ConfigError
 from svc.domain.timestamps import timestamp
 from svc.http.tls import TlsListener
-from svc.service import Listeners, Service, read_tls, warn_of_dates
+from svc.service import Listeners, Service
+from svc.serving import read_tls, warn_of_dates
 
 log = structlog.get_logger()
 

@@ -21,7 +21,7 @@ log = structlog.get_logger()
 
 
 @contextmanager
-def opened_alone(
+def alone_in(
     directory: Path,
     config: Config,
     world: World,
@@ -30,11 +30,11 @@ def opened_alone(
     create: bool = False,
     copy: bool = True,
     wait_s: float = 0,
-) -> Generator[Opened]:
-    """Open a data directory at this program's version, with its lock held (`serve_lock`) until the end of the block.
+) -> Generator[None]:
+    """Hold the lock of a data directory (`serve_lock`) until the end of the block, its store at this program's version.
 
     Nothing is changed before the lock is held. `wait_s` is how long to wait for a predecessor. `copy=False` upgrades
-    without keeping a copy. Raises what `open_directory`, `upgrade` and `sole_process` raise.
+    without keeping a copy. Raises what `upgrade` and `sole_process` raise.
     """
     if create:
         files.make_folder(directory)
@@ -43,10 +43,18 @@ def opened_alone(
     reason = "two services on one directory would send every webhook twice"
     with sole_process(directory, command, world.now_ms, reason=reason, wait_s=wait_s, on_wait=_log_wait):
         upgrade_where_needed(directory, config, world, copy=copy)
-        with opened_directory(directory, config, world, create=create) as found:
-            for risk in risky_modes(directory, None if config.pepper_file is None else Path(config.pepper_file)):
-                log.warning("insecure file mode", problem=risk)
-            yield found
+        yield
+
+
+@contextmanager
+def opened_to_serve(directory: Path, config: Config, world: World, *, create: bool = False) -> Generator[Opened]:
+    """Open the data directory that this process is alone in, and warn of modes that give more than is needed. Raises
+    what `open_directory` raises.
+    """
+    with opened_directory(directory, config, world, create=create) as found:
+        for risk in risky_modes(directory, None if config.pepper_file is None else Path(config.pepper_file)):
+            log.warning("insecure file mode", problem=risk)
+        yield found
 
 
 def _log_wait(holder: str) -> None:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import ssl
 from collections.abc import Generator, Sequence
 from functools import partial
@@ -41,7 +42,6 @@ from quart_trio.asgi import TrioASGIHTTPConnection
 from quart_trio.wrappers.request import TrioBody
 from werkzeug.exceptions import ClientDisconnected
 
-from svc.domain.addresses import read_bind
 from svc.http.capacity import Refuse, Shared
 from svc.http.connection import AnyStream, Connection
 from svc.http.edge_limits import EdgeLimits
@@ -144,16 +144,13 @@ async def serve(
         regulating.cancel_scope.cancel()
 
 
-async def open_listeners(
-    bind: str, backlog: int, *, ssl_context: ssl.SSLContext | None = None
+def open_listeners(
+    sockets: Sequence[socket.socket], *, ssl_context: ssl.SSLContext | None = None
 ) -> list[trio.SocketListener] | list[TlsListener]:
-    """Listen on `host:port`; a host name with several addresses gives several listeners, no host means every address.
-    With `ssl_context` the listeners speak TLS.
-
-    Raises `ValueError` for text of another form, and `OSError` where an address cannot be bound.
-    """
-    host, port = read_bind(bind)
-    listeners = await trio.open_tcp_listeners(port, host=host, backlog=backlog)
+    """Listeners of sockets that listen already (`sockets.py`). With `ssl_context` they speak TLS."""
+    for one in sockets:
+        one.setblocking(False)
+    listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(one)) for one in sockets]
     if ssl_context is None:
         return listeners
     return [TlsListener(listener, ssl_context) for listener in listeners]

@@ -14,6 +14,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from svc.http.edge import open_listeners
+from svc.http.sockets import open_sockets
 from tests.edge.world import HANG_S, Client, Running, get, post, running_edge
 
 pytestmark = pytest.mark.usefixtures("either_path")
@@ -607,14 +608,14 @@ async def test_a_tls_handshake_that_does_not_come_is_cut_off(
 
 
 @pytest.mark.parametrize("bind", ["localhost", "127.0.0.1:", "::1:80", "127.0.0.1:http", "127.0.0.1:65536", "[]:80"])
-async def test_a_bind_that_is_not_host_and_port_is_refused_with_an_example(bind: str) -> None:
+def test_a_bind_that_is_not_host_and_port_is_refused_with_an_example(bind: str) -> None:
     with pytest.raises(ValueError, match="Write for example"):
-        await open_listeners(bind, 1)
+        open_sockets(bind, 1)
 
 
 @pytest.mark.parametrize("bind", ["127.0.0.1:0", "localhost:0", "[::1]:0", ":0"])
 async def test_listeners_are_opened_on_host_and_port(bind: str) -> None:
-    for listener in await open_listeners(bind, 1):
+    for listener in open_listeners(open_sockets(bind, 1)):
         assert isinstance(listener, trio.SocketListener)
         assert listener.socket.getsockname()[1] > 0
         await listener.aclose()

@@ -15,6 +15,7 @@ from quart import Response, request
 from quart_trio import QuartTrio
 
 from svc.http.edge import Edge, EdgeLimits, TrioConnection, open_listeners, serve
+from svc.http.sockets import open_sockets
 
 HANG_S = 20
 """What takes so long hangs: far beyond what a busy machine needs, far below limits that a test sets out of the way."""
@@ -219,7 +220,7 @@ async def running_edge(
     """An edge on loopback for the length of the block, which has to end by itself after the shutdown."""
     handlers = Handlers()
     shutdown, returned = trio.Event(), trio.Event()
-    listeners = await open_listeners("127.0.0.1:0", 64, ssl_context=ssl_context)
+    listeners = open_listeners(open_sockets("127.0.0.1:0", 64), ssl_context=ssl_context)
     served = create_app(handlers, max_body_bytes=max_body_bytes) if app is None else app
 
     async def run(task_status: trio.TaskStatus[Edge]) -> None:

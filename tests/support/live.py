@@ -18,8 +18,9 @@ from svc.config import Config
 from svc.domain.credentials import ApiKey
 from svc.domain.records import Event, Organization
 from svc.domain.webhooks.transport_types import Transport
-from svc.http.edge import addresses
-from svc.service import Service, listen
+from svc.http.edge import addresses, open_listeners
+from svc.service import Service
+from svc.serving import listen
 from svc.store import views
 from svc.store.directory import Opened, open_directory
 from svc.store.engine import OpenEngine
@@ -192,9 +193,9 @@ async def live_service(
     try:
         async with trio.open_nursery() as nursery:
             service = Service(config, world, found, transport=transport, resolver=resolver)
-            at = await listen("127.0.0.1:0") if metrics else None
+            at = open_listeners(listen("127.0.0.1:0")) if metrics else None
             run = partial(service.run, metrics=at)
-            edge = await nursery.start(run, await listen("127.0.0.1:0"), shutdown)
+            edge = await nursery.start(run, open_listeners(listen("127.0.0.1:0")), shutdown)
             live = Live(found, world, clock, service, edge.addresses[0][1])
             live.metrics_url = f"http://127.0.0.1:{addresses(at)[0][1]}/metrics" if at else ""
             async with live.client:

@@ -1,0 +1,205 @@
+"""The parent of several workers: forks them, hands signals on, and replaces those that die.
+
+It opens no store and runs no event loop: what it holds is the listening sockets, the lock of the data directory and
+the memory that the workers share. Everything else belongs to the workers, so that there is little here to fail.
+
+    parent = Parent(workers=4, drain_s=13)
+    outcome = parent.run()       returns a `Seat` in each worker, and in the parent the exit status, at the end
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+import select
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import structlog
+
+from svc.seat import Seat
+from svc.world import elapsed_s
+
+log = structlog.get_logger()
+
+FIRST_PAUSE_S = 0.1
+LONGEST_PAUSE_S = 30.0
+_ENDING = (signal.SIGTERM, signal.SIGINT)
+_HANDLED = {*_ENDING, signal.SIGHUP, signal.SIGCHLD}
+
+
+def pause_s(failures: int) -> float:
+    """Seconds until a worker is started again, after so many deaths that no time of service made good."""
+    return min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (min(failures, 20) - 1))
+
+
+def failures_after(failures: int, served_s: float) -> int:
+    """The failures that count after one more death. Each second of service makes an earlier one good, so that a worker
+    that is killed now and then is back at once, and one that dies as soon as it serves is not.
+    """
+    return max(0, failures - int(served_s)) + 1
+
+
+class Board:
+    """Memory that the parent and its workers share: since when each worker serves, and how often it was replaced."""
+
+    def __init__(self, workers: int) -> None:
+        memory = memoryview(mmap.mmap(-1, 16 * workers))
+        self._serving_since = memory[: 8 * workers].cast("d")
+        self._restarts = memory[8 * workers :].cast("Q")
+
+    def mark_serving(self, index: int) -> None:
+        """Note that a worker serves from now on; for the worker."""
+        self._serving_since[index] = elapsed_s()
+
+    def restarts(self) -> list[int]:
+        """How often each worker was replaced, since the start of the parent."""
+        return list(self._restarts)
+
+    def note_death(self, index: int, *, replaced: bool) -> float:
+        """Note that a worker died; for the parent. Returns for how many seconds it had served."""
+        since = self._serving_since[index]
+        self._serving_since[index] = 0.0
+        self._restarts[index] += replaced
+        return elapsed_s() - since if since else 0.0
+
+
+class _Worker(msgspec.Struct):
+    index: int
+    pid: int | None = None
+    failures: int = 0
+    start_at_s: float = 0.0
+    """When it is to be started, where it does not run."""
+
+
+class Parent:
+    """Runs `workers` processes until SIGTERM or SIGINT, and then waits until they have drained.
+
+    `drain_s` is how long that may take; a worker that still runs then is killed. `on_stop` is called first, in the
+    parent, to close what it holds open for the workers.
+    """
+
+    def __init__(self, workers: int, drain_s: float, on_stop: Callable[[], None] = lambda: None) -> None:
+        self.board = Board(workers)
+        self._workers = [_Worker(index) for index in range(workers)]
+        self._drain_s = drain_s
+        self._on_stop = on_stop
+        self._kill_at_s: float | None = None
+        self._clean = True
+        self.lifeline, self._held = os.pipe()
+        """A worker reads the end of this file when the parent has died, however it died."""
+        self._signalled, self._signal = os.pipe()
+
+    def run(self) -> Seat | int:
+        """In each worker: return its seat at once, with SIGTERM, SIGINT and SIGHUP blocked until it handles them. In
+        the parent: return the exit status when every worker has ended, 0 where each ended well after the signal.
+        """
+        self._listen_to_signals()
+        while True:
+            for worker in self._workers:
+                if worker.pid is None and not self._is_stopping and worker.start_at_s <= elapsed_s():
+                    worker.pid = self._fork()
+                    if not worker.pid:
+                        return Seat(worker.index, len(self._workers))
+            for number in self._wait_for_signals():
+                self._handle(signal.Signals(number))
+            self._bury()
+            if self._is_stopping and all(worker.pid is None for worker in self._workers):
+                return 0 if self._clean else 1
+            if self._kill_at_s is not None and elapsed_s() >= self._kill_at_s:
+                log.error("workers did not drain in time, killing them", seconds=self._drain_s)
+                self._kill()
+
+    @property
+    def _is_stopping(self) -> bool:
+        return self._kill_at_s is not None
+
+    def _listen_to_signals(self) -> None:
+        """Each arrives as a byte in a pipe: other threads may get it, such as the one that writes the log."""
+        os.set_blocking(self._signal, False)
+        os.set_blocking(self._signalled, False)
+        signal.set_wakeup_fd(self._signal, warn_on_full_buffer=False)
+        for number in _HANDLED:
+            signal.signal(number, _nothing)
+
+    def _fork(self) -> int:
+        """The new worker's pid; 0 in the worker. No signal is lost between the fork and the worker's own handler."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)
+        pid = os.fork()
+        if pid:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDLED)
+            return pid
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+        for descriptor in (self._held, self._signalled, self._signal):
+            os.close(descriptor)
+        return 0
+
+    def _wait_for_signals(self) -> bytes:
+        """The numbers of the signals that have come, waiting for one until there is something else to do."""
+        due = [worker.start_at_s for worker in self._workers if worker.pid is None]
+        next_s = min(due, default=math.inf) if self._kill_at_s is None else self._kill_at_s
+        timeout = None if next_s == math.inf else max(0.0, next_s - elapsed_s())
+        ready, _, _ = select.select([self._signalled], [], [], timeout)
+        return os.read(self._signalled, 4096) if ready else b""
+
+    def _handle(self, number: signal.Signals) -> None:
+        if number == signal.SIGHUP:
+            self._send(signal.SIGHUP)
+        elif number in _ENDING and self._is_stopping:
+            self._kill()  # who asks twice does not want to wait
+        elif number in _ENDING:
+            self._kill_at_s = elapsed_s() + self._drain_s
+            self._on_stop()
+            self._send(signal.SIGTERM)
+
+    def _kill(self) -> None:
+        self._kill_at_s = math.inf
+        self._send(signal.SIGKILL)
+
+    def _send(self, number: signal.Signals) -> None:
+        for worker in self._workers:
+            if worker.pid is not None:
+                os.kill(worker.pid, number)  # not reaped yet, so that the pid is nobody else's
+
+    def _bury(self) -> None:
+        """Reap every process that has ended: as pid 1 of a container also those that are no workers."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if not pid:
+                return
+            for worker in self._workers:
+                if worker.pid == pid:
+                    self._bury_worker(worker, os.waitstatus_to_exitcode(status))
+
+    def _bury_worker(self, worker: _Worker, code: int) -> None:
+        pid, worker.pid = worker.pid, None
+        cause: dict[str, Any] = {"status": code} if code >= 0 else {"signal": signal.strsignal(-code)}
+        served_s = self.board.note_death(worker.index, replaced=not self._is_stopping)
+        if self._is_stopping:
+            if code:
+                self._clean = False
+                log.error("worker did not end well", worker=worker.index, pid=pid, **cause)
+            return
+        worker.failures = failures_after(worker.failures, served_s)
+        wait_s = pause_s(worker.failures)
+        worker.start_at_s = elapsed_s() + wait_s
+        log.error(
+            "worker died, restarting",
+            worker=worker.index,
+            pid=pid,
+            **cause,
+            served_s=round(served_s, 1),
+            in_s=wait_s,
+        )
+
+
+def _nothing(*_: object) -> None:
+    """The handler of signals that are read from the pipe; in a worker, of those that come while it drains already."""

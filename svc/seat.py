@@ -1,0 +1,12 @@
+"""A worker's place among the processes that serve one data directory."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Seat(NamedTuple):
+    """Which worker of how many this process is."""
+
+    index: int = 0  # pyright: ignore[reportIncompatibleMethodOverride]  nobody looks for a seat in a seat
+    workers: int = 1

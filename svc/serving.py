@@ -1,0 +1,173 @@
+"""One serving process: its sockets, its certificate, its signals. With several workers each of them is one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import structlog
+import trio
+
+from svc.config import Config, ConfigError
+from svc.domain.timestamps import timestamp
+from svc.domain.useragent import load_patterns
+from svc.http.edge import Edge, EdgeLimits, addresses, open_listeners
+from svc.http.sockets import inherited_sockets, open_sockets
+from svc.http.tls import Certificate, CertificateError, read_certificate
+from svc.service import Listeners, Service
+
+log = structlog.get_logger()
+
+
+class Sockets(NamedTuple):
+    """What listens: for clients, and for those who read the metrics (none where nobody may)."""
+
+    clients: list[socket.socket]
+    metrics: list[socket.socket]
+
+    def close(self) -> None:
+        """In this process; other processes may go on listening."""
+        for one in (*self.clients, *self.metrics):
+            one.close()
+
+
+def sockets_for(bind: str, metrics_bind: str) -> Sockets:
+    """The sockets that systemd passed, and of those that it did not, new ones on these addresses. An empty
+    `metrics_bind` is no address. Raises `ConfigError`.
+    """
+    try:
+        inherited = inherited_sockets(os.environ)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+    clients = inherited.clients if inherited is not None else []
+    metrics = inherited.metrics if inherited is not None else []
+    if not clients:
+        clients = listen(bind)
+    if not metrics and metrics_bind:
+        metrics = listen(metrics_bind, "--metrics-bind")
+    return Sockets(clients, metrics)
+
+
+def listen(bind: str, option: str = "--bind") -> list[socket.socket]:
+    """Listen on HOST:PORT, as `sockets.open_sockets`. Raises `ConfigError`, which names `option`, where that is not
+    possible.
+    """
+    try:
+        return open_sockets(bind, EdgeLimits().backlog)
+    except ValueError as error:
+        raise ConfigError(f"{option}: {error}") from error
+    except OSError as error:
+        problem = f"cannot listen on {bind}: {error.strerror or error}; choose another with {option}"
+        raise ConfigError(problem) from error
+
+
+def warm_up() -> None:
+    """Load the patterns of user agents, which takes a while that no visitor should wait for."""
+    load_patterns()
+
+
+async def run_until_signalled(
+    service: Service,
+    sockets: Sockets,
+    once_serving: Callable[[list[str]], Awaitable[None]] | None = None,
+    tls: ReadTls | None = None,
+    reload: Callable[[Listeners], None] | None = None,
+    lifeline: int | None = None,
+) -> None:
+    """Serve on the sockets until SIGTERM or SIGINT, then drain and return.
+
+    `once_serving` runs beside it when it is up, and is given the addresses of the metrics. `tls` reads what is served
+    with. `reload` is called at each SIGHUP; without it SIGHUP ends the process as it does others. `lifeline` is a file
+    whose end says that the parent has died, which is as a SIGTERM.
+    """
+    shutdown, watching = trio.Event(), trio.CancelScope()
+    now_ms = service.services.world.now_ms
+    certificate = None if tls is None else tls()
+    warm_up()
+    listeners = open_listeners(sockets.clients, ssl_context=None if certificate is None else certificate.context)
+    if certificate is not None:
+        warn_of_dates(certificate, now_ms())
+    on_hangup = None if reload is None else partial(reload, listeners)
+    metrics = open_listeners(sockets.metrics) if sockets.metrics else None
+    async with trio.open_nursery() as nursery:
+        await nursery.start(_watch_signals, shutdown, on_hangup)
+        if lifeline is not None:
+            nursery.start_soon(_watch_parent, lifeline, shutdown, watching)
+        edge: Edge = await nursery.start(partial(service.run, listeners, shutdown, metrics=metrics))
+        metrics_at = written(addresses(metrics or []))
+        log.info("serving", addresses=written(edge.addresses), metrics=metrics_at)
+        if once_serving is not None:
+            await once_serving(metrics_at)
+        await shutdown.wait()
+        watching.cancel()
+        log.info("draining")
+    done = service.services.store.statistics()
+    log.info("stopped", commits=done.commits, jobs=done.jobs)
+
+
+def written(found: list[Any]) -> list[str]:
+    """Addresses of sockets, as `getsockname` gives them, in the form `HOST:PORT`; IPv6 in brackets."""
+    return [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port, *_ in found]
+
+
+async def _watch_signals(
+    shutdown: trio.Event,
+    on_hangup: Callable[[], None] | None,
+    *,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    with_progress = {signal.SIGTERM, signal.SIGINT} | ({signal.SIGHUP} if on_hangup else set[signal.Signals]())
+    with trio.open_signal_receiver(*with_progress) as signals:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, with_progress)  # a worker is born with them blocked
+        task_status.started()
+        async for received in signals:
+            if received != signal.SIGHUP:
+                shutdown.set()
+                return
+            if on_hangup is not None:
+                on_hangup()
+
+
+async def _watch_parent(lifeline: int, shutdown: trio.Event, watching: trio.CancelScope) -> None:
+    with watching:
+        await trio.lowlevel.wait_readable(lifeline)
+        log.error("the parent died, draining")
+        shutdown.set()
+
+
+ReadTls = Callable[[], Certificate | None]
+"""The certificate to serve with, `None` for plain HTTP. Raises `ConfigError`."""
+
+
+def read_tls(config: Config) -> Certificate | None:
+    """The certificate that the settings name, read now; `None` where they name none. Raises `ConfigError`."""
+    certfile, keyfile = config.tls_certfile, config.tls_keyfile
+    if certfile is None and keyfile is None:
+        return None
+    if certfile is None or keyfile is None:
+        missing = "tls_certfile" if certfile is None else "tls_keyfile"
+        raise ConfigError(f"tls_certfile and tls_keyfile go together, and {missing} is not set")
+    try:
+        return read_certificate(Path(certfile), Path(keyfile))
+    except CertificateError as error:
+        raise ConfigError(f"tls_certfile, tls_keyfile: {error}") from error
+
+
+def warn_of_dates(certificate: Certificate, now_ms: int) -> None:
+    """Log a warning where clients reject the certificate at this time, Unix milliseconds."""
+    if not certificate.is_valid(datetime.fromtimestamp(now_ms / 1000, UTC)):
+        log.warning(
+            "certificate not valid now: clients reject it",
+            not_before=_moment(certificate.not_before),
+            not_after=_moment(certificate.not_after),
+        )
+
+
+def _moment(at: datetime) -> str:
+    return timestamp(int(at.timestamp() * 1000))

@@ -1,7 +1,7 @@
 """The walk over a store's pages before it is served, made by a process of its own while this one loads the service.
 
-The walk takes as long as the store is large (ADR 16), and loading takes a second: begun together, they are done
-together for stores of up to some ten gigabytes.
+The walk takes as long as the store is large (ADR 16), and loading takes most of a second: begun together, they end
+together for stores of up to some six gigabytes (ADR 44).
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-WIDTH, HEIGHT = 760, 300
+WIDTH, HEIGHT = 380, 300
+"""Of a panel."""
 _PANEL, _LEFT, _TOP, _BAR = 300, 60, 50, 48
 _TALL = 180
 _STYLE = (
@@ -35,12 +36,13 @@ class Panel(NamedTuple):
 
 def draw(panels: Sequence[Panel], description: str) -> str:
     """An SVG document: the panels side by side."""
-    drawn = "\n".join(line for place, panel in enumerate(panels) for line in _panel(panel, place * (WIDTH // 2)))
+    width = WIDTH * len(panels)
+    drawn = "\n".join(line for place, panel in enumerate(panels) for line in _panel(panel, place * WIDTH))
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img"'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}" role="img"'
         f' aria-label="{description}">\n'
         f"<style>{_STYLE}</style>\n"
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>\n{drawn}\n</svg>\n'
+        f'<rect width="{width}" height="{HEIGHT}" fill="#ffffff"/>\n{drawn}\n</svg>\n'
     )
 
 

@@ -102,8 +102,8 @@ CASES: dict[str, Case] = {
         lambda s: (s.file(), "--data", s.directory / "data", "--organization", NOBODY),
     ),
 }
-"""One line for each command that changes something in a store. `svc dev` and `svc webhook trigger`, which need a running
-one, have tests of their own."""
+"""One line for each command that changes something in a store. `svc dev` and `svc webhook trigger` have tests of their
+own."""
 
 
 def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[str]:

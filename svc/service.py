@@ -265,7 +265,7 @@ class Service:
     def use(self, config: Config) -> None:
         """Take over the settings of `svc.cli.reload.WHILE_RUNNING`, and look for changed network files now."""
         self._config = config
-        self.traffic.logged, self.traffic.describe = config.log_requests, _describe(config)
+        self.traffic.use(config.log_requests, _describe(config))
         self.services.limits.allow(config.allowances())
         self._network.look_now()
 

@@ -80,6 +80,15 @@ def test_replay_says_which_lines_it_could_not_take_and_goes_on(tmp_path: Path):
     assert answers[-1]["visitor_is_new"]
 
 
+def test_replay_takes_the_lines_of_the_time_that_was_asked_for(tmp_path: Path):
+    days = [f"2026-01-0{day}T00:00:00Z" for day in (1, 2, 3)]
+    text = lines(*({"at": day, "signals": report(number)} for number, day in enumerate(days)), {"signals": report(9)})
+    chosen = replayed(tmp_path, text, "--since", days[1], "--until", days[2])
+    assert [answer["event"]["occurred_at"][:10] for answer in chosen] == ["2026-01-02", "2026-01-02"]
+    assert len(replayed(tmp_path, text, "--since", days[0])) == 4
+    run("replay", str(tmp_path / "reports.jsonl"), "--since", days[1], "--until", days[1], status=2)
+
+
 def test_replay_names_the_refused_lines_in_its_last_word(tmp_path: Path):
     file = tmp_path / "reports.jsonl"
     file.write_text(lines({"signals": report()}, *({"signals": []} for _ in range(12))))

@@ -186,9 +186,9 @@ given: the variable, or the setting and its file.
 `svc serve --print-config` shows what is in force.
 
 SIGHUP (`systemctl reload svc`) reads the settings again. A running service takes over `log_format`, `log_requests`,
-`client_rate`, `read_rate`, `management_rate`, `network_stale_days`, `tls_certfile` and `tls_keyfile`, reads the files of
-the certificate, and looks for changed network files. Every other setting needs a restart; the service logs which ones
-have changed. Settings with a mistake change nothing. `svc config check FILE` lists every mistake with its line.
+`client_rate`, `read_rate`, `management_rate`, `network_stale_days`, `tls_certfile` and `tls_keyfile`, reads the files
+of the certificate, and looks for changed network files. Every other setting needs a restart; the service logs which
+ones have changed. Settings with a mistake change nothing. `svc config check FILE` lists every mistake with its line.
 
 These variables are no settings: `SVC_DATA` names the data directory, `SVC_CONFIG` the file, and `SVC_INIT_*` say what
 `svc serve --init` creates ([the first start](install.md#the-first-start---init)). Those that Kubernetes sets beside a

@@ -15,7 +15,7 @@ SHELLS = ("bash", "zsh", "fish")
         "svc completion bash > ~/.local/share/bash-completion/completions/svc",
         'svc completion zsh > "${fpath[1]}/_svc"',
         "svc completion fish > ~/.config/fish/completions/svc.fish",
-        'eval "$(svc completion bash)"     # in this terminal only',
+        "source <(svc completion bash)      # in this terminal only",
     )
 )
 @click.argument("shell", type=click.Choice(SHELLS))

@@ -43,7 +43,7 @@ def events() -> None:
     "list",
     epilog=examples(
         "svc events list ORG --since 1h --level high",
-        "svc events list ORG --environment development --signal vpn_known_range --json",
+        "svc events list ORG --environment development --signal headless --json",
     ),
 )
 @click.argument("organization_id", metavar="ORG")

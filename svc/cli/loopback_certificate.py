@@ -33,7 +33,9 @@ def loopback_certificate(directory: Path, host: str, now_ms: int) -> tuple[Path,
 
 
 def _certificate(key: ec.EllipticCurvePrivateKey, host: str, now: dt.datetime) -> x509.Certificate:
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "svc webhook listen")])
+    serial = x509.random_serial_number()
+    # A name of its own: a client that trusts two certificates of one name may check with the wrong one.
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"svc webhook {serial:x}")])
     names: list[x509.GeneralName] = [x509.DNSName("localhost")]
     names += [x509.IPAddress(ip_address(address)) for address in ("127.0.0.1", "::1")]
     if host not in ("localhost", "127.0.0.1", "0.0.0.0"):  # noqa: S104  compared, not bound
@@ -50,7 +52,7 @@ def _certificate(key: ec.EllipticCurvePrivateKey, host: str, now: dt.datetime) -
         decipher_only=False,
     )
     builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-    builder = builder.serial_number(x509.random_serial_number())
+    builder = builder.serial_number(serial)
     builder = builder.not_valid_before(now - dt.timedelta(hours=1))
     builder = builder.not_valid_after(now + dt.timedelta(days=CERTIFICATE_DAYS))
     builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)

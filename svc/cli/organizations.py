@@ -287,7 +287,7 @@ def billing_status(organization_id: str, status: str, note: str, directory: Path
     show(_shown(changed, known.balance_micros), as_json=as_json)
 
 
-@org.command(epilog=examples("svc org statement ORG --json"))
+@org.command(epilog=examples("svc org statement ORG --month 2026-01", "svc org statement ORG --month 2026-01 --json"))
 @click.argument("organization_id", metavar="ORG")
 @click.option("--month", type=click.DateTime(["%Y-%m"]), required=True, help="YYYY-MM, in UTC.")
 @data_option

@@ -104,7 +104,7 @@ def _made_up(
                     raise CommandError(done.message)
                 return done
 
-            change = Change(dev.number, endpoint_id, {"type": event_type})
+            change = Change(dev.number, endpoint_id, {"events": [event_type]})
             queued.append(str(commit(found, world, job, lambda _, change=change: change).event_id))
     for endpoint_id in ids:  # the service looks for what others have queued every 15 s: this has it look now
         dev.managed("PATCH", f"/webhooks/{endpoint_id}", {"paused": False})

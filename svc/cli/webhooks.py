@@ -58,7 +58,6 @@ webhook.add_command(trigger)
 @webhook.command(
     epilog=examples(
         "svc webhook listen --forward-to http://localhost:3000/hook      # beside `svc dev`",
-        "svc webhook trigger visitor.suspect                             # in another terminal",
         "svc webhook listen --secret svc_whsec_... --bind 127.0.0.1:8443 # a receiver without an application",
     )
 )

@@ -79,12 +79,16 @@ class Traffic:
     """
 
     def __init__(self, logged: Logged = "all", describe: Describe | None = None) -> None:
-        self.logged: Logged = logged
-        self.describe = describe
-        self._log = log.bind()  # else made again for each line
+        self.use(logged, describe)
         self._in_flight = 0
         self._requests: Counter[Finished] = Counter()
         self._requests_s: dict[str, Histogram] = {}
+
+    def use(self, logged: Logged, describe: Describe | None) -> None:
+        """Log these requests so from now on, in the format that is set up now."""
+        self._logged = logged
+        self._describe = describe
+        self._log = log.bind()  # else made again for each line
 
     def began(self, request_id: UUID, at_ms: int) -> RequestContext:
         """Count a request as in flight. `at_ms` is when it arrived. The caller must end it with `ended` in any case."""
@@ -102,7 +106,7 @@ class Traffic:
         if histogram is None:
             histogram = self._requests_s[operation_id] = Histogram(REQUEST_S)
         histogram.observe(seconds)
-        if self.logged == "all" or (self.logged == "refused" and (status is None or status >= 300)):
+        if self._logged == "all" or (self._logged == "refused" and (status is None or status >= 300)):
             self._tell(passing, status, seconds)
 
     def statistics(self) -> TrafficStatistics:
@@ -128,8 +132,8 @@ class Traffic:
                 fields["key_id"] = refusal.key.id
             if refusal.reason:
                 fields["reason"] = refusal.reason
-        if self.describe is not None:
-            fields |= self.describe(passing)
+        if self._describe is not None:
+            fields |= self._describe(passing)
         if status is None:
             self._log.info("client closed request", **fields)
         elif status >= 500:

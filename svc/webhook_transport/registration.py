@@ -9,8 +9,8 @@ from svc.domain.webhooks.addresses import MAX_URL_LENGTH, TargetPolicy, judged, 
 from svc.webhook_transport.resolver import Resolver
 
 _NOT_HTTPS = (
-    "A webhook URL begins with https://. To receive webhooks on your own machine, run `svc webhook listen`: it makes a "
-    "certificate and prints the settings that the service needs."
+    "A webhook URL begins with https://. To receive webhooks on your own machine, run `svc webhook listen --forward-to "
+    "http://localhost:3000/hook` beside `svc dev`."
 )
 _NO_TARGET = (
     f"The URL is not valid. Send https://host[:port]/path of at most {MAX_URL_LENGTH} characters, without user "

@@ -455,6 +455,22 @@ def test_a_visitors_export_says_what_its_reports_said_and_nothing_of_others(run:
     assert environments == ["production", "production", "staging"]
 
 
+def test_a_visitors_events_are_exported_as_those_of_an_organization(run: Run, shop: Shop):
+    visitor_id = shop.rows[0]["visitor_id"]
+    for form in ("jsonl", "csv"):
+        mine = run("export", "visitor", shop.organization, visitor_id, "--format", form).out
+        assert mine == run("export", "events", shop.organization, "--visitor", visitor_id, "--format", form).out
+        assert visitor_id in mine
+        assert visitor_id not in run("export", "visitor", shop.organization, NOBODY, "--format", form).out
+    staging = ("--environment", "staging", "--format", "jsonl")
+    assert shop.rows[0]["request_id"] not in run("visitor", "export", shop.organization, visitor_id, *staging).out
+    for option in (("--since", "1h"), ("--environment", "staging"), ("--until", "1h")):
+        run("export", "visitor", shop.organization, visitor_id, *option).assert_usage()
+    run("export", "visitor", shop.organization, "x", "--format", "csv").assert_refused("'x'")
+    run("export", "visitor", shop.organization, visitor_id, "--format", "xml").assert_usage()
+    run("export", "visitor", shop.organization, visitor_id, "--format", "csv", "--since", "soon").assert_usage()
+
+
 def test_a_visitor_is_exported_under_both_names(run: Run, shop: Shop, tmp_path: Path):
     visitor_id = shop.answers[0]["visitor_id"]
     one = run("visitor", "export", shop.organization, visitor_id).json

@@ -1,0 +1,106 @@
+"""`svc config check`: every mistake at once, with its place and what to write instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from svc.cli.config_check import mistakes
+from svc.config import Config, ConfigError, as_toml, load
+from tests.spec.commands import Run
+
+WRONG = """\
+# a comment
+bind = "localhost"
+max_conections = 5
+map_gib = "lots"
+trusted_proxies = ["10.0.0.0/33"]
+log_format = "xml"
+webhook_allow_networks = ["169.254.0.0/16"]
+
+[server]
+x = 1
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "svc.toml"
+    path.write_text(WRONG)
+    return path
+
+
+def test_every_mistake_of_a_file_has_its_line_and_what_to_write(file: Path):
+    found = list(mistakes(file, {"SVC_DATTA": "x", "SVC_WEBHOOK_ALLOW_PORTS": "80,x"}))
+    assert [(mistake.where, mistake.write) for mistake in found] == [
+        (f"{file}:2", 'bind = "127.0.0.1:8080"'),
+        (f"{file}:3", "max_connections = 1000"),
+        (f"{file}:4", "map_gib = 64"),
+        (f"{file}:5", 'trusted_proxies = ["10.0.0.0/8","fd00::/8"]'),
+        (f"{file}:6", 'log_format = "json"'),
+        (f"{file}:7", 'webhook_allow_networks = ["10.20.0.0/16"]'),
+        (f"{file}:9", "every setting without a [section]"),
+        ("SVC_DATTA", "SVC_DATA=..."),
+        ("SVC_WEBHOOK_ALLOW_PORTS", "SVC_WEBHOOK_ALLOW_PORTS=444"),
+    ]
+    assert "one of console, json" in found[4].problem
+    assert "169.254.169.254" in found[5].problem
+
+
+@pytest.mark.parametrize("name", Config.__struct_fields__)
+def test_what_is_written_instead_is_accepted(name: str, tmp_path: Path):
+    """A list for a number, a table for a text and so on: for each setting the example of the message is right."""
+    file = tmp_path / "svc.toml"
+    file.write_text(f"{name} = [[1]]\n")
+    (mistake,) = mistakes(file, {})
+    assert mistake.where == f"{file}:1"
+    file.write_text(mistake.write + "\n")
+    mine = [again for again in mistakes(file, {}) if again.where == f"{file}:1"]
+    assert not [again for again in mine if "No such file" not in again.problem]
+
+
+def test_a_file_that_is_not_toml_has_its_line_too(tmp_path: Path):
+    file = tmp_path / "svc.toml"
+    file.write_text('bind = "127.0.0.1:1"\nregion = = "us"\n')
+    (mistake,) = mistakes(file, {})
+    assert mistake.where == f"{file}:2"
+    file.write_bytes(b"\xff\xfe")
+    (mistake,) = mistakes(file, {})
+    assert "UTF-8" in mistake.problem
+
+
+def test_files_that_settings_name_are_read(tmp_path: Path):
+    (one,) = mistakes(None, {"SVC_TLS_CERTFILE": str(tmp_path / "none")})
+    assert "tls_keyfile is not set" in one.problem
+    (one,) = mistakes(None, {"SVC_ATTESTATION_ROOTS_FILE": str(tmp_path / "none")})
+    assert (one.where, "No such file" in one.problem) == ("attestation_roots_file", True)
+
+
+def test_what_it_accepts_the_service_accepts_and_the_other_way_round(tmp_path: Path):
+    file = tmp_path / "svc.toml"
+    file.write_text(as_toml(Config()))
+    assert not list(mistakes(file, {}))
+    for text in ("batch_limit = 0", "region = 'US'", "try_key = 1", "nothing = 1"):
+        file.write_text(text)
+        assert list(mistakes(file, {}))
+        with pytest.raises(ConfigError):
+            load(file, {})
+
+
+def test_the_command_lists_mistakes_and_ends_with_status_1(run: Run, file: Path):
+    ran = run("config", "check", file)
+    assert (ran.status, ran.err) == (1, "svc: 7 mistakes in the settings\n")
+    assert f"{file}:3: max_conections is no setting\n    write: max_connections = 1000\n" in ran.out
+    ran = run("config", "check", file, "--json")
+    assert ran.status == 1
+    assert '"valid":false' in ran.out
+    file.write_text("")
+    assert run("config", "check", file).out == f"the settings are valid ({file})\n"
+    assert run("config", "check", file, "--json").json == {"file": str(file), "valid": True, "mistakes": []}
+    run("config", "check", file.with_name("none")).assert_usage()
+
+
+def test_the_file_of_the_variable_is_the_default(run: Run, file: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SVC_CONFIG", str(file))
+    assert run("config", "check").status == 1

@@ -1,0 +1,151 @@
+"""`svc doctor`: each check on what it is about, and the command as an operator runs it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from svc.cli import health_checks
+from svc.cli.health_checks import Examined
+from svc.config import Config
+from svc.world import World
+from tests.spec.commands import Run
+from tests.support.certificates import Files
+from tests.support.process import Started, run_json
+
+NOW_MS = 1_767_225_600_000
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return found.getsockname()[1]
+
+
+def examined(directory: Path, now_ms: int | None = None, url: str | None = None, **settings: Any) -> Examined:
+    world = World.real()
+    if now_ms is not None:
+        world.now_ms = lambda: now_ms
+    settings.setdefault("bind", f"127.0.0.1:{free_port()}")
+    return Examined(directory, None, Config(**settings), url, world)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    run_json("org", "create", "Shop", "--data", str(tmp_path / "data"))
+    return tmp_path / "data"
+
+
+def test_permissions_of_a_directory_that_is_there_and_of_one_that_is_not(data: Path, tmp_path: Path):
+    assert health_checks.permissions(examined(data)).status == "ok"
+    missing = health_checks.permissions(examined(tmp_path / "none"))
+    assert (missing.status, "svc dev" in missing.do) == ("warning", True)
+    (data / "pepper").chmod(0o644)
+    finding = health_checks.permissions(examined(data))
+    assert (finding.status, finding.do) == ("warning", f"chmod 600 {data / 'pepper'}")
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may do everything")
+def test_a_directory_that_cannot_be_written_is_a_problem(data: Path):
+    data.chmod(0o500)
+    finding = health_checks.permissions(examined(data))
+    data.chmod(0o700)
+    assert (finding.status, "chown" in finding.do) == ("problem", True)
+
+
+def test_the_store_its_pepper_and_its_room(data: Path, tmp_path: Path):
+    assert health_checks.store(examined(data)).status == "ok"
+    assert health_checks.store(examined(data, map_gib=0.00001)).status == "warning"
+    assert health_checks.store(examined(tmp_path / "none")).status == "warning"
+    pepper = data / "pepper"
+    kept = pepper.read_bytes()
+    pepper.write_bytes(kept[::-1])
+    assert "another store" in health_checks.store(examined(data)).says
+    pepper.unlink()
+    assert health_checks.store(examined(data)).status == "problem"
+    pepper.write_bytes(kept)
+    (data / "store" / "data.mdb").write_bytes(b"no store")
+    assert health_checks.store(examined(data)).status == "problem"
+
+
+@pytest.mark.slow
+def test_a_service_that_runs_is_found_and_asked(data: Path):
+    assert "no service runs" in health_checks.lock_and_service(examined(data)).says
+    with Started(data) as service:
+        ready = health_checks.lock_and_service(examined(data, url=f"http://127.0.0.1:{service.port}"))
+        assert (ready.status, "`svc serve`" in ready.says) == ("ok", True)
+        elsewhere = health_checks.lock_and_service(examined(data))
+        assert (elsewhere.status, "--url" in elsewhere.do) == ("warning", True)
+        taken = health_checks.lock_and_service(examined(data.parent / "other", bind=f"127.0.0.1:{service.port}"))
+        assert (taken.status, "Address already in use" in taken.says) == ("problem", True)
+
+
+def test_network_data_that_is_missing_old_or_broken(data: Path):
+    assert "built-in ranges only" in health_checks.network_data(examined(data)).says
+    assert health_checks.network_data(examined(data, network_builtin=False)).status == "problem"
+    late = NOW_MS + 20 * 365 * 86_400_000
+    assert "svc data update" in health_checks.network_data(examined(data, now_ms=late)).do
+    (data / "network").mkdir()
+    (data / "network" / "broken.mmdb").write_bytes(b"nothing")
+    finding = health_checks.network_data(examined(data))
+    assert (finding.status, "broken.mmdb" in finding.says) == ("problem", True)
+
+
+def test_a_clock_before_the_last_write_is_a_problem_and_one_that_nothing_keeps_a_warning(data: Path):
+    assert health_checks.clock(examined(data), lambda: True).status == "ok"
+    assert health_checks.clock(examined(data), lambda: False).status == "warning"
+    behind = health_checks.clock(examined(data, now_ms=NOW_MS - 10 * 365 * 86_400_000), lambda: True)
+    assert (behind.status, "before the last write" in behind.says) == ("problem", True)
+    assert health_checks.kernel_clock_is_synchronized() in (True, False)
+
+
+def test_room_on_the_disk(data: Path, monkeypatch: pytest.MonkeyPatch):
+    for free, status in ((1 << 40, "ok"), (1 << 29, "warning"), (1 << 20, "problem")):
+        monkeypatch.setattr(
+            "shutil.disk_usage", lambda _, free=free: type("Usage", (), {"free": free, "total": 1 << 41})
+        )
+        assert health_checks.disk(examined(data)).status == status
+
+
+def test_tls_that_is_missing_wrong_or_expires(tmp_path: Path):
+    assert health_checks.tls(examined(tmp_path)).status == "ok"
+    assert health_checks.tls(examined(tmp_path, bind="0.0.0.0:8080")).status == "warning"
+    assert health_checks.tls(examined(tmp_path, tls_certfile="/none")).status == "problem"
+    files, now = Files(tmp_path), dt.datetime.now(dt.UTC)
+    settings = {"tls_certfile": str(files.certfile), "tls_keyfile": str(files.keyfile)}
+    for days, status in ((90, "ok"), (9, "warning"), (-1, "problem")):
+        files.issue(not_before=now - dt.timedelta(days=30), not_after=now + dt.timedelta(days=days))
+        assert health_checks.tls(examined(tmp_path, **settings)).status == status
+
+
+@pytest.mark.slow
+def test_a_sample_is_identified_with_these_settings_and_leaves_nothing(data: Path):
+    before = (data / "store" / "data.mdb").read_bytes()
+    finding = health_checks.identification(examined(data))
+    assert (finding.status, "score 0" in finding.says) == ("ok", True)
+    assert (data / "store" / "data.mdb").read_bytes() == before
+
+
+@pytest.mark.slow
+def test_the_command_has_one_line_for_each_check_and_an_exit_status(
+    run: Run, data: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("SVC_BIND", f"127.0.0.1:{free_port()}")
+    ran = run("doctor", "--data", data)
+    assert ran.status == 0
+    lines = [line for line in ran.out.splitlines() if line.startswith(("ok", "warning", "problem"))]
+    assert [line[9:23].strip() for line in lines] == [
+        "settings", "permissions", "service", "store", "network data", "clock", "disk", "tls", "identification",
+    ]  # fmt: skip
+    assert "\x1b" not in ran.out
+    told = run("doctor", "--data", data, "--json").json
+    assert [check["check"] for check in told["checks"]][-1] == "identification"
+    assert told["status"] == "warning"
+    monkeypatch.setenv("SVC_MAX_CONNECTIONS", "none")
+    ran = run("doctor", "--data", data)
+    assert (ran.status, ran.err) == (1, "svc: 1 problem\n")
+    assert "svc config check" in ran.out

@@ -1,0 +1,109 @@
+"""Decisions 10: what help and completion show. Every example under a command is one that the command accepts."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from itertools import takewhile
+from pathlib import Path
+
+import click
+import pytest
+
+from svc.cli import COMMANDS, SECTIONS, program
+from svc.cli.completion import SHELLS
+from tests.spec.commands import PROGRAM, Run
+
+SHELL_ENDS = ("|", ">")
+SAME_COMMAND = {"visitor export": ["export", "visitor"]}
+FILE = re.compile(r"[A-Za-z/.-]+[.](json|jsonl|jsonl[.]gz|toml|pem|csv)")
+
+
+def leaves(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from leaves(command, (*path, name))
+        else:
+            yield " ".join((*path, name)), command
+
+
+LEAVES = dict(leaves(program))
+
+
+def shown(command: click.Command) -> list[str]:
+    """The examples, without the comments behind them."""
+    lines = (command.epilog or "").splitlines()
+    return [line.strip() for line in lines if line.startswith("  ")]
+
+
+def test_every_command_is_in_one_section_of_the_help(run: Run):
+    assert sorted(name for names in SECTIONS.values() for name in names) == sorted(COMMANDS)
+    text = run("--help").out
+    for section in SECTIONS:
+        assert f"\n{section}:\n" in text
+    assert "Examples:\n" in text
+    assert not [line for line in text.splitlines() if len(line) > 100]
+
+
+@pytest.mark.parametrize("path", LEAVES)
+def test_every_command_has_examples_that_it_accepts(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Parsed to the end, without the command being run. Names of files exist here; ORG and the like are any text."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SVC_DATA", str(tmp_path))
+    command, examples = LEAVES[path], shown(LEAVES[path])
+    assert examples
+    for example in examples:
+        words = shlex.split(example.partition("svc ")[2], comments=True)
+        arguments = list(takewhile(lambda word: word not in SHELL_ENDS, (word.rstrip(")") for word in words)))
+        assert arguments[: len(path.split())] in (path.split(), SAME_COMMAND.get(path)), example
+        placed = [place(word, tmp_path) for word in arguments[len(path.split()) :]]
+        with command.make_context(path, placed):  # closes the files that it has opened
+            pass
+
+
+def place(word: str, folder: Path) -> str:
+    """The word; the name of a file as one that is there."""
+    if not FILE.fullmatch(word):
+        return word
+    file = folder / Path(word).name
+    file.touch()
+    return str(file)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_completion_script_is_one_that_the_shell_reads(run: Run, shell: str):
+    script = run("completion", shell).out
+    assert "_SVC_COMPLETE" in script
+    found = shutil.which(shell)
+    if found is not None:
+        subprocess.run([found, "-n"], input=script, text=True, check=True, timeout=30)
+
+
+def test_a_completion_script_is_for_a_shell_that_is_known(run: Run):
+    run("completion", "tcsh").assert_usage()
+    run("completion").assert_usage()
+
+
+def completed(*words: str) -> list[str]:
+    environment = {
+        **os.environ,
+        "_SVC_COMPLETE": "bash_complete",
+        "COMP_WORDS": " ".join(("svc", *words)),
+        "COMP_CWORD": str(len(words)),
+    }
+    done = subprocess.run(PROGRAM, capture_output=True, text=True, env=environment, check=False, timeout=30)
+    return [line.partition(",")[2] for line in done.stdout.splitlines()]
+
+
+@pytest.mark.slow
+def test_tab_completes_commands_options_and_choices():
+    assert completed("do") == ["doctor"]
+    assert completed("--ver") == ["--version"]
+    assert completed("events", "") == ["get", "list", "tail"]
+    assert completed("completion", "") == list(SHELLS)
+    assert "--since" in completed("events", "list", "--s")
+    assert completed("webhook", "trigger", "visitor") == ["visitor.suspect"]

@@ -1,0 +1,215 @@
+"""`svc webhook listen --forward-to` and `svc webhook trigger` beside a real `svc dev` and a receiver of one's own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from queue import Queue
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+
+from svc.cli.dev_service import DevService
+from svc.cli.webhook_signature import verify_delivery
+from svc.domain.webhooks.records import EVENT_TYPES
+from svc.world import World
+from tests.spec.commands import PROGRAM, ROOT, Run
+
+PATIENCE_S = 30
+
+
+class Received(NamedTuple):
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+class Application(ThreadingHTTPServer):
+    """What a developer writes: it takes deliveries and answers with `status`."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        self.received: Queue[Received] = Queue()
+        self.status = 200
+        super().__init__(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Application  # pyright: ignore[reportIncompatibleVariableOverride]  made for no other
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.server.received.put(Received(self.path, headers, body))
+        self.send_response(self.server.status)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  http.server's name for it
+        """Says nothing."""
+
+
+@contextmanager
+def running(*arguments: object, until: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The program, and what it printed up to the line with these words."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
+    process = subprocess.Popen(
+        [*PROGRAM, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=environment,
+        cwd=ROOT,
+    )
+    assert process.stdout is not None
+    try:
+        seen = ""
+        for line in process.stdout:
+            seen += line
+            if until in line:
+                break
+        assert until in seen, seen
+        yield process, seen
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE_S)
+
+
+class Dev(NamedTuple):
+    data: Path
+    url: str
+
+    def options(self) -> tuple[object, ...]:
+        return ("--service", self.url, "--data", self.data)
+
+
+@pytest.fixture(scope="module")
+def dev(tmp_path_factory: pytest.TempPathFactory) -> Generator[Dev]:
+    data = tmp_path_factory.mktemp("dev") / "data"
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        bind = f"127.0.0.1:{free.getsockname()[1]}"
+    with running("dev", "--data", data, "--bind", bind, until="Ctrl-C"):
+        yield Dev(data, f"http://{bind}")
+
+
+@pytest.fixture
+def application() -> Generator[Application]:
+    server = Application()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@contextmanager
+def listening(dev: Dev, application: Application) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A session, and its signing secret."""
+    target = f"http://127.0.0.1:{application.server_port}/hook?from=svc"
+    with running("webhook", "listen", "--forward-to", target, *dev.options(), until="secret") as (process, seen):
+        yield process, seen.rpartition(": ")[2].strip()
+
+
+def trigger(run: Run, dev: Dev, event_type: str) -> dict[str, Any]:
+    return run("webhook", "trigger", event_type, *dev.options(), "--json").json
+
+
+@pytest.mark.slow(20)
+def test_every_type_is_triggered_forwarded_as_it_came_and_printed(run: Run, dev: Dev, application: Application):
+    with listening(dev, application) as (process, secret):
+        got: dict[str, Received] = {}
+        for event_type in EVENT_TYPES:
+            done = trigger(run, dev, event_type)
+            assert done["type"] == event_type
+            while event_type not in got:
+                received = application.received.get(timeout=PATIENCE_S)
+                got[received.headers["x-svc-event-type"]] = received
+        now_s = World.real().now_ms() // 1000
+        for event_type, received in got.items():
+            headers = received.headers
+            signature, at = headers["x-svc-signature"], headers["x-svc-timestamp"]
+            assert verify_delivery([secret], signature, at, received.body, now_s) == "valid"
+            assert (received.path, headers["content-type"]) == ("/hook?from=svc", "application/json")
+            assert headers["user-agent"].startswith("Svc-Webhooks/")
+            envelope = json.loads(received.body)
+            assert (envelope["type"], envelope["id"]) == (event_type, headers["x-svc-event-id"])
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(8)]
+    shown = [line.split() for line in lines if line.strip()]
+    assert {(words[1], words[3]) for words in shown} == {("200", "ms")}
+    assert {words[4] for words in shown} == set(EVENT_TYPES)
+
+
+@pytest.mark.slow(20)
+def test_a_session_has_the_secret_of_the_one_before_and_is_alone(run: Run, dev: Dev, application: Application):
+    with listening(dev, application) as (_, first):
+        again = run("webhook", "listen", "--forward-to", "http://localhost:1/", *dev.options())
+        again.assert_refused("another `svc webhook listen`")
+    run("webhook", "trigger", "webhook.test", *dev.options()).assert_refused("svc webhook listen --forward-to")
+    with listening(dev, application) as (_, second):
+        assert second == first
+
+
+@pytest.mark.slow(20)
+def test_what_the_application_refuses_is_retried_and_what_is_not_there_is_said(
+    run: Run, dev: Dev, application: Application
+):
+    application.status = 500
+    with listening(dev, application) as (process, _):
+        event_id = trigger(run, dev, "identification.completed")
+        assert event_id["request_id"]
+        first = application.received.get(timeout=PATIENCE_S)
+        application.status = 200
+        second = application.received.get(timeout=PATIENCE_S)  # after the first step of the schedule, five seconds
+        assert (first.body, first.headers["x-svc-event-id"]) == (second.body, second.headers["x-svc-event-id"])
+        application.shutdown()
+        application.server_close()
+        trigger(run, dev, "webhook.test")
+        assert process.stdout is not None
+        lines = [line for line in (process.stdout.readline() for _ in range(4)) if line.strip()]
+    assert [line.split()[1] for line in lines] == ["500", "200", "failed"]
+    assert "refused" in lines[2]
+
+
+@pytest.mark.slow(20)
+def test_only_what_the_service_has_signed_is_forwarded(dev: Dev, application: Application):
+    folder = dev.data / "webhook-listen"
+    with listening(dev, application):
+        kept = json.loads((folder / "endpoint.json").read_bytes())
+        registered = DevService(dev.data, dev.url).managed("GET", "/webhooks")["endpoints"]
+        (url,) = [endpoint["url"] for endpoint in registered if endpoint["id"] == kept["id"]]
+        trusting = ssl.create_default_context(cafile=folder / "certificate.pem")
+        assert httpx.post(url, content=b"{}", verify=trusting).status_code == 401
+    assert application.received.empty()
+    assert {(folder / name).stat().st_mode & 0o777 for name in ("endpoint.json", "key.pem")} == {0o600}
+
+
+def test_mistakes_are_named(run: Run, tmp_path: Path, dev: Dev):
+    options = dev.options()
+    run("webhook", "listen", "--forward-to", "localhost:3000", *options).assert_refused("http://localhost:3000/hook")
+    run("webhook", "listen", "--forward-to", "http://localhost:3000", "--plain", *options).assert_usage()
+    run("webhook", "trigger", "visitor.unknown", *options).assert_usage()
+    run("webhook", "trigger", "webhook.test", "--data", tmp_path / "none").assert_refused("svc dev")
+    elsewhere = ("--service", "http://127.0.0.1:9", "--data", dev.data)
+    run("webhook", "trigger", "webhook.test", *elsewhere).assert_refused("--service")
+    run("webhook", "trigger", "webhook.test", "--service", "ftp://x", "--data", dev.data).assert_refused("--service")
+
+
+@pytest.mark.slow(20)
+def test_a_made_up_event_is_on_record(run: Run, dev: Dev, application: Application):
+    """Decisions 10, docs/audit.md: it is a change that a command makes in the store."""
+    with listening(dev, application):
+        done = trigger(run, dev, "usage.daily_settled")
+    (record, *_) = run("audit", "--action", "svc webhook trigger", "--data", dev.data, "--json").json["records"]
+    assert (record["subject"], record["change"]) == (done["endpoints"][0], {"events": ["usage.daily_settled"]})
+    assert run("check", "--data", dev.data).status == 0

@@ -1,0 +1,27 @@
+"""Client of an svc service, for servers: identifications read and checked, webhooks verified, the management API.
+
+`Client` blocks and `AsyncClient` runs under asyncio or trio; both have a method for each operation. `types` has the
+shapes of what they return.
+"""
+
+from svc_client.checks import Checked, Decision, Problem, decide
+from svc_client.client import AsyncClient, Client
+from svc_client.errors import ApiError, SvcError, UnreachableError, WebhookError
+from svc_client.retries import Retries
+from svc_client.webhooks import WebhookEvent, verify_webhook
+
+__all__ = [
+    "ApiError",
+    "AsyncClient",
+    "Checked",
+    "Client",
+    "Decision",
+    "Problem",
+    "Retries",
+    "SvcError",
+    "UnreachableError",
+    "WebhookError",
+    "WebhookEvent",
+    "decide",
+    "verify_webhook",
+]

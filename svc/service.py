@@ -38,6 +38,7 @@ from svc.domain.attestation.trust import (
     read_roots,
 )
 from svc.domain.model import Report, RequestFacts
+from svc.domain.signed_verdict import verdict_key
 from svc.domain.timestamps import timestamp
 from svc.domain.useragent import read_agent
 from svc.domain.webhooks.addresses import TargetPolicy
@@ -122,6 +123,7 @@ class Service:
             admission=self.pipeline.admission,
             gate=AuthPolicy(opened.pepper, config.region, config.networks(), config.connection_os_header),
             deferred_key=deferred.signing_key(opened.pepper),
+            verdict_key=verdict_key(opened.pepper),
             network_data=self.network_data,
             note_refusal=self.refusals.note,
             webhooks=Webhooks(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from svc.domain.webhooks.envelope import seal
 from svc.domain.webhooks.signature import signed_headers
@@ -78,3 +81,73 @@ def deliveries() -> dict[str, tuple[Delivery, bool]]:
         "null": (signed(b"null"), False),
         "another version": (signed(json.dumps({"version": 2}).encode()), False),
     }
+
+
+# Signed verdicts
+
+FORGER = Ed25519PrivateKey.from_private_bytes(bytes(32))
+
+
+def encoded(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
+
+
+def decoded(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def forged(token: str) -> dict[str, Any]:
+    """What nobody may accept, by what is wrong with it, made of a verdict that is right."""
+    header, claims, signature = token.split(".")
+    fields, says = json.loads(decoded(header)), json.loads(decoded(claims))
+
+    def with_header(**changes: Any) -> str:
+        return f"{encoded(json.dumps({**fields, **changes}).encode())}.{claims}.{signature}"
+
+    better = encoded(json.dumps({**says, "suspect_level": "low", "visitor_confidence": 100}).encode())
+    public = FORGER.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+    return {
+        "other claims": f"{header}.{better}.{signature}",
+        "a forger's signature": f"{header}.{better}.{encoded(FORGER.sign(f'{header}.{better}'.encode()))}",
+        "no signature": f"{header}.{claims}.",
+        "a signature cut short": token[:-4],
+        "algorithm none": with_header(alg="none"),
+        "an algorithm with the public key as a secret": with_header(alg="HS256"),
+        "another type": with_header(typ="JWT"),
+        "no key": with_header(kid=None),
+        "a key that is not published": with_header(kid="unknown"),
+        "a key of its own": with_header(jwk={"kty": "OKP", "crv": "Ed25519", "x": encoded(public)}),
+        "two parts": f"{header}.{claims}",
+        "four parts": token + ".x",
+        "no header": f".{claims}.{signature}",
+        "no JSON": f"{encoded(b'hello')}.{claims}.{signature}",
+        "no object": f"{encoded(b'[1]')}.{claims}.{signature}",
+        "no base64": f"****.{claims}.{signature}",
+        "no ASCII": "ä.ä.ä",
+        "a nest": f"{encoded(b'[' * 20_000)}.{claims}.{signature}",
+        "nothing": "",
+        "no text": 7,
+        "null": None,
+    }
+
+
+def verdict_checks(now_ms: int, organization: str) -> list[tuple[dict[str, Any], str | None]]:
+    """What is asked of one verdict of `ORIGIN`, `127.0.0.1` and the tag `signup`, in order, and the problem."""
+    right = {
+        "now": now_ms,
+        "organization": organization,
+        "environment": "development",
+        "origin": ORIGIN,
+        "ip": "127.0.0.1",
+        "tag": "signup",
+    }
+    return [
+        ({**right, "environment": "production"}, "invalid"),
+        ({**right, "now": now_ms + 300_000}, "too_old"),
+        ({**right, "now": now_ms - 31_000}, "too_old"),
+        ({**right, "origin": None}, "other_origin"),
+        ({**right, "ip": "81.2.69.160"}, "other_address"),
+        ({**right, "tag": None}, "other_tag"),
+        ({**right, "ip": "::ffff:127.0.0.1", "now": now_ms + 299_000}, None),
+        (right, "used_before"),
+    ]

@@ -81,6 +81,8 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("POST", "/attestation/challenge"): Access(("public",)),
     ("GET", "/events"): Access(("secret",)),
     ("GET", "/events/{request_id}"): Access(("secret",), status=404),
+    ("GET", "/organizations/{organization_id}/verdict-keys"): Access(),
+    ("POST", ORGANIZATION + "/verdict-keys/rotate"): ADMIN._replace(body={}),
     ("GET", "/management/key"): DEVELOPER,
     ("GET", ORGANIZATION + "/proxy-credentials"): ADMIN,
     ("POST", ORGANIZATION + "/proxy-credentials"): ADMIN._replace(status=201, body=ISSUE),

@@ -6,7 +6,8 @@ import { isIP } from "node:net";
 import type { EventDetailBody, Open } from "./types.js";
 
 /** Why an identification does not belong to this action. */
-export type Problem = Open<"not_found" | "too_old" | "other_origin" | "other_address" | "other_tag" | "used_before">;
+export type Problem = Open<
+  "not_found" | "invalid" | "too_old" | "other_origin" | "other_address" | "other_tag" | "used_before">;
 export type Decision = "accept" | "verify" | "refuse";
 
 /** The action that is being served. */
@@ -21,6 +22,39 @@ export interface Action {
   now?: number;
 }
 
+/** What a signed verdict says, in the claims of RFC 7519 and fields of an event. */
+export interface Verdict {
+  /** The organization. */
+  aud: string;
+  /** The visitor id. */
+  sub: string;
+  /** The request id. */
+  jti: string;
+  iat: number;
+  exp: number;
+  environment: Open<"production" | "staging" | "development">;
+  platform: string;
+  ip_address: string;
+  origin?: string;
+  tag?: string;
+  visitor_is_new: boolean;
+  identifiable: boolean;
+  visitor_confidence: number;
+  /** Left out when not scored, and so is the level. */
+  suspect_score?: number;
+  suspect_level?: Open<"low" | "medium" | "high">;
+}
+
+/** What came of the checks of a signed verdict. */
+export interface CheckedVerdict {
+  /** `null` = it belongs to this action. Then, and only then, rely on `verdict`. */
+  problem: Problem | null;
+  /** `null` where the signature does not hold. */
+  verdict: Verdict | null;
+  /** As of `Checked`. */
+  decision: Decision;
+}
+
 /** What came of the checks. */
 export interface Checked {
   /** `null` = it belongs to this action. Then, and only then, rely on `event`. */
@@ -32,7 +66,7 @@ export interface Checked {
 }
 
 const MAX_AGE_MS = 300_000;
-const CLOCK_SKEW_MS = 30_000;
+export const CLOCK_SKEW_MS = 30_000;
 const KNOWN_CONFIDENCE = 90;
 
 /** Whether a value that a client sent has the form of a request id. */
@@ -44,6 +78,11 @@ export function isRequestId(value: unknown): value is string {
 export function problemWith(event: EventDetailBody, action: Action): Problem | null {
   const age = (action.now ?? Date.now()) - Date.parse(event.occurred_at);
   if (!(age > -CLOCK_SKEW_MS && age < MAX_AGE_MS)) return "too_old";
+  return difference(event, action);
+}
+
+/** What of an event or a verdict is of another action than this one. */
+export function difference(event: EventDetailBody | Verdict, action: Action): Problem | null {
   if ((event.origin ?? null) !== action.origin) return "other_origin";
   if (action.ip !== null && address(event.ip_address) !== address(action.ip)) return "other_address";
   if ((event.tag ?? null) !== action.tag) return "other_tag";
@@ -55,7 +94,7 @@ export function checked(problem: Problem | null, event: EventDetailBody | null):
 }
 
 /** For a log-in, with an event that belongs to it: `accept`, `verify` (a second factor) or `refuse`. */
-export function decide(event: EventDetailBody): Decision {
+export function decide(event: EventDetailBody | Verdict): Decision {
   const level = event.suspect_level ?? "medium"; // absent: the report could not be scored
   if (level === "high") return "refuse";
   const isKnown = event.identifiable === true && (event.visitor_confidence ?? 0) >= KNOWN_CONFIDENCE;

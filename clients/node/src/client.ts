@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Call } from "./call.js";
-import { type Action, type Checked, checked, isRequestId, problemWith } from "./checks.js";
+import { type Action, type Checked, type CheckedVerdict, checked, isRequestId, problemWith } from "./checks.js";
 import { ApiError, UnreachableError } from "./errors.js";
 import { Operations } from "./operations.js";
 import { type Retries, waitMs } from "./retries.js";
 import type { ErrorBody, EventBody, ListEventsQuery } from "./types.js";
+import { type ExpectedVerdict, KeyRing, checkedVerdict } from "./verdicts.js";
 
 export interface Options {
   /** Where the service is, without `/api/v1`. */
@@ -25,6 +26,7 @@ const NOT_SENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CON
 /** Calls the service with one key. */
 export class Client extends Operations {
   readonly #options: Options;
+  readonly #keyRings = new Map<string, KeyRing>();
 
   constructor(options: Options) {
     super();
@@ -54,6 +56,25 @@ export class Client extends Operations {
     const problem = problemWith(event, action);
     if (problem === null && !(await isFirstUse(requestId))) return checked("used_before", event);
     return checked(problem, event);
+  }
+
+  /**
+   * Check a signed verdict that the visitor's client handed over: its signature, age, environment, and that it belongs
+   * to the action that is being served. Asks the service for the organization's keys once an hour, and for nothing
+   * else; `isFirstUse` and the errors are those of `check`.
+   */
+  async checkVerdict(
+    token: unknown,
+    { isFirstUse, ...expected }: ExpectedVerdict & { isFirstUse: (requestId: string) => boolean | Promise<boolean> },
+  ): Promise<CheckedVerdict> {
+    const ring = this.#keyRings.get(expected.organizationId) ?? new KeyRing();
+    this.#keyRings.set(expected.organizationId, ring);
+    if (ring.mustBeRead(token)) ring.put((await this.getVerdictKeys(expected.organizationId)).keys);
+    const checked = ring.check(token, expected);
+    if (checked.problem === null && checked.verdict !== null && !(await isFirstUse(checked.verdict.jti))) {
+      return checkedVerdict("used_before", checked.verdict);
+    }
+    return checked;
   }
 
   /** Every event of a list, newest first, page after page. */

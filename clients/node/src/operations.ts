@@ -29,6 +29,7 @@ import type {
   RedeliverWebhookBody,
   ReplaceOriginsBody,
   RiskWeightsBody,
+  RotateVerdictKeyBody,
   RotateWebhookSecretBody,
   SaveWeightsBody,
   SdkKeyBody,
@@ -38,6 +39,7 @@ import type {
   SupplementBody,
   SupplementEventHeaders,
   UpdateWebhookBody,
+  VerdictKeysBody,
   WebhookBody,
   WebhookDeliveriesBody,
   WebhooksBody,
@@ -139,6 +141,33 @@ export abstract class Operations {
    */
   getEvent(requestId: string): Promise<EventDetailBody> {
     return this.send<EventDetailBody>({ method: "GET", path: `/events/${segment(requestId)}`, isRepeatable: true });
+  }
+
+  /**
+   * Read the public keys of signed verdicts.
+   *
+   * A JWK set, open to all. Keep it for an hour, and read it again for a `kid` that is not in it.
+   */
+  getVerdictKeys(organizationId: string): Promise<VerdictKeysBody> {
+    return this.send<VerdictKeysBody>({
+      method: "GET",
+      path: `/organizations/${segment(organizationId)}/verdict-keys`,
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Rotate the key of signed verdicts.
+   *
+   * The next key, which is published already, signs from the next request on. Verdicts by the previous one are
+   * accepted for so many hours, `0` = no longer. Needs the role `admin`. Needs the role `admin`.
+   */
+  rotateVerdictKey(organizationId: string, body: RotateVerdictKeyBody = {}): Promise<VerdictKeysBody> {
+    return this.send<VerdictKeysBody>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/verdict-keys/rotate`,
+      body,
+    });
   }
 
   /**

@@ -315,6 +315,11 @@ export interface IdentifyAnswer {
   suspect_score?: number;
   /** What fired, heaviest first. */
   triggers?: Array<TriggerBody>;
+  /**
+   * The verdict as a JWS, for a backend that verifies it by the organization's keys (`getVerdictKeys`). Only where
+   * the request asked for it.
+   */
+  verdict?: string;
 }
 
 export interface IdentifyBody {
@@ -324,6 +329,8 @@ export interface IdentifyBody {
   signals: Record<string, unknown>;
   /** The caller's own reference, shown again on the event and in webhooks. */
   tag?: string;
+  /** Whether to respond with a signed `verdict`, too. */
+  verdict?: boolean;
 }
 
 export interface IssueProxyKeyBody {
@@ -369,6 +376,21 @@ export interface IssuedWebhookBody {
   endpoint: WebhookBody;
   /** The whole signing secret, shown this once. */
   secret: string;
+}
+
+export interface JwkBody {
+  /** Always `OKP`. */
+  kty: string;
+  /** Always `Ed25519`. */
+  crv: string;
+  /** The key, base64url. */
+  x: string;
+  /** Its thumbprint (RFC 7638). */
+  kid: string;
+  /** Always `sig`. */
+  use: string;
+  /** Always `EdDSA`. */
+  alg: string;
 }
 
 export interface ManagementKeyBody {
@@ -485,6 +507,11 @@ export interface RiskWeightsBody {
   max_weight: number;
   /** Each platform once. */
   platforms: Array<PlatformWeightsBody>;
+}
+
+export interface RotateVerdictKeyBody {
+  /** For how long verdicts by the previous key are accepted. */
+  previous_key_valid_hours?: number;
 }
 
 export interface RotateWebhookSecretBody {
@@ -708,6 +735,11 @@ export interface UpdateWebhookBody {
   description?: string;
   /** `true` holds deliveries back, `false` lets them go on. */
   paused?: boolean;
+}
+
+export interface VerdictKeysBody {
+  /** The key in force first, then the next one, then the previous one until it expires. */
+  keys: Array<JwkBody>;
 }
 
 export interface WebhookBody {

@@ -4,22 +4,26 @@
 shapes of what they return.
 """
 
-from svc_client.checks import Checked, Decision, Problem, decide
+from svc_client.checks import Checked, CheckedVerdict, Decision, Problem, Verdict, decide
 from svc_client.client import AsyncClient, Client
 from svc_client.errors import ApiError, SvcError, UnreachableError, WebhookError
 from svc_client.retries import Retries
+from svc_client.verdicts import Expected
 from svc_client.webhooks import WebhookEvent, verify_webhook
 
 __all__ = [
     "ApiError",
     "AsyncClient",
     "Checked",
+    "CheckedVerdict",
     "Client",
     "Decision",
+    "Expected",
     "Problem",
     "Retries",
     "SvcError",
     "UnreachableError",
+    "Verdict",
     "WebhookError",
     "WebhookEvent",
     "decide",

@@ -26,6 +26,7 @@ from svc_client.types import (
     SdkKeysBody,
     SignalsBody,
     SupplementAnswer,
+    VerdictKeysBody,
     WebhookBody,
     WebhookDeliveriesBody,
     WebhooksBody,
@@ -47,6 +48,7 @@ class AsyncOperations:
         sdk: Sdk,
         signals: dict[str, Any],
         tag: str | None = None,
+        verdict: bool | None = None,
         idempotency_key: str | None = None,
         sdk_platform: str | None = None,
         visitor_ip: str | None = None,
@@ -64,6 +66,7 @@ class AsyncOperations:
             sdk: The SDK that collected the report.
             signals: The report that an SDK collected. What is in it is not a public contract.
             tag: The caller's own reference, shown again on the event and in webhooks.
+            verdict: Whether to respond with a signed `verdict`, too.
             idempotency_key: Makes a retry safe: a key that was answered within 24 hours is answered as a
                 duplicate and costs nothing. Its scope is the organization with all its environments: use random
                 keys, or keys unique across environments.
@@ -89,7 +92,7 @@ class AsyncOperations:
                         "x-svc-public-key": public_key,
                     }
                 ),
-                body=given({"sdk": sdk, "signals": signals, "tag": tag}),
+                body=given({"sdk": sdk, "signals": signals, "tag": tag, "verdict": verdict}),
                 is_repeatable=True,
             )
         )
@@ -286,6 +289,38 @@ class AsyncOperations:
             request_id: UUIDv7 of the request; it sorts by time.
         """
         return await self._send(Call("GET", path("/events/{}", request_id), is_repeatable=True))
+
+    async def get_verdict_keys(self, organization_id: str) -> VerdictKeysBody:
+        """Read the public keys of signed verdicts.
+
+        A JWK set, open to all. Keep it for an hour, and read it again for a `kid` that is not in it.
+
+        Args:
+            organization_id: The organization that the key acts on.
+        """
+        return await self._send(
+            Call("GET", path("/organizations/{}/verdict-keys", organization_id), is_repeatable=True)
+        )
+
+    async def rotate_verdict_key(
+        self, organization_id: str, *, previous_key_valid_hours: int | None = None
+    ) -> VerdictKeysBody:
+        """Rotate the key of signed verdicts.
+
+        The next key, which is published already, signs from the next request on. Verdicts by the previous one
+        are accepted for so many hours, `0` = no longer. Needs the role `admin`. Needs the role `admin`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            previous_key_valid_hours: For how long verdicts by the previous key are accepted.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                path("/management/organizations/{}/verdict-keys/rotate", organization_id),
+                body=given({"previous_key_valid_hours": previous_key_valid_hours}),
+            )
+        )
 
     async def get_management_key(self) -> ManagementKeyBody:
         """Describe the management key.

@@ -8,11 +8,11 @@ import ipaddress
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Literal
+from typing import Literal, NotRequired, TypedDict
 
 from svc_client.types import EventDetailBody
 
-Problem = Literal["not_found", "too_old", "other_origin", "other_address", "other_tag", "used_before"]
+Problem = Literal["not_found", "invalid", "too_old", "other_origin", "other_address", "other_tag", "used_before"]
 """Why an identification does not belong to this action. Others may be added."""
 Decision = Literal["accept", "verify", "refuse"]
 
@@ -20,6 +20,45 @@ MAX_AGE = timedelta(minutes=5)
 CLOCK_SKEW = timedelta(seconds=30)
 KNOWN_CONFIDENCE = 90
 _REQUEST_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+class Verdict(TypedDict):
+    """What a signed verdict says, beside the claims of RFC 7519 (`iss`, `aud`, `sub`, `jti`, `iat`, `exp`)."""
+
+    aud: str
+    """The organization."""
+    sub: str
+    """The visitor id."""
+    jti: str
+    """The request id."""
+    iat: int
+    exp: int
+    environment: str
+    platform: str
+    ip_address: str
+    origin: NotRequired[str]
+    tag: NotRequired[str]
+    visitor_is_new: bool
+    identifiable: bool
+    visitor_confidence: int
+    suspect_score: NotRequired[int]
+    """Left out when not scored, and so is the level."""
+    suspect_level: NotRequired[str]
+
+
+@dataclass(frozen=True)
+class CheckedVerdict:
+    """What came of the checks of a signed verdict."""
+
+    problem: Problem | None
+    """`None` = it belongs to this action. Then, and only then, rely on `verdict`."""
+    verdict: Verdict | None
+    """`None` where the signature does not hold."""
+
+    @property
+    def decision(self) -> Decision:
+        """As of `Checked`."""
+        return "refuse" if self.problem or self.verdict is None else decide(self.verdict)
 
 
 @dataclass(frozen=True)
@@ -53,6 +92,13 @@ def problem_with(
     age = (now or datetime.now(UTC)) - datetime.fromisoformat(event["occurred_at"])
     if not -CLOCK_SKEW < age < MAX_AGE:
         return "too_old"
+    return difference(event, origin=origin, ip=ip, tag=tag)
+
+
+def difference(
+    event: EventDetailBody | Verdict, *, origin: str | None, ip: str | None, tag: str | None
+) -> Problem | None:
+    """What of an event or a verdict is of another action than this one, as of `problem_with`."""
     if event.get("origin") != origin:
         return "other_origin"
     if ip is not None and _address(event["ip_address"]) != _address(ip):
@@ -62,7 +108,7 @@ def problem_with(
     return None
 
 
-def decide(event: EventDetailBody) -> Decision:
+def decide(event: EventDetailBody | Verdict) -> Decision:
     """For a log-in, with an event that belongs to it: `accept`, `verify` (a second factor) or `refuse`."""
     level = event.get("suspect_level", "medium")  # absent: the report could not be scored
     if level == "high":

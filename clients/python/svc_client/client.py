@@ -15,12 +15,13 @@ import httpx
 
 from svc_client.async_operations import AsyncOperations
 from svc_client.call import Call
-from svc_client.checks import Checked, is_request_id, problem_with
+from svc_client.checks import Checked, CheckedVerdict, is_request_id, problem_with
 from svc_client.errors import ApiError, SvcError
 from svc_client.operations import Operations
 from svc_client.retries import Retries
 from svc_client.transport import failure_of, read, request
 from svc_client.types import EventBody
+from svc_client.verdicts import Expected, KeyRing
 
 TIMEOUT_S = 5.0
 NO_SUCH_EVENT = frozenset({"event_not_found", "invalid_request_id"})
@@ -46,6 +47,7 @@ class Client(Operations):
         self._retries = retries or Retries()
         self._own = httpx.Client() if http is None else None
         self._http = http or self._own or httpx.Client()
+        self._key_rings: dict[str, KeyRing] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -95,6 +97,21 @@ class Client(Operations):
             problem = "used_before"
         return Checked(problem, event)
 
+    def check_verdict(
+        self, token: object, expected: Expected, *, is_first_use: Callable[[str], bool]
+    ) -> CheckedVerdict:
+        """Check a signed verdict that the visitor's client handed over: its signature, age, environment, and that it
+        belongs to the action that is being served. Asks the service for the organization's keys once an hour, and for
+        nothing else; `is_first_use` and the errors are those of `check`.
+        """
+        ring = self._key_rings.setdefault(expected.organization_id, KeyRing())
+        if ring.must_be_read(token, time.monotonic()):
+            ring.put(self.get_verdict_keys(expected.organization_id)["keys"], time.monotonic())
+        checked = ring.check(token, expected)
+        if checked.problem is None and checked.verdict and not is_first_use(checked.verdict["jti"]):
+            return CheckedVerdict("used_before", checked.verdict)
+        return checked
+
     def iterate_events(self, **filters: Any) -> Iterator[EventBody]:
         """Every event of a list, newest first, page after page; arguments as of `list_events`, but `page`."""
         while True:
@@ -141,6 +158,7 @@ class AsyncClient(AsyncOperations):
         self._retries = retries or Retries()
         self._own = httpx.AsyncClient() if http is None else None
         self._http = http or self._own or httpx.AsyncClient()
+        self._key_rings: dict[str, KeyRing] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -180,6 +198,20 @@ class AsyncClient(AsyncOperations):
             if not (await is_first if inspect.isawaitable(is_first) else is_first):
                 problem = "used_before"
         return Checked(problem, event)
+
+    async def check_verdict(
+        self, token: object, expected: Expected, *, is_first_use: Callable[[str], bool | Awaitable[bool]]
+    ) -> CheckedVerdict:
+        """As `Client.check_verdict`; `is_first_use` may be a coroutine function."""
+        ring = self._key_rings.setdefault(expected.organization_id, KeyRing())
+        if ring.must_be_read(token, time.monotonic()):
+            ring.put((await self.get_verdict_keys(expected.organization_id))["keys"], time.monotonic())
+        checked = ring.check(token, expected)
+        if checked.problem is None and checked.verdict:
+            is_first = is_first_use(checked.verdict["jti"])
+            if not (await is_first if inspect.isawaitable(is_first) else is_first):
+                return CheckedVerdict("used_before", checked.verdict)
+        return checked
 
     async def iterate_events(self, **filters: Any) -> AsyncIterator[EventBody]:
         """Every event of a list, newest first, page after page; arguments as of `list_events`, but `page`."""

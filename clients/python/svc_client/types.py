@@ -255,6 +255,10 @@ class IdentifyAnswer(TypedDict):
     """Sum of the weights of the signals that fired. Absent or `null` when not scored."""
     triggers: NotRequired[list[TriggerBody]]
     """What fired, heaviest first."""
+    verdict: NotRequired[str]
+    """The verdict as a JWS, for a backend that verifies it by the organization's keys (`getVerdictKeys`). Only
+    where the request asked for it.
+    """
 
 
 class IssuedProxyKeyBody(TypedDict):
@@ -276,6 +280,21 @@ class IssuedWebhookBody(TypedDict):
     """The endpoint."""
     secret: str
     """The whole signing secret, shown this once."""
+
+
+class JwkBody(TypedDict):
+    kty: str
+    """Always `OKP`."""
+    crv: str
+    """Always `Ed25519`."""
+    x: str
+    """The key, base64url."""
+    kid: str
+    """Its thumbprint (RFC 7638)."""
+    use: str
+    """Always `sig`."""
+    alg: str
+    """Always `EdDSA`."""
 
 
 class ManagementKeyBody(TypedDict):
@@ -493,6 +512,11 @@ class TriggerBody(TypedDict):
     """What the signal added to the score."""
     confidence: str
     """How well founded it is; it does not change the weight. Now one of `high`, `low`, `medium`."""
+
+
+class VerdictKeysBody(TypedDict):
+    keys: list[JwkBody]
+    """The key in force first, then the next one, then the previous one until it expires."""
 
 
 class WebhookBody(TypedDict):

@@ -224,7 +224,8 @@ def cells(everybody: list[Caller]) -> Iterator[Cell]:
     for route in ROUTES:
         access = ACCESS.get((route.method, route.documented_path))
         assert access is not None, f"say in ACCESS who may call {route.method} {route.documented_path}"
-        organizations = PATHS if "{organization_id}" in route.path else PATHS[:1]
+        is_of_one = bool(access.kinds) and "{organization_id}" in route.path
+        organizations = PATHS if is_of_one else PATHS[:1]
         for under, caller, origin, organization in product(route.under, everybody, ORIGINS, organizations):
             yield Cell(route, under + route.path, access, caller, origin, organization)
 

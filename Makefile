@@ -8,7 +8,7 @@ SHELL := /bin/bash
 PYTHON ?= python3.11
 BIN := .venv/bin
 
-.PHONY: run test quick venv web check format bench bench-stages bench-events bench-pages sim fuzz accuracy detection mutation reference screenshots browsers wheel lock clean
+.PHONY: run test quick venv web check format bench bench-stages bench-events bench-pages sim fuzz accuracy detection mutation reference screenshots browsers wheel clients lock clean
 
 run: venv
 	$(BIN)/svc dev
@@ -99,6 +99,7 @@ reference: venv
 	$(BIN)/svc openapi > docs/openapi.json
 	set -e; for page in api commands configuration signals; do $(BIN)/python -m tools.reference $$page > docs/$$page.md; done
 	$(BIN)/python -m tools.reference settings > ops/svc.toml.example
+	$(BIN)/python -m tools.client_code
 
 # Pictures of the pages for the documentation, into docs/images. Needs npm.
 screenshots: venv
@@ -113,6 +114,12 @@ wheel: venv
 	rm -rf build
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -w dist .
 
+# The client libraries for servers: dist/svc_client-VERSION-py3-none-any.whl, and dist/svc-client-VERSION.tgz where npm is.
+clients: venv
+	rm -rf clients/python/build clients/node/dist
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -w dist ./clients/python
+	$(BIN)/python -m tools.node_client dist
+
 # Raise the pinned versions within the bounds of pyproject.toml: those of development, of these the ones that run, and the
 # tools that build the image.
 lock: venv
@@ -125,5 +132,5 @@ lock: venv
 	  -o ops/build.lock pyproject.toml
 
 clean:
-	rm -rf svc/web_static web/node_modules web/*/dist web/browsers/node_modules
+	rm -rf svc/web_static web/node_modules web/*/dist clients/node/dist clients/python/build clients/python/*.egg-info web/browsers/node_modules
 	rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

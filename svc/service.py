@@ -36,6 +36,7 @@ from svc.domain.attestation.trust import (
     read_roots,
 )
 from svc.domain.ratelimit import Buckets, MemoryBuckets
+from svc.domain.signed_verdict import verdict_key
 from svc.domain.webhooks.addresses import TargetPolicy
 from svc.domain.webhooks.cursor import cursors_key
 from svc.domain.webhooks.signature import secrets_key
@@ -134,6 +135,7 @@ class Service:
             admission=self.pipeline.admission,
             gate=AuthPolicy(opened.pepper, config.region, config.networks(), config.connection_os_header),
             deferred_key=deferred.signing_key(opened.pepper),
+            verdict_key=verdict_key(opened.pepper),
             network_data=self.network_data,
             note_refusal=self.relay.refused,
             webhooks=Webhooks(

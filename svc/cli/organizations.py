@@ -42,6 +42,7 @@ from svc.domain.billing import (
 )
 from svc.domain.ratelimit import DEFAULT_LIMIT_PER_S
 from svc.domain.records import Organization
+from svc.domain.signed_verdict import published_keys, verdict_key
 from svc.domain.timestamps import timestamp
 from svc.store import views
 from svc.store.directory import Opened
@@ -49,6 +50,7 @@ from svc.store.served_limits import ServedLimits, served_limits
 from svc.store.snapshot import Transaction
 from svc.store.transactions import accounts, settlement
 from svc.store.transactions.holdings import holding
+from svc.store.transactions.webhook_endpoints import MAX_OVERLAP_HOURS
 from svc.world import World, twenty_characters
 
 _RATE_LIMIT = click.IntRange(0, 1_000_000)
@@ -253,6 +255,34 @@ def rate_limit(organization_id: str, per_second: int, directory: Path, as_json: 
         asked = {"rate_limit_per_s": per_second}
         changed = commit(found, World.real(), job, lambda _: Change(number, organization_id, asked))
     show(_shown(changed, known.balance_micros), as_json=as_json)
+
+
+@org.command(
+    "rotate-verdict-key",
+    epilog=examples("svc org rotate-verdict-key ORG", "svc org rotate-verdict-key ORG --previous-valid-hours 0"),
+)
+@click.argument("organization_id", metavar="ORG")
+@click.option(
+    "--previous-valid-hours",
+    "hours",
+    type=click.IntRange(0, MAX_OVERLAP_HOURS),
+    default=24,
+    show_default=True,
+    help="For how long verdicts by the previous key are accepted; 0 = no longer.",
+)
+@data_option
+@json_option
+def rotate_verdict_key(organization_id: str, hours: int, directory: Path, as_json: bool) -> None:
+    """Sign verdicts with the next key, from the next identification on."""
+    world = World.real()
+    now_ms = world.now_ms()
+    with opened(directory) as found:
+        number = account(found, organization_id).organization.number
+        job = partial(accounts.rotate_verdict_key, number=number, overlap_hours=hours, now_ms=now_ms)
+        asked = {"previous_key_valid_hours": hours}
+        changed = commit(found, world, job, lambda _: Change(number, organization_id, asked))
+        keys = published_keys(verdict_key(found.pepper), changed, now_ms)
+    show({"organization_id": organization_id, "keys": [key.kid for key in keys]}, as_json=as_json)
 
 
 @org.command(

@@ -30,6 +30,10 @@ class Organization(msgspec.Struct, frozen=True, array_like=True):
     """How far the balance may go below zero."""
     removed_at_ms: int | None = None
     """When the operator removed it: its keys are refused from then on, and what it held is erased."""
+    verdict_key_generation: int = 1
+    """Of the key that signs verdicts (`signed_verdict`)."""
+    previous_verdict_key_expires_at_ms: int | None = None
+    """Until when verdicts by the generation before are accepted."""
 
 
 class Event(msgspec.Struct, frozen=True, array_like=True, kw_only=True):

@@ -16,6 +16,7 @@ import structlog
 
 from svc.domain.audit import Actor, AuditRecord, asked
 from svc.domain.credentials import ApiKey
+from svc.domain.records import Organization
 from svc.domain.refusals import Refusal
 from svc.http.authentication import Caller, UsedSession
 from svc.http.endpoint import Call, Services
@@ -116,10 +117,14 @@ def _record(call: Call, outcome: object) -> AuditRecord | None:
 
 
 def _made(outcome: object) -> str | None:
-    """The id of what a route without one in its path has made: a key, or a webhook endpoint."""
+    """The id of what a route without one in its path has made or changed: a key, a webhook endpoint, or the
+    organization.
+    """
     match outcome:
         case ApiKey(id=made):
             return made
+        case Organization(id=changed):
+            return changed
         case Issued(registered=registered):
             return registered.endpoint.id
         case _:

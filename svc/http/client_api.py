@@ -16,6 +16,7 @@ from svc.domain import deferred
 from svc.domain.identification import Duplicate, Identified, Refused, Submission
 from svc.domain.ids import ordered_digest
 from svc.domain.refusals import Refusal, invalid, over_rate
+from svc.domain.signed_verdict import signed_verdict
 from svc.http.authentication import Caller
 from svc.http.body import decode_object
 from svc.http.endpoint import Call, Outcome, Services
@@ -36,12 +37,15 @@ async def identify(services: Services, call: Call) -> Outcome:
     submission = read_submission(services, call, call.caller, call.body)
     if isinstance(submission, Refusal):
         return Outcome(submission)
-    return await submit(services, call, call.caller, submission)
+    body: IdentifyBody = call.body
+    return await submit(services, call, call.caller, submission, signed=body.verdict)
 
 
-async def submit(services: Services, call: Call, caller: Caller, submission: Submission) -> Outcome:
-    """Send a submission through the pipeline; the response comes once everything that it changes is durable. `503
-    service_unavailable` at once where admission is full.
+async def submit(
+    services: Services, call: Call, caller: Caller, submission: Submission, *, signed: bool = False
+) -> Outcome:
+    """Send a submission through the pipeline; the response comes once everything that it changes is durable, with the
+    verdict `signed` on request. `503 service_unavailable` at once where admission is full.
 
     A development key gets the milliseconds that it took in `Server-Timing`, which browsers' tools show.
     """
@@ -52,7 +56,7 @@ async def submit(services: Services, call: Call, caller: Caller, submission: Sub
         services.admission.offer(Identify(submission, limit, visitor_address(caller), reply))
     except OverloadedError:
         return Outcome(Refusal("service_unavailable"))
-    outcome = _render(services, call, caller, await reply.wait())
+    outcome = _render(services, call, caller, await reply.wait(), submission if signed else None)
     if caller.key.environment != "development":
         return outcome
     took_ms = 1000 * (trio.current_time() - began_at)
@@ -104,11 +108,13 @@ def _idempotency(call: Call) -> bytes | Refusal | None:
     return ordered_digest(key, hashlib.blake2b(key.encode(), digest_size=16).digest())
 
 
-def _render(services: Services, call: Call, caller: Caller, answer: PipelineResult) -> Outcome:
+def _render(
+    services: Services, call: Call, caller: Caller, answer: PipelineResult, to_sign: Submission | None
+) -> Outcome:
     outcome = answer.outcome
     match outcome:
         case Identified():
-            body = _identified(services, call, caller, outcome)
+            body = _identified(services, call, caller, outcome, to_sign)
             return Outcome(body, headers=_headers(answer.admission, outcome.balance_micros))
         case Duplicate():
             body = DuplicateAnswer(str(outcome.request_id))
@@ -123,9 +129,14 @@ def _render(services: Services, call: Call, caller: Caller, answer: PipelineResu
             return Outcome(Refusal(outcome.code), headers=_headers(answer.admission, _balance(services, caller)))
 
 
-def _identified(services: Services, call: Call, caller: Caller, outcome: Identified) -> IdentifyAnswer:
+def _identified(
+    services: Services, call: Call, caller: Caller, outcome: Identified, to_sign: Submission | None
+) -> IdentifyAnswer:
     token = deferred.issue_token(services.deferred_key, call.request_id, caller.applied.id, caller.origin, call.at_ms)
-    return identify_response(outcome.verdict, call.request_id, token)
+    if to_sign is None:
+        return identify_response(outcome.verdict, call.request_id, token)
+    signed = signed_verdict(services.verdict_key, caller.organization, outcome.verdict, to_sign)
+    return identify_response(outcome.verdict, call.request_id, token, signed)
 
 
 def _headers(admission: Admission, balance_micros: int) -> dict[str, str]:

@@ -49,6 +49,8 @@ class Services(NamedTuple):
     gate: AuthPolicy
     deferred_key: bytes
     """Signs deferred tokens."""
+    verdict_key: bytes
+    """As of `signed_verdict.verdict_key`."""
     network_data: Callable[[], str]
     """`ok`, `missing` or `stale`, now."""
     note_refusal: Callable[[RefusedRequest], None]

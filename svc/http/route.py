@@ -52,7 +52,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """Of `parameters.RESPONSE_HEADERS`, on every answer that reached admission."""
     endpoint: Endpoint
     kinds: tuple[KeyKind, ...] = ()
-    """Keys that may call it; none = open to all. A path with `{organization_id}` is the key's own organization's."""
+    """Keys that may call it; none = open to all. With keys, a path with `{organization_id}` is of their organization.
+    """
     role: Literal["admin"] | None = None
     """The role that a management key needs; any, where there is none."""
     query: type[msgspec.Struct] | None = None

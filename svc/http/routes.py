@@ -11,7 +11,7 @@ from svc.http import attestation, client_api, documents, events, health, try_pag
 from svc.http.console import accounts, event, preview, sign_in, statistics, stream
 from svc.http.console import events as console_events
 from svc.http.console import visitors as console_visitors
-from svc.http.management import keys, visitors, webhooks, weights
+from svc.http.management import keys, verdict_keys, visitors, webhooks, weights
 from svc.http.route import BASE, CONSOLE, Route
 
 
@@ -26,7 +26,7 @@ _CONSOLE = (sign_in, stream, console_events, event, console_visitors, statistics
 
 API: tuple[Route, ...] = tuple(
     _for_the_console(route)
-    for module in (client_api, attestation, events, keys, weights, webhooks, visitors, *_CONSOLE, health)
+    for module in (client_api, attestation, events, verdict_keys, keys, weights, webhooks, visitors, *_CONSOLE, health)
     for route in module.ROUTES
 )
 """What the reference describes."""

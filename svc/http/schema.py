@@ -68,6 +68,7 @@ class IdentifyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         about("The report that an SDK collected. What is in it is not a public contract.", A_REPORT, form=OBJECT_FORM),
     ]
     tag: Annotated[Tag, Meta(max_length=1024)] | UnsetType = UNSET
+    verdict: Annotated[bool, about("Whether to respond with a signed `verdict`, too.", True)] = False
 
 
 class IdentifyAnswer(VerdictBody, frozen=True, kw_only=True):
@@ -78,15 +79,29 @@ class IdentifyAnswer(VerdictBody, frozen=True, kw_only=True):
     ]
     suspect_score: Annotated[int | UnsetType, SUSPECT_SCORE] = UNSET
     triggers: Annotated[tuple[TriggerBody, ...] | UnsetType, about("What fired, heaviest first.")] = UNSET
+    verdict: (
+        Annotated[
+            str,
+            about(
+                "The verdict as a JWS, for a backend that verifies it by the organization's keys (`getVerdictKeys`). "
+                "Only where the request asked for it.",
+                "eyJhbGciOiJFZERTQSIs...",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
-def identify_response(verdict: Verdict, request_id: UUID, deferred_token: str) -> IdentifyAnswer:
-    """A verdict, which must be durable, in the form of interface 2.2."""
+def identify_response(
+    verdict: Verdict, request_id: UUID, deferred_token: str, signed: str | UnsetType = UNSET
+) -> IdentifyAnswer:
+    """A verdict, which must be durable, in the form of interface 2.2. `signed` as of `signed_verdict`."""
     return IdentifyAnswer(
         **verdict_fields(verdict, request_id),
         deferred_token=deferred_token,
         suspect_score=present(verdict.suspect_score),
         triggers=signal_rows(verdict) or UNSET,
+        verdict=signed,
     )
 
 

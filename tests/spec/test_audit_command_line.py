@@ -85,6 +85,7 @@ CASES: dict[str, Case] = {
     "org credit": Case(lambda s: (s.org, "--usd", "0.5", "--note", "sorry"), lambda _: (NOBODY, "--usd", 1)),
     "org credit-limit": Case(lambda s: (s.org, "--usd", 3), lambda _: (NOBODY, "--usd", 3)),
     "org rate-limit": Case(lambda s: (s.org, 5), lambda _: (NOBODY, 5)),
+    "org rotate-verdict-key": Case(lambda s: (s.org, "--previous-valid-hours", 2), lambda _: (NOBODY,)),
     "org billing-status": Case(lambda s: (s.org, "active"), lambda s: (s.org, "past_due")),
     "org drop-documents": Case(lambda s: (s.org, "--yes"), lambda _: (NOBODY, "--yes")),
     "org remove": Case(lambda s: (s.org, "--yes"), lambda _: (NOBODY, "--yes")),

@@ -81,6 +81,8 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("POST", "/attestation/challenge"): Access(("public",)),
     ("GET", "/events"): Access(("secret",)),
     ("GET", "/events/{request_id}"): Access(("secret",), status=404),
+    ("GET", "/organizations/{organization_id}/verdict-keys"): Access(),
+    ("POST", ORGANIZATION + "/verdict-keys/rotate"): ADMIN._replace(body={}),
     ("GET", "/management/key"): DEVELOPER,
     ("GET", ORGANIZATION + "/proxy-credentials"): ADMIN,
     ("POST", ORGANIZATION + "/proxy-credentials"): ADMIN._replace(status=201, body=ISSUE),
@@ -222,7 +224,8 @@ def cells(everybody: list[Caller]) -> Iterator[Cell]:
     for route in ROUTES:
         access = ACCESS.get((route.method, route.documented_path))
         assert access is not None, f"say in ACCESS who may call {route.method} {route.documented_path}"
-        organizations = PATHS if "{organization_id}" in route.path else PATHS[:1]
+        is_of_one = bool(access.kinds) and "{organization_id}" in route.path
+        organizations = PATHS if is_of_one else PATHS[:1]
         for under, caller, origin, organization in product(route.under, everybody, ORIGINS, organizations):
             yield Cell(route, under + route.path, access, caller, origin, organization)
 

@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 
 from svc.domain.billing import TRANSITIONS, BillingChange, BillingStatus, BlockedReason, LedgerEntry
+from svc.domain.counting import HOUR_MS
 from svc.domain.records import Organization
 from svc.domain.webhooks.payloads import BillingStatusChanged
 from svc.store.snapshot import Transaction
@@ -52,6 +53,15 @@ def set_rate_limit(transaction: Transaction, number: int, per_s: int) -> Organiz
     organization.
     """
     return _change(transaction, number, rate_limit_per_s=per_s)
+
+
+def rotate_verdict_key(transaction: Transaction, number: int, *, overlap_hours: int, now_ms: int) -> Organization:
+    """Sign verdicts with the next key; the previous one is accepted for so many hours, 0 = no longer. Raises
+    `LookupError` for an unknown organization.
+    """
+    generation = _organization(transaction, number).verdict_key_generation + 1
+    until_ms = now_ms + overlap_hours * HOUR_MS if overlap_hours else None
+    return _change(transaction, number, verdict_key_generation=generation, previous_verdict_key_expires_at_ms=until_ms)
 
 
 def set_credit_limit(transaction: Transaction, number: int, micros: int) -> Organization:

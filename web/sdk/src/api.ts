@@ -83,6 +83,8 @@ export interface LoadOptions {
   workerUrl?: string;
   /** Whether a second report follows when the page is idle, for people who look at the event. Default `true`. */
   deferred?: boolean;
+  /** Whether responses have a signed `verdict`, which your server verifies by itself. Default `false`. */
+  verdict?: boolean;
   /** Off by default. */
   cache?: CacheOptions | false;
 }
@@ -129,6 +131,8 @@ export interface Identification {
   suspect_score?: number;
   suspect_level?: Level;
   triggers?: Trigger[];
+  /** A JWS, valid for five minutes: only with the option `verdict`, and not in a response from the cache. */
+  verdict?: string;
   /** Set by the SDK where the response comes from its cache. */
   cached?: boolean;
 }

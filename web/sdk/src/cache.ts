@@ -47,7 +47,7 @@ export function responseCache(options: CacheOptions | false | undefined, name: s
     put(tag, response) {
       if (response.duplicate) return;
       const kept = new Map([...read()].filter(([, entry]) => entry.until > Date.now()));
-      const { deferred_token: _, ...rest } = response;
+      const { deferred_token: _, verdict: __, ...rest } = response;
       kept.set(key(tag), { until: Date.now() + options.durationMs, response: rest });
       write(kept);
     },

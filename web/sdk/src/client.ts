@@ -112,7 +112,12 @@ export class Client implements SvcClient {
         const response = await send(
           {
             path: "/api/v1/identify",
-            body: { sdk: SDK, ...(tag === undefined ? {} : { tag }), signals },
+            body: {
+              sdk: SDK,
+              ...(tag === undefined ? {} : { tag }),
+              ...(this.settings.verdict ? { verdict: true } : {}),
+              signals,
+            },
             apiKey: this.settings.apiKey,
             endpoints: this.endpoints,
             idempotencyKey: timeOrderedId(),

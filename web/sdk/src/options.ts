@@ -9,6 +9,7 @@ export interface Settings {
   storage: string | false;
   workerUrl: string | undefined;
   deferred: boolean;
+  verdict: boolean;
   cache: CacheOptions | false;
 }
 
@@ -30,6 +31,7 @@ export function checked(options: LoadOptions, script: string | undefined): Setti
     collectMs = COLLECT_MS,
     storage = STORED_AS,
     deferred = true,
+    verdict = false,
     cache = false,
   } = options;
   checkKey(apiKey);
@@ -49,6 +51,7 @@ export function checked(options: LoadOptions, script: string | undefined): Setti
     storage,
     workerUrl: options.workerUrl ?? workerBeside(script),
     deferred,
+    verdict,
     cache,
   };
 }

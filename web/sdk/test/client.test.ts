@@ -56,6 +56,16 @@ describe("a report", () => {
     expect(client.timing?.notes.join()).toContain("worker");
   });
 
+  test("asks for a signed verdict only with the option, and keeps none in the cache", async () => {
+    const signed = { ...IDENTIFIED, body: { ...IDENTIFIED.body, verdict: "a.b.c" } };
+    await serving(signed, IDENTIFIED);
+    const client = loaded({ verdict: true, cache: { storage: "memory", durationMs: 60_000 } });
+    expect(await client.identify()).toEqual(signed.body);
+    expect(await client.identify()).not.toHaveProperty("verdict");
+    await loaded().identify();
+    expect(server?.received.map(({ body }) => body["verdict"])).toEqual([true, undefined]);
+  });
+
   test("is sent once: the next identification collects anew", async () => {
     await serving(IDENTIFIED);
     const client = loaded();

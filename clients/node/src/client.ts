@@ -1,0 +1,157 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+import type { Call } from "./call.js";
+import { type Action, type Checked, type CheckedVerdict, checked, isRequestId, problemWith } from "./checks.js";
+import { ApiError, UnreachableError } from "./errors.js";
+import { Operations } from "./operations.js";
+import { type Retries, waitMs } from "./retries.js";
+import type { ErrorBody, EventBody, ListEventsQuery } from "./types.js";
+import { type ExpectedVerdict, KeyRing, checkedVerdict } from "./verdicts.js";
+
+export interface Options {
+  /** Where the service is, without `/api/v1`. */
+  baseUrl: string;
+  apiKey: string;
+  /** For each attempt, 5,000 by default. */
+  timeoutMs?: number;
+  retries?: Retries;
+  /** In place of the global one: for a proxy or an authority of your own. */
+  fetch?: typeof globalThis.fetch;
+}
+
+const NO_SUCH_EVENT = new Set(["event_not_found", "invalid_request_id"]);
+/** Codes of errors before there was a connection. */
+const NOT_SENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT", "ENETUNREACH"]);
+
+/** Calls the service with one key. */
+export class Client extends Operations {
+  readonly #options: Options;
+  readonly #keyRings = new Map<string, KeyRing>();
+
+  constructor(options: Options) {
+    super();
+    this.#options = { ...options, baseUrl: options.baseUrl.replace(/\/+$/, "") };
+  }
+
+  /**
+   * Read an event with a secret key, and check that it belongs to the action that is being served.
+   *
+   * `requestId` is from the visitor's client: anything at all. `isFirstUse` stores the id and says whether it was new:
+   * a unique key in your database. It is called last, for an event that belongs to this action in everything else.
+   *
+   * Rejects with `ApiError` and `UnreachableError`: decide beforehand what goes on without a verdict.
+   */
+  async check(
+    requestId: unknown,
+    { isFirstUse, ...action }: Action & { isFirstUse: (requestId: string) => boolean | Promise<boolean> },
+  ): Promise<Checked> {
+    if (!isRequestId(requestId)) return checked("not_found", null);
+    let event;
+    try {
+      event = await this.getEvent(requestId);
+    } catch (error) {
+      if (error instanceof ApiError && NO_SUCH_EVENT.has(error.code)) return checked("not_found", null);
+      throw error;
+    }
+    const problem = problemWith(event, action);
+    if (problem === null && !(await isFirstUse(requestId))) return checked("used_before", event);
+    return checked(problem, event);
+  }
+
+  /**
+   * Check a signed verdict that the visitor's client handed over: its signature, age, environment, and that it belongs
+   * to the action that is being served. Asks the service for the organization's keys once an hour, and for nothing
+   * else; `isFirstUse` and the errors are those of `check`.
+   */
+  async checkVerdict(
+    token: unknown,
+    { isFirstUse, ...expected }: ExpectedVerdict & { isFirstUse: (requestId: string) => boolean | Promise<boolean> },
+  ): Promise<CheckedVerdict> {
+    const ring = this.#keyRings.get(expected.organizationId) ?? new KeyRing();
+    this.#keyRings.set(expected.organizationId, ring);
+    if (ring.mustBeRead(token)) ring.put((await this.getVerdictKeys(expected.organizationId)).keys);
+    const checked = ring.check(token, expected);
+    if (checked.problem === null && checked.verdict !== null && !(await isFirstUse(checked.verdict.jti))) {
+      return checkedVerdict("used_before", checked.verdict);
+    }
+    return checked;
+  }
+
+  /** Every event of a list, newest first, page after page. */
+  async *iterateEvents(query: Omit<ListEventsQuery, "page"> = {}): AsyncGenerator<EventBody, void> {
+    let cursor: string | undefined = query.cursor;
+    do {
+      const page = await this.listEvents({ ...query, ...(cursor === undefined ? {} : { cursor }) });
+      yield* page.rows;
+      cursor = page.next_cursor;
+    } while (cursor !== undefined);
+  }
+
+  protected override async send<Answer>(call: Call): Promise<Answer> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return (await this.#attempt(call)) as Answer;
+      } catch (failure) {
+        const isRepeatable = call.isRepeatable ?? false;
+        const wait = waitMs(this.#options.retries ?? {}, failure, { attempt, isRepeatable, random: Math.random() });
+        if (wait === undefined) throw failure;
+        await sleep(wait);
+      }
+    }
+  }
+
+  async #attempt(call: Call): Promise<unknown> {
+    const { baseUrl, apiKey, timeoutMs = 5_000, fetch = globalThis.fetch } = this.#options;
+    const url = new URL(`${baseUrl}/api/v1${call.path}`);
+    for (const [name, value] of given(call.query)) url.searchParams.set(name, String(value));
+    const headers: Record<string, string> = { "x-api-key": apiKey, "user-agent": "svc-client-node" };
+    for (const [name, value] of given(call.headers)) headers[name] = value;
+    if (call.body !== undefined) headers["content-type"] = "application/json";
+    const body = call.body === undefined ? null : JSON.stringify(call.body);
+    let response: Response, text: string;
+    try {
+      const signal = AbortSignal.timeout(timeoutMs);
+      response = await fetch(url, { method: call.method, headers, body, signal, redirect: "manual" });
+      text = await response.text();
+    } catch (error) {
+      throw failureOf(error);
+    }
+    return read(response, text);
+  }
+}
+
+function given<Value>(values: Record<string, Value | undefined> = {}): Array<[string, Value]> {
+  return Object.entries(values).filter((one): one is [string, Value] => one[1] !== undefined);
+}
+
+/** The body of a response, `undefined` where it has none; throws `ApiError` for any but a success. */
+function read(response: Response, text: string): unknown {
+  if (response.status === 204) return undefined;
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    // of a proxy, or of something else at this address
+  }
+  if (response.ok && body !== undefined) return body;
+  const fault = (body as Partial<ErrorBody> | null | undefined)?.error;
+  const retryAfter = response.headers.get("retry-after") ?? "";
+  throw new ApiError(
+    response.status,
+    fault?.code ?? "unexpected_response",
+    fault?.message ?? "The response is not one of this service.",
+    {
+      details: fault?.details ?? [],
+      requestId: response.headers.get("x-request-id") ?? undefined,
+      retryAfterS: /^[0-9]+$/.test(retryAfter) ? Number(retryAfter) : undefined,
+    },
+  );
+}
+
+/** `fetch` rejects with `TypeError` for the network and `DOMException` for the timeout; anything else is a mistake. */
+function failureOf(error: unknown): unknown {
+  if (error instanceof DOMException) return new UnreachableError(error.message, true, error);
+  if (!(error instanceof TypeError) || error.cause === undefined) return error;
+  const cause = error.cause as { code?: string; message?: string };
+  return new UnreachableError(cause.message ?? error.message, !NOT_SENT.has(cause.code ?? ""), error);
+}

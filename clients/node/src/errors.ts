@@ -1,0 +1,51 @@
+import type { DetailBody } from "./types.js";
+
+/** Any error of this library. */
+export class SvcError extends Error {
+  override name = "SvcError";
+}
+
+/** The service refused a request, or failed. */
+export class ApiError extends SvcError {
+  override name = "ApiError";
+  readonly status: number;
+  /** Such as `rate_limited`; `unexpected_response` where the response is not of this service. */
+  readonly code: string;
+  /** Each fault in the request. */
+  readonly details: readonly DetailBody[];
+  /** Quote it to the operator. */
+  readonly requestId: string | undefined;
+  /** For how long the service asks to wait, in seconds. */
+  readonly retryAfterS: number | undefined;
+
+  constructor(
+    status: number,
+    code: string,
+    message: string,
+    more: { details?: readonly DetailBody[]; requestId?: string | undefined; retryAfterS?: number | undefined } = {},
+  ) {
+    super(`${status} ${code}: ${message}`);
+    this.status = status;
+    this.code = code;
+    this.details = more.details ?? [];
+    this.requestId = more.requestId;
+    this.retryAfterS = more.retryAfterS;
+  }
+}
+
+/** No response arrived: the connection failed or took too long. What was asked for may have been done. */
+export class UnreachableError extends SvcError {
+  override name = "UnreachableError";
+  /** `false` where there was no connection, so that nothing can have been done. */
+  readonly wasSent: boolean;
+
+  constructor(message: string, wasSent: boolean, cause: unknown) {
+    super(message, { cause });
+    this.wasSent = wasSent;
+  }
+}
+
+/** A delivery that is not authentic, or no webhook of this version. Answer `401`, and do nothing else with it. */
+export class WebhookError extends SvcError {
+  override name = "WebhookError";
+}

@@ -1,0 +1,511 @@
+// The operations of the service, one method each. Generated from docs/openapi.json: make reference
+
+import { type Call, segment } from "./call.js";
+import type {
+  ChallengeAnswer,
+  CreateWebhookBody,
+  DuplicateAnswer,
+  EventDetailBody,
+  EventsAnswer,
+  HealthBody,
+  IdentifyAnswer,
+  IdentifyBody,
+  IdentifyHeaders,
+  IssueAttestationChallengeHeaders,
+  IssueProxyKeyBody,
+  IssueSdkKeyBody,
+  IssuedProxyKeyBody,
+  IssuedSdkKeyBody,
+  IssuedWebhookBody,
+  ListEventsQuery,
+  ListProxyKeysQuery,
+  ListSdkKeysQuery,
+  ListWebhookDeliveriesQuery,
+  ManagementKeyBody,
+  ProxyKeyBody,
+  ProxyKeysBody,
+  QueuedDeliveryBody,
+  ReadinessBody,
+  RedeliverWebhookBody,
+  ReplaceOriginsBody,
+  RiskWeightsBody,
+  RotateVerdictKeyBody,
+  RotateWebhookSecretBody,
+  SaveWeightsBody,
+  SdkKeyBody,
+  SdkKeysBody,
+  SignalsBody,
+  SupplementAnswer,
+  SupplementBody,
+  SupplementEventHeaders,
+  UpdateWebhookBody,
+  VerdictKeysBody,
+  WebhookBody,
+  WebhookDeliveriesBody,
+  WebhooksBody,
+} from "./types.js";
+
+/**
+ * Every operation but those of the console. Each rejects with `ApiError` where the service refuses, and with
+ * `UnreachableError` where it does not respond.
+ */
+export abstract class Operations {
+  protected abstract send<Answer>(call: Call): Promise<Answer>;
+
+  /**
+   * Identify a visitor.
+   *
+   * Answered once everything that it changes is stored. Retry with the same `Idempotency-Key`: a request that was
+   * answered is not identified or charged again. A body may be compressed (`Content-Encoding: gzip`), up to 1 MiB
+   * after decompression. Proxy keys go into `x-api-key` as the others do.
+   */
+  identify(body: IdentifyBody, headers: IdentifyHeaders = {}): Promise<IdentifyAnswer | DuplicateAnswer> {
+    return this.send<IdentifyAnswer | DuplicateAnswer>({
+      method: "POST",
+      path: "/identify",
+      body,
+      headers: {
+        "Idempotency-Key": headers.idempotencyKey ?? crypto.randomUUID(),
+        "x-svc-sdk-platform": headers.sdkPlatform,
+        "x-svc-visitor-ip": headers.visitorIp,
+        "x-svc-visitor-origin": headers.visitorOrigin,
+        "x-svc-visitor-user-agent": headers.visitorUserAgent,
+        "x-svc-public-key": headers.publicKey,
+      },
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Issue an attestation challenge.
+   *
+   * For an app that proves its device: the challenge goes into the next report, within five minutes, once.
+   */
+  issueAttestationChallenge(headers: IssueAttestationChallengeHeaders = {}): Promise<ChallengeAnswer> {
+    return this.send<ChallengeAnswer>({
+      method: "POST",
+      path: "/attestation/challenge",
+      headers: { "x-svc-sdk-platform": headers.sdkPlatform },
+    });
+  }
+
+  /**
+   * Send the deferred report of an identification.
+   *
+   * What takes long to collect may follow within 24 hours, from the same key and origin. It is kept with the event
+   * and changes nothing else. The same report again is answered as a duplicate. A secret or proxy key that
+   * identified sends it with the same forwarded origin, and a proxy key with `x-svc-visitor-ip` again. An app, which
+   * has no origin, names its platform again in `sdk.platform` or `x-svc-sdk-platform`.
+   */
+  supplementEvent(
+    requestId: string,
+    body: SupplementBody,
+    headers: SupplementEventHeaders = {},
+  ): Promise<SupplementAnswer> {
+    return this.send<SupplementAnswer>({
+      method: "POST",
+      path: `/events/${segment(requestId)}/supplement`,
+      body,
+      headers: {
+        "x-svc-sdk-platform": headers.sdkPlatform,
+        "x-svc-visitor-ip": headers.visitorIp,
+        "x-svc-visitor-origin": headers.visitorOrigin,
+        "x-svc-visitor-user-agent": headers.visitorUserAgent,
+        "x-svc-public-key": headers.publicKey,
+      },
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * List events.
+   *
+   * Newest first, of the organization and environment of the key, at most 30 days back. Without `from` the window
+   * begins 24 hours before its end, but not more than 30 days ago. Each row has the verdict of identify, with the
+   * signals by name under `signals` and their groups under `triggers`. Filters may be combined. `next_cursor` leads
+   * to the next page, in the same window and with the same filters, and is left out on the last one; `page` counts
+   * pages instead, at most 10,000 events deep. A page of several filters that are rarely met together may be short,
+   * or empty, and still have a `next_cursor`: a request looks at no more than 20,000 events.
+   */
+  listEvents(query: ListEventsQuery = {}): Promise<EventsAnswer> {
+    return this.send<EventsAnswer>({ method: "GET", path: "/events", query: { ...query }, isRepeatable: true });
+  }
+
+  /**
+   * Read one event.
+   *
+   * With the archived submission under `document`, and the deferred report when one arrived. The document also says
+   * why the verdict is what it is: `evidence` of each signal, `linkage` (how the visitor was found and how sure that
+   * is), `changes` since the visitor's last report, and what its `attestation` came to. Its contents are not a
+   * public contract.
+   */
+  getEvent(requestId: string): Promise<EventDetailBody> {
+    return this.send<EventDetailBody>({ method: "GET", path: `/events/${segment(requestId)}`, isRepeatable: true });
+  }
+
+  /**
+   * Read the public keys of signed verdicts.
+   *
+   * A JWK set, open to all. Keep it for an hour, and read it again for a `kid` that is not in it.
+   */
+  getVerdictKeys(organizationId: string): Promise<VerdictKeysBody> {
+    return this.send<VerdictKeysBody>({
+      method: "GET",
+      path: `/organizations/${segment(organizationId)}/verdict-keys`,
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Rotate the key of signed verdicts.
+   *
+   * The next key, which is published already, signs from the next request on. Verdicts by the previous one are
+   * accepted for so many hours, `0` = no longer. Needs the role `admin`. Needs the role `admin`.
+   */
+  rotateVerdictKey(organizationId: string, body: RotateVerdictKeyBody = {}): Promise<VerdictKeysBody> {
+    return this.send<VerdictKeysBody>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/verdict-keys/rotate`,
+      body,
+    });
+  }
+
+  /**
+   * Describe the management key.
+   *
+   * Which organization it acts on, and in which role.
+   */
+  getManagementKey(): Promise<ManagementKeyBody> {
+    return this.send<ManagementKeyBody>({ method: "GET", path: "/management/key", isRepeatable: true });
+  }
+
+  /**
+   * List proxy keys.
+   *
+   * Oldest first, revoked ones included for 400 days. All of them, or a page where `limit` or `cursor` is given. A
+   * key that has expired stays `active` until it is revoked. Needs the role `admin`.
+   */
+  listProxyKeys(organizationId: string, query: ListProxyKeysQuery = {}): Promise<ProxyKeysBody> {
+    return this.send<ProxyKeysBody>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/proxy-credentials`,
+      query: { ...query },
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Issue a proxy key.
+   *
+   * The secret is shown this once. At most 200 keys of all kinds that are neither revoked nor expired may be in an
+   * organization. Needs the role `admin`.
+   */
+  issueProxyKey(organizationId: string, body: IssueProxyKeyBody): Promise<IssuedProxyKeyBody> {
+    return this.send<IssuedProxyKeyBody>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/proxy-credentials`,
+      body,
+    });
+  }
+
+  /**
+   * Revoke a proxy key.
+   *
+   * For good. It is refused from the next request on, and stays listed. Needs the role `admin`.
+   */
+  revokeProxyKey(organizationId: string, proxyCredentialId: string): Promise<ProxyKeyBody> {
+    return this.send<ProxyKeyBody>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/proxy-credentials/${segment(proxyCredentialId)}/revoke`,
+    });
+  }
+
+  /**
+   * List SDK keys.
+   *
+   * Oldest first, revoked ones included for 400 days. All of them, or a page where `limit` or `cursor` is given. A
+   * key that has expired stays `active` until it is revoked.
+   */
+  listSdkKeys(organizationId: string, query: ListSdkKeysQuery = {}): Promise<SdkKeysBody> {
+    return this.send<SdkKeysBody>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/sdk-keys`,
+      query: { ...query },
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Issue an SDK key.
+   *
+   * The secret is shown this once. At most 200 keys of all kinds that are neither revoked nor expired may be in an
+   * organization.
+   */
+  issueSdkKey(organizationId: string, body: IssueSdkKeyBody): Promise<IssuedSdkKeyBody> {
+    return this.send<IssuedSdkKeyBody>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/sdk-keys`,
+      body,
+    });
+  }
+
+  /**
+   * Revoke an SDK key.
+   *
+   * For good. It is refused from the next request on, and stays listed.
+   */
+  revokeSdkKey(organizationId: string, keyId: string): Promise<SdkKeyBody> {
+    return this.send<SdkKeyBody>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/sdk-keys/${segment(keyId)}/revoke`,
+    });
+  }
+
+  /**
+   * Replace the allowed origins of an SDK key.
+   *
+   * An origin is `scheme://host[:port]`; `https://*.example.com` is any host below it, and not the host itself.
+   * Below a public suffix, such as `https://*.co.uk`, are the sites of strangers: never allow one.
+   */
+  replaceSdkKeyOrigins(organizationId: string, keyId: string, body: ReplaceOriginsBody): Promise<SdkKeyBody> {
+    return this.send<SdkKeyBody>({
+      method: "PUT",
+      path: `/management/organizations/${segment(organizationId)}/sdk-keys/${segment(keyId)}/allowed-origins`,
+      body,
+    });
+  }
+
+  /** Read the organization's risk weights. */
+  getOrganizationRiskWeights(organizationId: string): Promise<RiskWeightsBody> {
+    return this.send<RiskWeightsBody>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/risk-weights`,
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Save the organization's risk weights for a platform.
+   *
+   * What is not named keeps its value in force. Send the `revision` that you read to make sure that nobody has saved
+   * since: another one is `409 revision_conflict`. Needs the role `admin`.
+   */
+  saveOrganizationRiskWeights(
+    organizationId: string,
+    platform: "web" | "android" | "ios",
+    body: SaveWeightsBody,
+  ): Promise<RiskWeightsBody> {
+    return this.send<RiskWeightsBody>({
+      method: "PUT",
+      path: `/management/organizations/${segment(organizationId)}/risk-weights/${segment(platform)}`,
+      body,
+    });
+  }
+
+  /**
+   * Restore the organization's risk weights for a platform.
+   *
+   * Back to the defaults. Needs the role `admin`.
+   */
+  restoreOrganizationRiskWeights(
+    organizationId: string,
+    platform: "web" | "android" | "ios",
+  ): Promise<RiskWeightsBody> {
+    return this.send<RiskWeightsBody>({
+      method: "DELETE",
+      path: `/management/organizations/${segment(organizationId)}/risk-weights/${segment(platform)}`,
+    });
+  }
+
+  /** Read the risk weights of an SDK key. */
+  getSdkKeyRiskWeights(organizationId: string, keyId: string): Promise<RiskWeightsBody> {
+    return this.send<RiskWeightsBody>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/sdk-keys/${segment(keyId)}/risk-weights`,
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Save the risk weights of an SDK key for a platform.
+   *
+   * What is not named keeps its value in force. Send the `revision` that you read to make sure that nobody has saved
+   * since: another one is `409 revision_conflict`. Needs the role `admin`.
+   */
+  saveSdkKeyRiskWeights(
+    organizationId: string,
+    keyId: string,
+    platform: "web" | "android" | "ios",
+    body: SaveWeightsBody,
+  ): Promise<RiskWeightsBody> {
+    return this.send<RiskWeightsBody>({
+      method: "PUT",
+      path: `/management/organizations/${segment(organizationId)}/sdk-keys/${segment(keyId)}/risk-weights/${segment(platform)}`,
+      body,
+    });
+  }
+
+  /**
+   * Restore the risk weights of an SDK key for a platform.
+   *
+   * Back to those of the organization. Needs the role `admin`.
+   */
+  restoreSdkKeyRiskWeights(
+    organizationId: string,
+    keyId: string,
+    platform: "web" | "android" | "ios",
+  ): Promise<RiskWeightsBody> {
+    return this.send<RiskWeightsBody>({
+      method: "DELETE",
+      path: `/management/organizations/${segment(organizationId)}/sdk-keys/${segment(keyId)}/risk-weights/${segment(platform)}`,
+    });
+  }
+
+  /** List the signals that can fire. */
+  listRiskSignals(organizationId: string): Promise<SignalsBody> {
+    return this.send<SignalsBody>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/risk-signals`,
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * List webhook endpoints.
+   *
+   * Newest first, without secrets.
+   */
+  listWebhooks(organizationId: string): Promise<WebhooksBody> {
+    return this.send<WebhooksBody>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/webhooks`,
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Register a webhook endpoint.
+   *
+   * At most ten per organization. The signing secret is shown this once. The URL must be `https`, and every address
+   * of its host public and none of this service's own; it is judged again at every attempt, and redirects are not
+   * followed. Ports are 443 and those above 1023, unless the operator allows others. `live` endpoints hear of
+   * production traffic, `test` ones of all other; `billing.status_changed` needs `live`.
+   */
+  createWebhook(organizationId: string, body: CreateWebhookBody): Promise<IssuedWebhookBody> {
+    return this.send<IssuedWebhookBody>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/webhooks`,
+      body,
+    });
+  }
+
+  /**
+   * Change a webhook endpoint.
+   *
+   * Send only what changes. While it is paused nothing new is queued for it, and what was queued waits until it is
+   * resumed. A changed URL, or `paused: false`, gives a failing endpoint a new start.
+   */
+  updateWebhook(organizationId: string, webhookId: string, body: UpdateWebhookBody): Promise<WebhookBody> {
+    return this.send<WebhookBody>({
+      method: "PATCH",
+      path: `/management/organizations/${segment(organizationId)}/webhooks/${segment(webhookId)}`,
+      body,
+    });
+  }
+
+  /**
+   * Delete a webhook endpoint.
+   *
+   * Deliveries to it stop at once.
+   */
+  deleteWebhook(organizationId: string, webhookId: string): Promise<void> {
+    return this.send<void>({
+      method: "DELETE",
+      path: `/management/organizations/${segment(organizationId)}/webhooks/${segment(webhookId)}`,
+    });
+  }
+
+  /**
+   * Rotate the signing secret of a webhook endpoint.
+   *
+   * The new secret is shown this once. The previous one signs along for so many hours, `0` = not at all; an older
+   * one no more.
+   */
+  rotateWebhookSecret(
+    organizationId: string,
+    webhookId: string,
+    body: RotateWebhookSecretBody = {},
+  ): Promise<IssuedWebhookBody> {
+    return this.send<IssuedWebhookBody>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/webhooks/${segment(webhookId)}/rotate-secret`,
+      body,
+    });
+  }
+
+  /**
+   * Send a test event.
+   *
+   * One signed `webhook.test`, whether or not the endpoint subscribes to it. It is tried once, and its failure does
+   * not make the endpoint `failing`.
+   */
+  testWebhook(organizationId: string, webhookId: string): Promise<QueuedDeliveryBody> {
+    return this.send<QueuedDeliveryBody>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/webhooks/${segment(webhookId)}/test`,
+    });
+  }
+
+  /**
+   * Deliver an event again.
+   *
+   * An event that was sent to this endpoint in the last 30 days, answered or not, with the same `id`. It is tried
+   * once, and its failure does not make the endpoint `failing`.
+   */
+  redeliverWebhook(organizationId: string, webhookId: string, body: RedeliverWebhookBody): Promise<QueuedDeliveryBody> {
+    return this.send<QueuedDeliveryBody>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/webhooks/${segment(webhookId)}/redeliver`,
+      body,
+    });
+  }
+
+  /**
+   * List delivery attempts.
+   *
+   * Of the last 30 days, newest first. The last page has no `next_cursor`.
+   */
+  listWebhookDeliveries(
+    organizationId: string,
+    query: ListWebhookDeliveriesQuery = {},
+  ): Promise<WebhookDeliveriesBody> {
+    return this.send<WebhookDeliveriesBody>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/webhook-deliveries`,
+      query: { ...query },
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Erase a visitor.
+   *
+   * With its events, their submissions and deferred reports, for good. Needs the role `admin`.
+   */
+  eraseVisitor(organizationId: string, visitorId: string): Promise<void> {
+    return this.send<void>({
+      method: "DELETE",
+      path: `/management/organizations/${segment(organizationId)}/visitors/${segment(visitorId)}`,
+    });
+  }
+
+  /** Is the process up?. */
+  getHealth(): Promise<HealthBody> {
+    return this.send<HealthBody>({ method: "GET", path: "/healthz", isRepeatable: true });
+  }
+
+  /** Can it serve?. */
+  getReadiness(): Promise<ReadinessBody> {
+    return this.send<ReadinessBody>({ method: "GET", path: "/readyz", isRepeatable: true });
+  }
+}

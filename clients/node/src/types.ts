@@ -1,0 +1,989 @@
+// Bodies of requests and responses, as the service documents them.
+// Generated from docs/openapi.json: make reference
+//
+// A response may have more fields than are here: they are added within version 1.
+
+/** The values that there are now. Others may come. */
+export type Open<Values extends string> = Values | (string & {});
+
+export interface ChallengeAnswer {
+  /** 32 random bytes in base64, for one use. */
+  challenge: string;
+  /** Five minutes after issue. */
+  expires_at: string;
+}
+
+export interface CreateWebhookBody {
+  /**
+   * Where deliveries go: `https`, without user info or fragment, port 443 or one above 1023, and every address of
+   * its host public.
+   */
+  url: string;
+  /** `live`: production traffic; `test`: staging and development. */
+  environment: "live" | "test";
+  /** Types of events to be told of. */
+  events: Array<
+    | "identification.completed"
+    | "visitor.suspect"
+    | "identification.refused"
+    | "billing.status_changed"
+    | "usage.daily_settled"
+    | "webhook.test"
+  >;
+  /** May be empty. */
+  description: string;
+}
+
+export interface DetailBody {
+  /** A path such as `sdk.version`; empty for the whole body. */
+  field: string;
+  /** What is the matter with it. */
+  issue: Open<
+    | "required"
+    | "unknown_field"
+    | "wrong_type"
+    | "malformed_json"
+    | "malformed_encoding"
+    | "out_of_range"
+    | "too_long"
+    | "too_deep"
+    | "invalid_url"
+    | "not_public_address"
+    | "unknown_event_type"
+    | "requires_live"
+    | "invalid_origin"
+    | "unknown_signal"
+    | "invalid_cursor"
+    | "invalid_value"
+  >;
+  /** Where it is. */
+  location: Open<"body" | "query" | "header" | "path">;
+}
+
+export interface DuplicateAnswer {
+  /** UUIDv7 of the request; it sorts by time. */
+  request_id: string;
+  /** The same was accepted before, and nothing changed. */
+  duplicate?: boolean;
+}
+
+export interface ErrorBody {
+  /** What was refused. */
+  error: Fault;
+  /** UUIDv7 of the request; it sorts by time. */
+  request_id: string;
+}
+
+export interface EventBody {
+  /** UUIDv7 of the request; it sorts by time. */
+  request_id: string;
+  /** Stable id of the visitor, within the organization. */
+  visitor_id: string;
+  /** Whether the organization sees this visitor for the first time. */
+  visitor_is_new: boolean;
+  /** `false` when the report carried too little to identify anyone. The request is still scored. */
+  identifiable: boolean;
+  /** `100` seen before exactly; `85` to `99` recognised after the device changed; `0` a new visitor id. */
+  visitor_confidence: number;
+  /** `enriched`, or `unavailable` when the network look-up could not run. */
+  state: Open<"enriched" | "unavailable">;
+  /** Why `state` is `unavailable`. */
+  reason?: Open<"no_network_data" | "private_address" | "lookup_failed">;
+  /** From the threshold in force: `low` below it, `high` from twice of it. Left out when not scored. */
+  suspect_level?: Open<"low" | "medium" | "high">;
+  /** When the request arrived. */
+  occurred_at: string;
+  /** Environment of the key. */
+  environment: string;
+  /** Scoring profile. */
+  platform: string;
+  /** Which SDK sent the report, such as `web`, `ios`, `flutter-android`. */
+  sdk_platform: string;
+  /** Its version; `unknown` when it did not say. */
+  sdk_version: string;
+  /** Site that the request came from; left out for native apps. */
+  origin?: string;
+  /** The caller's own reference, shown again on the event and in webhooks. */
+  tag?: string;
+  /** The visitor's address. */
+  ip_address: string;
+  /** ISO 3166-1 alpha-2. */
+  country_code?: string;
+  /** The country in English. */
+  country_name?: string;
+  /** Number of the autonomous system. */
+  asn?: string;
+  /** Name of the network. */
+  asn_name?: string;
+  /** The strongest that applies; left out for an ordinary connection. */
+  anonymity_network?: Open<"tor" | "vpn" | "proxy" | "hosting">;
+  /** Browser or app. */
+  agent?: string;
+  /** Its version. */
+  agent_version?: string;
+  /** Operating system. */
+  os?: string;
+  /** What kind of device it is. */
+  device_kind?: Open<"desktop" | "mobile" | "tablet" | "server">;
+  /** Who is at it. */
+  visitor_kind?: Open<"human" | "ai_bot" | "automation" | "search_crawler">;
+  /** Sum of the weights of the signals that fired. Absent or `null` when not scored. */
+  suspect_score: number | null;
+  /** What fired, heaviest first. */
+  triggers: Array<EventTriggerBody>;
+  /** Each signal that fired, heaviest first: the parts of `triggers`. Left out of events stored before 0.2.0. */
+  signals?: Array<TriggerBody>;
+  /** Whether the archived submission exists. */
+  has_document: boolean;
+}
+
+export interface EventDetailBody {
+  /** UUIDv7 of the request; it sorts by time. */
+  request_id: string;
+  /** Stable id of the visitor, within the organization. */
+  visitor_id: string;
+  /** Whether the organization sees this visitor for the first time. */
+  visitor_is_new: boolean;
+  /** `false` when the report carried too little to identify anyone. The request is still scored. */
+  identifiable: boolean;
+  /** `100` seen before exactly; `85` to `99` recognised after the device changed; `0` a new visitor id. */
+  visitor_confidence: number;
+  /** `enriched`, or `unavailable` when the network look-up could not run. */
+  state: Open<"enriched" | "unavailable">;
+  /** Why `state` is `unavailable`. */
+  reason?: Open<"no_network_data" | "private_address" | "lookup_failed">;
+  /** From the threshold in force: `low` below it, `high` from twice of it. Left out when not scored. */
+  suspect_level?: Open<"low" | "medium" | "high">;
+  /** When the request arrived. */
+  occurred_at: string;
+  /** Environment of the key. */
+  environment: string;
+  /** Scoring profile. */
+  platform: string;
+  /** Which SDK sent the report, such as `web`, `ios`, `flutter-android`. */
+  sdk_platform: string;
+  /** Its version; `unknown` when it did not say. */
+  sdk_version: string;
+  /** Site that the request came from; left out for native apps. */
+  origin?: string;
+  /** The caller's own reference, shown again on the event and in webhooks. */
+  tag?: string;
+  /** The visitor's address. */
+  ip_address: string;
+  /** ISO 3166-1 alpha-2. */
+  country_code?: string;
+  /** The country in English. */
+  country_name?: string;
+  /** Number of the autonomous system. */
+  asn?: string;
+  /** Name of the network. */
+  asn_name?: string;
+  /** The strongest that applies; left out for an ordinary connection. */
+  anonymity_network?: Open<"tor" | "vpn" | "proxy" | "hosting">;
+  /** Browser or app. */
+  agent?: string;
+  /** Its version. */
+  agent_version?: string;
+  /** Operating system. */
+  os?: string;
+  /** What kind of device it is. */
+  device_kind?: Open<"desktop" | "mobile" | "tablet" | "server">;
+  /** Who is at it. */
+  visitor_kind?: Open<"human" | "ai_bot" | "automation" | "search_crawler">;
+  /** Sum of the weights of the signals that fired. Absent or `null` when not scored. */
+  suspect_score: number | null;
+  /** What fired, heaviest first. */
+  triggers: Array<EventTriggerBody>;
+  /** Each signal that fired, heaviest first: the parts of `triggers`. Left out of events stored before 0.2.0. */
+  signals?: Array<TriggerBody>;
+  /** Whether the archived submission exists. */
+  has_document: boolean;
+  /**
+   * The archived submission and what scored it; `null` when it could not be read. Its contents are not a public
+   * contract.
+   */
+  document: Record<string, unknown> | null;
+  /** The deferred report, when one arrived. Its contents are not a public contract. */
+  deferred_signals?: Record<string, unknown>;
+}
+
+export interface EventTriggerBody {
+  /** The group of signals that fired. */
+  signal: Open<
+    | "bot"
+    | "tampering"
+    | "tor"
+    | "vpn"
+    | "proxy"
+    | "residential_proxy"
+    | "ip_reputation"
+    | "environment"
+    | "integrity"
+    | "location"
+    | "privacy"
+    | "velocity"
+    | "replay"
+    | "rarity"
+  >;
+  /** What the group added to the score. */
+  weight: number;
+  /** How well founded it is; it does not change the weight. */
+  confidence: Open<"high" | "low" | "medium">;
+}
+
+export interface EventsAnswer {
+  /** Newest first. */
+  rows: Array<EventBody>;
+  /** As asked for; 1 where a `cursor` asked for it. */
+  page: number;
+  /** The most events that a page has: the `limit` of the request. */
+  page_size: number;
+  /** For the next page; left out on the last one. */
+  next_cursor?: string;
+}
+
+export interface Fault {
+  /** For programs. */
+  code: Open<
+    | "bad_request"
+    | "unauthorized"
+    | "billing_blocked"
+    | "no_credit"
+    | "insufficient_role"
+    | "cross_origin_request"
+    | "secure_connection_required"
+    | "not_found"
+    | "event_not_found"
+    | "method_not_allowed"
+    | "request_timeout"
+    | "payload_too_large"
+    | "unsupported_media_type"
+    | "webhook_limit"
+    | "webhook_busy"
+    | "webhook_paused"
+    | "revision_conflict"
+    | "sdk_key_revoked"
+    | "proxy_key_revoked"
+    | "key_limit"
+    | "supplement_conflict"
+    | "idempotency_key_too_long"
+    | "invalid_visitor_metadata"
+    | "invalid_supplement"
+    | "invalid_request_id"
+    | "invalid_window"
+    | "validation_error"
+    | "rate_limited"
+    | "header_fields_too_large"
+    | "internal_error"
+    | "service_unavailable"
+  >;
+  /** For people: what to do about it. */
+  message: string;
+  /** The HTTP status. */
+  status: number;
+  /** Each fault in the request. */
+  details?: Array<DetailBody>;
+}
+
+export interface HealthBody {
+  /** The process is up. */
+  status: Open<"ok">;
+  /** Version of the service. */
+  version: string;
+}
+
+export interface IdentifyAnswer {
+  /** UUIDv7 of the request; it sorts by time. */
+  request_id: string;
+  /** Stable id of the visitor, within the organization. */
+  visitor_id: string;
+  /** Whether the organization sees this visitor for the first time. */
+  visitor_is_new: boolean;
+  /** `false` when the report carried too little to identify anyone. The request is still scored. */
+  identifiable: boolean;
+  /** `100` seen before exactly; `85` to `99` recognised after the device changed; `0` a new visitor id. */
+  visitor_confidence: number;
+  /** `enriched`, or `unavailable` when the network look-up could not run. */
+  state: Open<"enriched" | "unavailable">;
+  /** Why `state` is `unavailable`. */
+  reason?: Open<"no_network_data" | "private_address" | "lookup_failed">;
+  /** From the threshold in force: `low` below it, `high` from twice of it. Left out when not scored. */
+  suspect_level?: Open<"low" | "medium" | "high">;
+  /** Allows the deferred report of this request to be sent, for 24 hours. */
+  deferred_token: string;
+  /** Sum of the weights of the signals that fired. Absent or `null` when not scored. */
+  suspect_score?: number;
+  /** What fired, heaviest first. */
+  triggers?: Array<TriggerBody>;
+  /**
+   * The verdict as a JWS, for a backend that verifies it by the organization's keys (`getVerdictKeys`). Only where
+   * the request asked for it.
+   */
+  verdict?: string;
+}
+
+export interface IdentifyBody {
+  /** The SDK that collected the report. */
+  sdk: Sdk;
+  /** The report that an SDK collected. What is in it is not a public contract. */
+  signals: Record<string, unknown>;
+  /** The caller's own reference, shown again on the event and in webhooks. */
+  tag?: string;
+  /** Whether to respond with a signed `verdict`, too. */
+  verdict?: boolean;
+}
+
+export interface IssueProxyKeyBody {
+  /** A name for people. */
+  name: string;
+  /** Environment of the key. */
+  environment: "development" | "production" | "staging";
+  /** When the key stops working; `null` = never. */
+  expires_at?: string | null;
+}
+
+export interface IssueSdkKeyBody {
+  /** A name for people. */
+  name: string;
+  /** Environment of the key. */
+  environment: "development" | "production" | "staging";
+  /** `public` for SDKs, `secret` for servers. */
+  kind?: "public" | "secret";
+  /** `["web"]` when left out. */
+  platforms?: Array<"android" | "ios" | "web">;
+  /** Sites that may use the key. */
+  allowed_origins?: Array<string>;
+  /** When the key stops working; `null` = never. */
+  expires_at?: string | null;
+}
+
+export interface IssuedProxyKeyBody {
+  /** The proxy key. */
+  credential: ProxyKeyBody;
+  /** Shown this once. */
+  secret: string;
+}
+
+export interface IssuedSdkKeyBody {
+  /** The SDK key. */
+  key: SdkKeyBody;
+  /** Shown this once. */
+  secret: string;
+}
+
+export interface IssuedWebhookBody {
+  /** The endpoint. */
+  endpoint: WebhookBody;
+  /** The whole signing secret, shown this once. */
+  secret: string;
+}
+
+export interface JwkBody {
+  /** Always `OKP`. */
+  kty: string;
+  /** Always `Ed25519`. */
+  crv: string;
+  /** The key, base64url. */
+  x: string;
+  /** Its thumbprint (RFC 7638). */
+  kid: string;
+  /** Always `sig`. */
+  use: string;
+  /** Always `EdDSA`. */
+  alg: string;
+}
+
+export interface ManagementKeyBody {
+  /** Id of the key. */
+  key_id: string;
+  /** The organization every management route acts on. */
+  organization_id: string;
+  /** A name for people. */
+  name: string;
+  /** What the key may do. */
+  role: Open<"admin" | "developer">;
+  /** Region of the key. */
+  region: string;
+}
+
+export interface PlatformWeightsBody {
+  /** Scoring profile. */
+  platform: Open<"android" | "ios" | "web">;
+  /** Whose configuration is in force. */
+  scope: Open<"default" | "key" | "organization">;
+  /** Whether this scope has its own saved configuration. */
+  stored: boolean;
+  /** Of the scope's own configuration; 0 when nothing is stored. */
+  revision: number;
+  /** Score from which a visitor is suspect. */
+  suspect_threshold: number;
+  /** Signal -> weight in force. */
+  weights: Record<string, number>;
+  /** Signal name to default weight. */
+  defaults: Record<string, number>;
+  /** Every signal of the platform. */
+  signals: Array<string>;
+  /** Which half of the VPN signals counts. */
+  vpn_weights_mode: Open<"confidence" | "method">;
+  /** Which half of the residential-proxy signals counts. */
+  residential_proxy_weights_mode: Open<"confidence" | "method">;
+  /** Of the scope's own configuration. */
+  updated_at?: string;
+  /** The member who saved it; left out where a management key did. */
+  updated_by_user_id?: string;
+}
+
+export interface ProxyKeyBody {
+  /** Its id. */
+  id: string;
+  /** A name for people. */
+  name: string;
+  /** Environment of the key. */
+  environment: Open<"development" | "production" | "staging">;
+  /** Region of the key. */
+  region: string;
+  /** Start of the secret. */
+  prefix: string;
+  /** Last four characters of the secret. */
+  last4: string;
+  /** `active` until it is revoked, also when it has expired. */
+  status: Open<"active" | "revoked">;
+  /** When it was last used, to the minute. */
+  last_used_at: string | null;
+  /** When it stops working. */
+  expires_at: string | null;
+  /** When it was made. */
+  created_at: string;
+  /** When it was revoked. */
+  revoked_at: string | null;
+}
+
+export interface ProxyKeysBody {
+  /** Oldest first, revoked included. */
+  credentials: Array<ProxyKeyBody>;
+  /** Of the next page; left out on the last one, and where no page was asked for. */
+  next_cursor?: string;
+}
+
+export interface QueuedDeliveryBody {
+  /** Of the delivery that is on its way. */
+  event_id: string;
+}
+
+export interface ReadinessBody {
+  /** Whether it can serve. */
+  status: Open<"ready" | "unavailable">;
+  /** What that depends on, part by part. */
+  checks: ReadinessChecks;
+}
+
+export interface ReadinessChecks {
+  /** `full` when writes find no room. */
+  store: Open<"full" | "ok">;
+  /** `behind` while a delivery to an endpoint that answers is over a minute late; it never fails readiness. */
+  webhooks: Open<"behind" | "ok">;
+  /** State of the network databases; it never fails readiness. */
+  network_data: Open<"missing" | "ok" | "stale">;
+}
+
+export interface RedeliverWebhookBody {
+  /** An event that was sent to this endpoint in the last 30 days. */
+  event_id: string;
+}
+
+export interface ReplaceOriginsBody {
+  /** The whole new list, such as `https://shop.example` or `https://*.shop.example`. */
+  allowed_origins: Array<string>;
+}
+
+export interface RiskWeightsBody {
+  /** The organization that the key acts on. */
+  organization_id: string;
+  /** Whose weights they are. */
+  scope: Open<"key" | "organization">;
+  /** The SDK key; left out for those of the organization. */
+  sdk_key_id?: string;
+  /** The largest weight that may be given. */
+  max_weight: number;
+  /** Each platform once. */
+  platforms: Array<PlatformWeightsBody>;
+}
+
+export interface RotateVerdictKeyBody {
+  /** For how long verdicts by the previous key are accepted. */
+  previous_key_valid_hours?: number;
+}
+
+export interface RotateWebhookSecretBody {
+  /** For how long the previous secret signs along. */
+  previous_secret_valid_hours?: number;
+}
+
+export interface SaveWeightsBody {
+  /** Score from which a visitor is suspect. */
+  suspect_threshold?: number;
+  /** Signal name to weight. */
+  weights?: Record<string, number>;
+  /** Which half of the VPN signals counts. */
+  vpn_weights_mode?: "confidence" | "method";
+  /** Which half of the residential-proxy signals counts. */
+  residential_proxy_weights_mode?: "confidence" | "method";
+  /** The stored revision that the change was made upon; left out = whatever it is. */
+  revision?: number;
+}
+
+export interface Sdk {
+  /** `web`, `ios`, `android`, or a bridge such as `react-native-ios`; `web` when left out. */
+  platform?: string;
+  /** Version of the SDK. */
+  version?: string;
+}
+
+export interface SdkKeyBody {
+  /** Its id. */
+  id: string;
+  /** A name for people. */
+  name: string;
+  /** `public` for SDKs, `secret` for servers. */
+  kind: Open<"public" | "secret">;
+  /** Environment of the key. */
+  environment: Open<"development" | "production" | "staging">;
+  /** Region of the key. */
+  region: string;
+  /** Public keys only. */
+  platforms?: Array<Open<"android" | "ios" | "web">>;
+  /** Public keys only. */
+  allowed_origins?: Array<string>;
+  /** Start of the secret. */
+  prefix: string;
+  /** Last four characters of the secret. */
+  last4: string;
+  /** `active` until it is revoked, also when it has expired. */
+  status: Open<"active" | "revoked">;
+  /** When it was last used, to the minute. */
+  last_used_at: string | null;
+  /** When it stops working. */
+  expires_at: string | null;
+  /** When it was made. */
+  created_at: string;
+  /** When it was revoked. */
+  revoked_at: string | null;
+  /** The member who did it; left out where a management key did. */
+  created_by?: string;
+  /** The member who revoked it. */
+  revoked_by?: string;
+}
+
+export interface SdkKeysBody {
+  /** Oldest first, revoked included. */
+  keys: Array<SdkKeyBody>;
+  /** Of the next page; left out on the last one, and where no page was asked for. */
+  next_cursor?: string;
+}
+
+export interface SignalBody {
+  /** Permanent name of the signal. */
+  name: string;
+  /** The group that the signal belongs to. */
+  group: Open<
+    | "bot"
+    | "tampering"
+    | "tor"
+    | "vpn"
+    | "proxy"
+    | "residential_proxy"
+    | "ip_reputation"
+    | "environment"
+    | "integrity"
+    | "location"
+    | "privacy"
+    | "velocity"
+    | "replay"
+    | "rarity"
+  >;
+  /** What it means. */
+  description: string;
+  /** Platforms on which it exists. */
+  platforms: Array<Open<"android" | "ios" | "web">>;
+  /** Platform to default weight. */
+  default_weights: Record<string, number>;
+  /** Of the VPN and residential-proxy families: the mode in which the signal fires. */
+  mode?: Open<"confidence" | "method">;
+  /** Version of the catalogue that introduced it. */
+  since: string;
+}
+
+export interface SignalsBody {
+  /** Every signal. */
+  signals: Array<SignalBody>;
+  /** The largest weight that may be given. */
+  max_weight: number;
+}
+
+export interface SupplementAnswer {
+  /** UUIDv7 of the request; it sorts by time. */
+  request_id: string;
+  /** The same was accepted before, and nothing changed. */
+  duplicate?: boolean;
+}
+
+export interface SupplementBody {
+  /** The `deferred_token` of the identification. */
+  token: string;
+  /** The SDK that collected the report. */
+  sdk: Sdk;
+  /** The deferred report that an SDK collected. What is in it is not a public contract. */
+  signals: Record<string, unknown>;
+}
+
+export interface TriggerBody {
+  /** The signal. Names are permanent. */
+  signal: Open<
+    | "automation"
+    | "headless"
+    | "bot_user_agent"
+    | "spoofed_crawler"
+    | "ai_agent"
+    | "search_crawler"
+    | "anti_detect_browser"
+    | "browser_tampering"
+    | "os_mismatch"
+    | "engine_mismatch"
+    | "gpu_mismatch"
+    | "developer_tools"
+    | "app_tampering"
+    | "tor"
+    | "vpn_public"
+    | "vpn_timezone_mismatch"
+    | "vpn_os_mismatch"
+    | "vpn_auxiliary_mobile"
+    | "vpn_relay"
+    | "vpn_low"
+    | "vpn_medium"
+    | "vpn_high"
+    | "public_proxy"
+    | "hosting"
+    | "residential_proxy_listed"
+    | "residential_proxy_behavior"
+    | "residential_proxy_low"
+    | "residential_proxy_medium"
+    | "residential_proxy_high"
+    | "ip_attack_source"
+    | "ip_email_spam"
+    | "virtual_machine"
+    | "emulator"
+    | "simulator"
+    | "cloned_app"
+    | "rooted"
+    | "jailbroken"
+    | "frida"
+    | "mitm_attack"
+    | "attestation_failed"
+    | "attestation_missing"
+    | "factory_reset"
+    | "location_spoofing"
+    | "incognito"
+    | "privacy_settings"
+    | "high_activity"
+    | "velocity_ip"
+    | "velocity_country"
+    | "token_conflict"
+    | "replayed"
+    | "rare_device"
+  >;
+  /** The group that the signal belongs to. */
+  group: Open<
+    | "bot"
+    | "tampering"
+    | "tor"
+    | "vpn"
+    | "proxy"
+    | "residential_proxy"
+    | "ip_reputation"
+    | "environment"
+    | "integrity"
+    | "location"
+    | "privacy"
+    | "velocity"
+    | "replay"
+    | "rarity"
+  >;
+  /** What the signal added to the score. */
+  weight: number;
+  /** How well founded it is; it does not change the weight. */
+  confidence: Open<"high" | "low" | "medium">;
+}
+
+export interface UpdateWebhookBody {
+  /**
+   * Where deliveries go: `https`, without user info or fragment, port 443 or one above 1023, and every address of
+   * its host public.
+   */
+  url?: string;
+  /** `live`: production traffic; `test`: staging and development. */
+  environment?: "live" | "test";
+  /** The whole new list. */
+  events?: Array<
+    | "identification.completed"
+    | "visitor.suspect"
+    | "identification.refused"
+    | "billing.status_changed"
+    | "usage.daily_settled"
+    | "webhook.test"
+  >;
+  /** A note for people. */
+  description?: string;
+  /** `true` holds deliveries back, `false` lets them go on. */
+  paused?: boolean;
+}
+
+export interface VerdictKeysBody {
+  /** The key in force first, then the next one, then the previous one until it expires. */
+  keys: Array<JwkBody>;
+}
+
+export interface WebhookBody {
+  /** Id of the endpoint. */
+  id: string;
+  /**
+   * Where deliveries go: `https`, without user info or fragment, port 443 or one above 1023, and every address of
+   * its host public.
+   */
+  url: string;
+  /** A note for people. */
+  description: string;
+  /** `live`: production traffic; `test`: staging and development. */
+  environment: Open<"live" | "test">;
+  /** Types of events that it is told of. */
+  events: Array<Open<
+    | "billing.status_changed"
+    | "identification.completed"
+    | "identification.refused"
+    | "usage.daily_settled"
+    | "visitor.suspect"
+    | "webhook.test"
+  >
+  >;
+  /** `failing` is never switched off: the first `2xx` makes it `active` again. */
+  status: Open<"active" | "failing" | "paused">;
+  /** Last four characters of the signing secret. */
+  secret_last4: string;
+  /** During a rotation: when the previous secret stops signing. */
+  previous_secret_expires_at?: string;
+  /** Attempts in the last 24 hours that succeeded. */
+  delivered_24h: number;
+  /** Attempts in the last 24 hours that failed. */
+  failed_24h: number;
+  /** When it was last sent to, whatever came of it. */
+  last_delivery_at?: string;
+  /** When it was made. */
+  created_at: string;
+}
+
+export interface WebhookDeliveriesBody {
+  /** Newest first. */
+  deliveries: Array<WebhookDeliveryBody>;
+  /** For the next page; left out on the last one. */
+  next_cursor?: string;
+}
+
+export interface WebhookDeliveryBody {
+  /** UUIDv7 of the attempt; it sorts by time. */
+  id: string;
+  /** Id of the endpoint. */
+  endpoint_id: string;
+  /** As it was when this was sent. */
+  endpoint_url: string;
+  /** The same on every attempt, and on a redelivery. */
+  event_id: string;
+  /** Type of the event. */
+  event: Open<
+    | "billing.status_changed"
+    | "identification.completed"
+    | "identification.refused"
+    | "usage.daily_settled"
+    | "visitor.suspect"
+    | "webhook.test"
+  >;
+  /** Environment of the endpoint when the event happened. */
+  environment: Open<"live" | "test">;
+  /** `delivered`; `retrying`: failed, and another attempt will follow; `failed`: failed, and none will. */
+  status: Open<"delivered" | "failed" | "retrying">;
+  /** The receiver's status. Left out without an answer. */
+  response_code?: number;
+  /** How long the attempt took, in milliseconds. */
+  duration_ms: number;
+  /** Which attempt of its delivery it was, from 1. */
+  attempt: number;
+  /** Why it failed; left out on success. */
+  error?: Open<
+    | "blocked_address"
+    | "connect_error"
+    | "connection_reset"
+    | "dns_error"
+    | "http_status"
+    | "paused"
+    | "redirect"
+    | "removed"
+    | "response_too_large"
+    | "timeout"
+    | "tls_error"
+  >;
+  /** When the attempt began. */
+  occurred_at: string;
+}
+
+export interface WebhooksBody {
+  /** Newest first. */
+  endpoints: Array<WebhookBody>;
+}
+
+/** Of `identify`. */
+export interface IdentifyHeaders {
+  /**
+   * Makes a retry safe: a key that was answered within 24 hours is answered as a duplicate and costs nothing. Its
+   * scope is the organization with all its environments: use random keys, or keys unique across environments.
+   */
+  idempotencyKey?: string;
+  /** Platform of the SDK, where the body does not say. */
+  sdkPlatform?: string;
+  /**
+   * From a proxy key (required) or a secret key: the visitor's IPv4 or IPv6 address. With any other key it is
+   * ignored, and so are the other `x-svc-visitor-` headers.
+   */
+  visitorIp?: string;
+  /** The site that the visitor is at. */
+  visitorOrigin?: string;
+  /** The visitor's user agent. */
+  visitorUserAgent?: string;
+  /** From a proxy key: the visitor's public key, whose origins, platforms and weights then apply. */
+  publicKey?: string;
+}
+
+/** Of `issueAttestationChallenge`. */
+export interface IssueAttestationChallengeHeaders {
+  /** Platform of the SDK, where the body does not say. */
+  sdkPlatform?: string;
+}
+
+/** Of `supplementEvent`. */
+export interface SupplementEventHeaders {
+  /** Platform of the SDK, where the body does not say. */
+  sdkPlatform?: string;
+  /**
+   * From a proxy key (required) or a secret key: the visitor's IPv4 or IPv6 address. With any other key it is
+   * ignored, and so are the other `x-svc-visitor-` headers.
+   */
+  visitorIp?: string;
+  /** The site that the visitor is at. */
+  visitorOrigin?: string;
+  /** The visitor's user agent. */
+  visitorUserAgent?: string;
+  /** From a proxy key: the visitor's public key, whose origins, platforms and weights then apply. */
+  publicKey?: string;
+}
+
+/** Of `listEvents`. */
+export interface ListEventsQuery {
+  /** Only events of this visitor. */
+  visitor?: string;
+  /** Only events of this suspect level. */
+  level?: "low" | "medium" | "high";
+  /** Only events with this tag. */
+  tag?: string;
+  /** Only events from this IPv4 or IPv6 address. */
+  ip_address?: string;
+  /** Only events from this country: two letters. */
+  country?: string;
+  /** Only events in which this signal fired. */
+  signal?:
+    | "automation"
+    | "headless"
+    | "bot_user_agent"
+    | "spoofed_crawler"
+    | "ai_agent"
+    | "search_crawler"
+    | "anti_detect_browser"
+    | "browser_tampering"
+    | "os_mismatch"
+    | "engine_mismatch"
+    | "gpu_mismatch"
+    | "developer_tools"
+    | "app_tampering"
+    | "tor"
+    | "vpn_public"
+    | "vpn_timezone_mismatch"
+    | "vpn_os_mismatch"
+    | "vpn_auxiliary_mobile"
+    | "vpn_relay"
+    | "vpn_low"
+    | "vpn_medium"
+    | "vpn_high"
+    | "public_proxy"
+    | "hosting"
+    | "residential_proxy_listed"
+    | "residential_proxy_behavior"
+    | "residential_proxy_low"
+    | "residential_proxy_medium"
+    | "residential_proxy_high"
+    | "ip_attack_source"
+    | "ip_email_spam"
+    | "virtual_machine"
+    | "emulator"
+    | "simulator"
+    | "cloned_app"
+    | "rooted"
+    | "jailbroken"
+    | "frida"
+    | "mitm_attack"
+    | "attestation_failed"
+    | "attestation_missing"
+    | "factory_reset"
+    | "location_spoofing"
+    | "incognito"
+    | "privacy_settings"
+    | "high_activity"
+    | "velocity_ip"
+    | "velocity_country"
+    | "token_conflict"
+    | "replayed"
+    | "rare_device";
+  /** Only events of this kind of visitor. */
+  kind?: "human" | "ai_bot" | "automation" | "search_crawler";
+  /** Start of the window, inclusive; 24 hours before its end when left out. */
+  from?: string;
+  /** End of the window, exclusive; now when left out. */
+  to?: string;
+  /** The first page when it and `cursor` are left out. */
+  page?: number;
+  /** `next_cursor` of the page before; the first page when left out. */
+  cursor?: string;
+  /** How many per page, at most. */
+  limit?: number;
+}
+
+/** Of `listProxyKeys`. */
+export interface ListProxyKeysQuery {
+  /** How many per page, at most. */
+  limit?: number;
+  /** `next_cursor` of the page before; the first page when left out. */
+  cursor?: string;
+}
+
+/** Of `listSdkKeys`. */
+export interface ListSdkKeysQuery {
+  /** How many per page, at most. */
+  limit?: number;
+  /** `next_cursor` of the page before; the first page when left out. */
+  cursor?: string;
+}
+
+/** Of `listWebhookDeliveries`. */
+export interface ListWebhookDeliveriesQuery {
+  /** Only attempts of these endpoints. */
+  environment?: "all" | "live" | "test";
+  /** How many per page, at most. */
+  limit?: number;
+  /** `next_cursor` of the page before; the first page when left out. */
+  cursor?: string;
+}

@@ -1,0 +1,82 @@
+import { createPublicKey, type KeyObject, verify } from "node:crypto";
+
+import {
+  type Action,
+  CLOCK_SKEW_MS,
+  type CheckedVerdict,
+  type Problem,
+  type Verdict,
+  decide,
+  difference,
+} from "./checks.js";
+import type { JwkBody } from "./types.js";
+
+const TYPE = "svc-verdict+jwt";
+/** For how long published keys are kept. */
+const KEYS_VALID_MS = 3_600_000;
+/** Between two readings because of a key that is not known: made-up ones cost the service no requests. */
+const READ_AGAIN_MS = 60_000;
+
+/** Whose verdict is accepted for which action. */
+export interface ExpectedVerdict extends Action {
+  organizationId: string;
+  environment: Verdict["environment"];
+}
+
+/** The published keys of one organization. */
+export class KeyRing {
+  #keys = new Map<string, KeyObject>();
+  #readAt = -Infinity;
+
+  /** Whether the keys must be read before this token is checked. */
+  mustBeRead(token: unknown): boolean {
+    const kid = keyId(token);
+    if (kid === null) return false;
+    const age = performance.now() - this.#readAt;
+    return age >= KEYS_VALID_MS || (!this.#keys.has(kid) && age >= READ_AGAIN_MS);
+  }
+
+  put(keys: readonly JwkBody[]): void {
+    const known = keys.filter(({ kty, crv }) => kty === "OKP" && crv === "Ed25519");
+    const imported = ({ kty, crv, x }: JwkBody) => createPublicKey({ key: { kty, crv, x }, format: "jwk" });
+    this.#keys = new Map(known.map((key) => [key.kid, imported(key)]));
+    this.#readAt = performance.now();
+  }
+
+  /** Every check but that of the first use. */
+  check(token: unknown, expected: ExpectedVerdict): CheckedVerdict {
+    const verdict = this.#verified(token);
+    const isOurs = verdict?.aud === expected.organizationId && verdict.environment === expected.environment;
+    if (verdict === null || !isOurs) return checkedVerdict("invalid", null);
+    const now = expected.now ?? Date.now();
+    if (!(verdict.iat * 1_000 - CLOCK_SKEW_MS < now && now < verdict.exp * 1_000)) {
+      return checkedVerdict("too_old", verdict);
+    }
+    return checkedVerdict(difference(verdict, expected), verdict);
+  }
+
+  #verified(token: unknown): Verdict | null {
+    const key = this.#keys.get(keyId(token) ?? "");
+    if (key === undefined) return null;
+    const [header, claims, signature] = (token as string).split(".") as [string, string, string];
+    const isSigned = verify(null, Buffer.from(`${header}.${claims}`), key, Buffer.from(signature, "base64url"));
+    return isSigned ? (JSON.parse(Buffer.from(claims, "base64url").toString()) as Verdict) : null;
+  }
+}
+
+export function checkedVerdict(problem: Problem | null, verdict: Verdict | null): CheckedVerdict {
+  return { problem, verdict, decision: problem !== null || verdict === null ? "refuse" : decide(verdict) };
+}
+
+/** The key that a token says it is signed by; `null` for what is no verdict. */
+function keyId(token: unknown): string | null {
+  if (typeof token !== "string" || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return null;
+  try {
+    const text = Buffer.from(token.split(".")[0]!, "base64url").toString();
+    const header = JSON.parse(text) as Record<string, unknown> | null;
+    const isVerdict = header?.["alg"] === "EdDSA" && header["typ"] === TYPE;
+    return isVerdict && typeof header["kid"] === "string" ? header["kid"] : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,863 @@
+"""The operations of the service, one method each, which awaits. Generated from docs/openapi.json: `make reference`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from svc_client.call import Call, given, new_idempotency_key, path
+from svc_client.types import (
+    ChallengeAnswer,
+    DuplicateAnswer,
+    EventDetailBody,
+    EventsAnswer,
+    HealthBody,
+    IdentifyAnswer,
+    IssuedProxyKeyBody,
+    IssuedSdkKeyBody,
+    IssuedWebhookBody,
+    ManagementKeyBody,
+    ProxyKeyBody,
+    ProxyKeysBody,
+    QueuedDeliveryBody,
+    ReadinessBody,
+    RiskWeightsBody,
+    Sdk,
+    SdkKeyBody,
+    SdkKeysBody,
+    SignalsBody,
+    SupplementAnswer,
+    VerdictKeysBody,
+    WebhookBody,
+    WebhookDeliveriesBody,
+    WebhooksBody,
+)
+
+
+class AsyncOperations:
+    """Every operation but those of the console. Each raises `ApiError` where the service refuses, and
+    `UnreachableError` where it does not respond.
+    """
+
+    async def _send(self, call: Call) -> Any:
+        """The decoded body of the response; `None` without one."""
+        raise NotImplementedError
+
+    async def identify(
+        self,
+        *,
+        sdk: Sdk,
+        signals: dict[str, Any],
+        tag: str | None = None,
+        verdict: bool | None = None,
+        idempotency_key: str | None = None,
+        sdk_platform: str | None = None,
+        visitor_ip: str | None = None,
+        visitor_origin: str | None = None,
+        visitor_user_agent: str | None = None,
+        public_key: str | None = None,
+    ) -> IdentifyAnswer | DuplicateAnswer:
+        """Identify a visitor.
+
+        Answered once everything that it changes is stored. Retry with the same `Idempotency-Key`: a request
+        that was answered is not identified or charged again. A body may be compressed (`Content-Encoding:
+        gzip`), up to 1 MiB after decompression. Proxy keys go into `x-api-key` as the others do.
+
+        Args:
+            sdk: The SDK that collected the report.
+            signals: The report that an SDK collected. What is in it is not a public contract.
+            tag: The caller's own reference, shown again on the event and in webhooks.
+            verdict: Whether to respond with a signed `verdict`, too.
+            idempotency_key: Makes a retry safe: a key that was answered within 24 hours is answered as a
+                duplicate and costs nothing. Its scope is the organization with all its environments: use random
+                keys, or keys unique across environments.
+            sdk_platform: Platform of the SDK, where the body does not say.
+            visitor_ip: From a proxy key (required) or a secret key: the visitor's IPv4 or IPv6 address. With
+                any other key it is ignored, and so are the other `x-svc-visitor-` headers.
+            visitor_origin: The site that the visitor is at.
+            visitor_user_agent: The visitor's user agent.
+            public_key: From a proxy key: the visitor's public key, whose origins, platforms and weights then
+                apply.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                "/identify",
+                headers=given(
+                    {
+                        "Idempotency-Key": idempotency_key or new_idempotency_key(),
+                        "x-svc-sdk-platform": sdk_platform,
+                        "x-svc-visitor-ip": visitor_ip,
+                        "x-svc-visitor-origin": visitor_origin,
+                        "x-svc-visitor-user-agent": visitor_user_agent,
+                        "x-svc-public-key": public_key,
+                    }
+                ),
+                body=given({"sdk": sdk, "signals": signals, "tag": tag, "verdict": verdict}),
+                is_repeatable=True,
+            )
+        )
+
+    async def issue_attestation_challenge(self, *, sdk_platform: str | None = None) -> ChallengeAnswer:
+        """Issue an attestation challenge.
+
+        For an app that proves its device: the challenge goes into the next report, within five minutes, once.
+
+        Args:
+            sdk_platform: Platform of the SDK, where the body does not say.
+        """
+        return await self._send(
+            Call("POST", "/attestation/challenge", headers=given({"x-svc-sdk-platform": sdk_platform}))
+        )
+
+    async def supplement_event(
+        self,
+        request_id: str,
+        *,
+        token: str,
+        sdk: Sdk,
+        signals: dict[str, Any],
+        sdk_platform: str | None = None,
+        visitor_ip: str | None = None,
+        visitor_origin: str | None = None,
+        visitor_user_agent: str | None = None,
+        public_key: str | None = None,
+    ) -> SupplementAnswer:
+        """Send the deferred report of an identification.
+
+        What takes long to collect may follow within 24 hours, from the same key and origin. It is kept with the
+        event and changes nothing else. The same report again is answered as a duplicate. A secret or proxy key
+        that identified sends it with the same forwarded origin, and a proxy key with `x-svc-visitor-ip` again.
+        An app, which has no origin, names its platform again in `sdk.platform` or `x-svc-sdk-platform`.
+
+        Args:
+            request_id: UUIDv7 of the request; it sorts by time.
+            token: The `deferred_token` of the identification.
+            sdk: The SDK that collected the report.
+            signals: The deferred report that an SDK collected. What is in it is not a public contract.
+            sdk_platform: Platform of the SDK, where the body does not say.
+            visitor_ip: From a proxy key (required) or a secret key: the visitor's IPv4 or IPv6 address. With
+                any other key it is ignored, and so are the other `x-svc-visitor-` headers.
+            visitor_origin: The site that the visitor is at.
+            visitor_user_agent: The visitor's user agent.
+            public_key: From a proxy key: the visitor's public key, whose origins, platforms and weights then
+                apply.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                path("/events/{}/supplement", request_id),
+                headers=given(
+                    {
+                        "x-svc-sdk-platform": sdk_platform,
+                        "x-svc-visitor-ip": visitor_ip,
+                        "x-svc-visitor-origin": visitor_origin,
+                        "x-svc-visitor-user-agent": visitor_user_agent,
+                        "x-svc-public-key": public_key,
+                    }
+                ),
+                body=given({"token": token, "sdk": sdk, "signals": signals}),
+                is_repeatable=True,
+            )
+        )
+
+    async def list_events(
+        self,
+        *,
+        visitor: str | None = None,
+        level: Literal["low", "medium", "high"] | None = None,
+        tag: str | None = None,
+        ip_address: str | None = None,
+        country: str | None = None,
+        signal: Literal[
+            "automation",
+            "headless",
+            "bot_user_agent",
+            "spoofed_crawler",
+            "ai_agent",
+            "search_crawler",
+            "anti_detect_browser",
+            "browser_tampering",
+            "os_mismatch",
+            "engine_mismatch",
+            "gpu_mismatch",
+            "developer_tools",
+            "app_tampering",
+            "tor",
+            "vpn_public",
+            "vpn_timezone_mismatch",
+            "vpn_os_mismatch",
+            "vpn_auxiliary_mobile",
+            "vpn_relay",
+            "vpn_low",
+            "vpn_medium",
+            "vpn_high",
+            "public_proxy",
+            "hosting",
+            "residential_proxy_listed",
+            "residential_proxy_behavior",
+            "residential_proxy_low",
+            "residential_proxy_medium",
+            "residential_proxy_high",
+            "ip_attack_source",
+            "ip_email_spam",
+            "virtual_machine",
+            "emulator",
+            "simulator",
+            "cloned_app",
+            "rooted",
+            "jailbroken",
+            "frida",
+            "mitm_attack",
+            "attestation_failed",
+            "attestation_missing",
+            "factory_reset",
+            "location_spoofing",
+            "incognito",
+            "privacy_settings",
+            "high_activity",
+            "velocity_ip",
+            "velocity_country",
+            "token_conflict",
+            "replayed",
+            "rare_device",
+        ]
+        | None = None,
+        kind: Literal["human", "ai_bot", "automation", "search_crawler"] | None = None,
+        from_: str | None = None,
+        to: str | None = None,
+        page: int | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
+    ) -> EventsAnswer:
+        """List events.
+
+        Newest first, of the organization and environment of the key, at most 30 days back. Without `from` the
+        window begins 24 hours before its end, but not more than 30 days ago. Each row has the verdict of
+        identify, with the signals by name under `signals` and their groups under `triggers`. Filters may be
+        combined. `next_cursor` leads to the next page, in the same window and with the same filters, and is
+        left out on the last one; `page` counts pages instead, at most 10,000 events deep. A page of several
+        filters that are rarely met together may be short, or empty, and still have a `next_cursor`: a request
+        looks at no more than 20,000 events.
+
+        Args:
+            visitor: Only events of this visitor.
+            level: Only events of this suspect level.
+            tag: Only events with this tag.
+            ip_address: Only events from this IPv4 or IPv6 address.
+            country: Only events from this country: two letters.
+            signal: Only events in which this signal fired.
+            kind: Only events of this kind of visitor.
+            from_: Start of the window, inclusive; 24 hours before its end when left out.
+            to: End of the window, exclusive; now when left out.
+            page: The first page when it and `cursor` are left out.
+            cursor: `next_cursor` of the page before; the first page when left out.
+            limit: How many per page, at most.
+        """
+        return await self._send(
+            Call(
+                "GET",
+                "/events",
+                query=given(
+                    {
+                        "visitor": visitor,
+                        "level": level,
+                        "tag": tag,
+                        "ip_address": ip_address,
+                        "country": country,
+                        "signal": signal,
+                        "kind": kind,
+                        "from": from_,
+                        "to": to,
+                        "page": page,
+                        "cursor": cursor,
+                        "limit": limit,
+                    }
+                ),
+                is_repeatable=True,
+            )
+        )
+
+    async def get_event(self, request_id: str) -> EventDetailBody:
+        """Read one event.
+
+        With the archived submission under `document`, and the deferred report when one arrived. The document
+        also says why the verdict is what it is: `evidence` of each signal, `linkage` (how the visitor was found
+        and how sure that is), `changes` since the visitor's last report, and what its `attestation` came to.
+        Its contents are not a public contract.
+
+        Args:
+            request_id: UUIDv7 of the request; it sorts by time.
+        """
+        return await self._send(Call("GET", path("/events/{}", request_id), is_repeatable=True))
+
+    async def get_verdict_keys(self, organization_id: str) -> VerdictKeysBody:
+        """Read the public keys of signed verdicts.
+
+        A JWK set, open to all. Keep it for an hour, and read it again for a `kid` that is not in it.
+
+        Args:
+            organization_id: The organization that the key acts on.
+        """
+        return await self._send(
+            Call("GET", path("/organizations/{}/verdict-keys", organization_id), is_repeatable=True)
+        )
+
+    async def rotate_verdict_key(
+        self, organization_id: str, *, previous_key_valid_hours: int | None = None
+    ) -> VerdictKeysBody:
+        """Rotate the key of signed verdicts.
+
+        The next key, which is published already, signs from the next request on. Verdicts by the previous one
+        are accepted for so many hours, `0` = no longer. Needs the role `admin`. Needs the role `admin`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            previous_key_valid_hours: For how long verdicts by the previous key are accepted.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                path("/management/organizations/{}/verdict-keys/rotate", organization_id),
+                body=given({"previous_key_valid_hours": previous_key_valid_hours}),
+            )
+        )
+
+    async def get_management_key(self) -> ManagementKeyBody:
+        """Describe the management key.
+
+        Which organization it acts on, and in which role.
+        """
+        return await self._send(Call("GET", "/management/key", is_repeatable=True))
+
+    async def list_proxy_keys(
+        self, organization_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> ProxyKeysBody:
+        """List proxy keys.
+
+        Oldest first, revoked ones included for 400 days. All of them, or a page where `limit` or `cursor` is
+        given. A key that has expired stays `active` until it is revoked. Needs the role `admin`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            limit: How many per page, at most.
+            cursor: `next_cursor` of the page before; the first page when left out.
+        """
+        return await self._send(
+            Call(
+                "GET",
+                path("/management/organizations/{}/proxy-credentials", organization_id),
+                query=given({"limit": limit, "cursor": cursor}),
+                is_repeatable=True,
+            )
+        )
+
+    async def issue_proxy_key(
+        self,
+        organization_id: str,
+        *,
+        name: str,
+        environment: Literal["development", "production", "staging"],
+        expires_at: str | None = None,
+    ) -> IssuedProxyKeyBody:
+        """Issue a proxy key.
+
+        The secret is shown this once. At most 200 keys of all kinds that are neither revoked nor expired may be
+        in an organization. Needs the role `admin`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            name: A name for people.
+            environment: Environment of the key.
+            expires_at: When the key stops working; `null` = never.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                path("/management/organizations/{}/proxy-credentials", organization_id),
+                body=given({"name": name, "environment": environment, "expires_at": expires_at}),
+            )
+        )
+
+    async def revoke_proxy_key(self, organization_id: str, proxy_credential_id: str) -> ProxyKeyBody:
+        """Revoke a proxy key.
+
+        For good. It is refused from the next request on, and stays listed. Needs the role `admin`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            proxy_credential_id: Id of the proxy key.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                path("/management/organizations/{}/proxy-credentials/{}/revoke", organization_id, proxy_credential_id),
+            )
+        )
+
+    async def list_sdk_keys(
+        self, organization_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> SdkKeysBody:
+        """List SDK keys.
+
+        Oldest first, revoked ones included for 400 days. All of them, or a page where `limit` or `cursor` is
+        given. A key that has expired stays `active` until it is revoked.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            limit: How many per page, at most.
+            cursor: `next_cursor` of the page before; the first page when left out.
+        """
+        return await self._send(
+            Call(
+                "GET",
+                path("/management/organizations/{}/sdk-keys", organization_id),
+                query=given({"limit": limit, "cursor": cursor}),
+                is_repeatable=True,
+            )
+        )
+
+    async def issue_sdk_key(
+        self,
+        organization_id: str,
+        *,
+        name: str,
+        environment: Literal["development", "production", "staging"],
+        kind: Literal["public", "secret"] | None = None,
+        platforms: list[Literal["android", "ios", "web"]] | None = None,
+        allowed_origins: list[str] | None = None,
+        expires_at: str | None = None,
+    ) -> IssuedSdkKeyBody:
+        """Issue an SDK key.
+
+        The secret is shown this once. At most 200 keys of all kinds that are neither revoked nor expired may be
+        in an organization.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            name: A name for people.
+            environment: Environment of the key.
+            kind: `public` for SDKs, `secret` for servers.
+            platforms: `["web"]` when left out.
+            allowed_origins: Sites that may use the key.
+            expires_at: When the key stops working; `null` = never.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                path("/management/organizations/{}/sdk-keys", organization_id),
+                body=given(
+                    {
+                        "name": name,
+                        "environment": environment,
+                        "kind": kind,
+                        "platforms": platforms,
+                        "allowed_origins": allowed_origins,
+                        "expires_at": expires_at,
+                    }
+                ),
+            )
+        )
+
+    async def revoke_sdk_key(self, organization_id: str, key_id: str) -> SdkKeyBody:
+        """Revoke an SDK key.
+
+        For good. It is refused from the next request on, and stays listed.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            key_id: Id of the key.
+        """
+        return await self._send(
+            Call("POST", path("/management/organizations/{}/sdk-keys/{}/revoke", organization_id, key_id))
+        )
+
+    async def replace_sdk_key_origins(
+        self, organization_id: str, key_id: str, *, allowed_origins: list[str]
+    ) -> SdkKeyBody:
+        """Replace the allowed origins of an SDK key.
+
+        An origin is `scheme://host[:port]`; `https://*.example.com` is any host below it, and not the host
+        itself. Below a public suffix, such as `https://*.co.uk`, are the sites of strangers: never allow one.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            key_id: Id of the key.
+            allowed_origins: The whole new list, such as `https://shop.example` or `https://*.shop.example`.
+        """
+        return await self._send(
+            Call(
+                "PUT",
+                path("/management/organizations/{}/sdk-keys/{}/allowed-origins", organization_id, key_id),
+                body=given({"allowed_origins": allowed_origins}),
+            )
+        )
+
+    async def get_organization_risk_weights(self, organization_id: str) -> RiskWeightsBody:
+        """Read the organization's risk weights.
+
+        Args:
+            organization_id: The organization that the key acts on.
+        """
+        return await self._send(
+            Call("GET", path("/management/organizations/{}/risk-weights", organization_id), is_repeatable=True)
+        )
+
+    async def save_organization_risk_weights(
+        self,
+        organization_id: str,
+        platform: Literal["web", "android", "ios"],
+        *,
+        suspect_threshold: int | None = None,
+        weights: dict[str, int] | None = None,
+        vpn_weights_mode: Literal["confidence", "method"] | None = None,
+        residential_proxy_weights_mode: Literal["confidence", "method"] | None = None,
+        revision: int | None = None,
+    ) -> RiskWeightsBody:
+        """Save the organization's risk weights for a platform.
+
+        What is not named keeps its value in force. Send the `revision` that you read to make sure that nobody
+        has saved since: another one is `409 revision_conflict`. Needs the role `admin`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            platform: Platform whose weights are meant.
+            suspect_threshold: Score from which a visitor is suspect.
+            weights: Signal name to weight.
+            vpn_weights_mode: Which half of the VPN signals counts.
+            residential_proxy_weights_mode: Which half of the residential-proxy signals counts.
+            revision: The stored revision that the change was made upon; left out = whatever it is.
+        """
+        return await self._send(
+            Call(
+                "PUT",
+                path("/management/organizations/{}/risk-weights/{}", organization_id, platform),
+                body=given(
+                    {
+                        "suspect_threshold": suspect_threshold,
+                        "weights": weights,
+                        "vpn_weights_mode": vpn_weights_mode,
+                        "residential_proxy_weights_mode": residential_proxy_weights_mode,
+                        "revision": revision,
+                    }
+                ),
+            )
+        )
+
+    async def restore_organization_risk_weights(
+        self, organization_id: str, platform: Literal["web", "android", "ios"]
+    ) -> RiskWeightsBody:
+        """Restore the organization's risk weights for a platform.
+
+        Back to the defaults. Needs the role `admin`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            platform: Platform whose weights are meant.
+        """
+        return await self._send(
+            Call("DELETE", path("/management/organizations/{}/risk-weights/{}", organization_id, platform))
+        )
+
+    async def get_sdk_key_risk_weights(self, organization_id: str, key_id: str) -> RiskWeightsBody:
+        """Read the risk weights of an SDK key.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            key_id: Id of the key.
+        """
+        return await self._send(
+            Call(
+                "GET",
+                path("/management/organizations/{}/sdk-keys/{}/risk-weights", organization_id, key_id),
+                is_repeatable=True,
+            )
+        )
+
+    async def save_sdk_key_risk_weights(
+        self,
+        organization_id: str,
+        key_id: str,
+        platform: Literal["web", "android", "ios"],
+        *,
+        suspect_threshold: int | None = None,
+        weights: dict[str, int] | None = None,
+        vpn_weights_mode: Literal["confidence", "method"] | None = None,
+        residential_proxy_weights_mode: Literal["confidence", "method"] | None = None,
+        revision: int | None = None,
+    ) -> RiskWeightsBody:
+        """Save the risk weights of an SDK key for a platform.
+
+        What is not named keeps its value in force. Send the `revision` that you read to make sure that nobody
+        has saved since: another one is `409 revision_conflict`. Needs the role `admin`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            key_id: Id of the key.
+            platform: Platform whose weights are meant.
+            suspect_threshold: Score from which a visitor is suspect.
+            weights: Signal name to weight.
+            vpn_weights_mode: Which half of the VPN signals counts.
+            residential_proxy_weights_mode: Which half of the residential-proxy signals counts.
+            revision: The stored revision that the change was made upon; left out = whatever it is.
+        """
+        return await self._send(
+            Call(
+                "PUT",
+                path("/management/organizations/{}/sdk-keys/{}/risk-weights/{}", organization_id, key_id, platform),
+                body=given(
+                    {
+                        "suspect_threshold": suspect_threshold,
+                        "weights": weights,
+                        "vpn_weights_mode": vpn_weights_mode,
+                        "residential_proxy_weights_mode": residential_proxy_weights_mode,
+                        "revision": revision,
+                    }
+                ),
+            )
+        )
+
+    async def restore_sdk_key_risk_weights(
+        self, organization_id: str, key_id: str, platform: Literal["web", "android", "ios"]
+    ) -> RiskWeightsBody:
+        """Restore the risk weights of an SDK key for a platform.
+
+        Back to those of the organization. Needs the role `admin`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            key_id: Id of the key.
+            platform: Platform whose weights are meant.
+        """
+        return await self._send(
+            Call(
+                "DELETE",
+                path("/management/organizations/{}/sdk-keys/{}/risk-weights/{}", organization_id, key_id, platform),
+            )
+        )
+
+    async def list_risk_signals(self, organization_id: str) -> SignalsBody:
+        """List the signals that can fire.
+
+        Args:
+            organization_id: The organization that the key acts on.
+        """
+        return await self._send(
+            Call("GET", path("/management/organizations/{}/risk-signals", organization_id), is_repeatable=True)
+        )
+
+    async def list_webhooks(self, organization_id: str) -> WebhooksBody:
+        """List webhook endpoints.
+
+        Newest first, without secrets.
+
+        Args:
+            organization_id: The organization that the key acts on.
+        """
+        return await self._send(
+            Call("GET", path("/management/organizations/{}/webhooks", organization_id), is_repeatable=True)
+        )
+
+    async def create_webhook(
+        self,
+        organization_id: str,
+        *,
+        url: str,
+        environment: Literal["live", "test"],
+        events: list[
+            Literal[
+                "identification.completed",
+                "visitor.suspect",
+                "identification.refused",
+                "billing.status_changed",
+                "usage.daily_settled",
+                "webhook.test",
+            ]
+        ],
+        description: str,
+    ) -> IssuedWebhookBody:
+        """Register a webhook endpoint.
+
+        At most ten per organization. The signing secret is shown this once. The URL must be `https`, and every
+        address of its host public and none of this service's own; it is judged again at every attempt, and
+        redirects are not followed. Ports are 443 and those above 1023, unless the operator allows others.
+        `live` endpoints hear of production traffic, `test` ones of all other; `billing.status_changed` needs
+        `live`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            url: Where deliveries go: `https`, without user info or fragment, port 443 or one above 1023, and
+                every address of its host public.
+            environment: `live`: production traffic; `test`: staging and development.
+            events: Types of events to be told of.
+            description: May be empty.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                path("/management/organizations/{}/webhooks", organization_id),
+                body=given({"url": url, "environment": environment, "events": events, "description": description}),
+            )
+        )
+
+    async def update_webhook(
+        self,
+        organization_id: str,
+        webhook_id: str,
+        *,
+        url: str | None = None,
+        environment: Literal["live", "test"] | None = None,
+        events: list[
+            Literal[
+                "identification.completed",
+                "visitor.suspect",
+                "identification.refused",
+                "billing.status_changed",
+                "usage.daily_settled",
+                "webhook.test",
+            ]
+        ]
+        | None = None,
+        description: str | None = None,
+        paused: bool | None = None,
+    ) -> WebhookBody:
+        """Change a webhook endpoint.
+
+        Send only what changes. While it is paused nothing new is queued for it, and what was queued waits until
+        it is resumed. A changed URL, or `paused: false`, gives a failing endpoint a new start.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            webhook_id: Id of the endpoint.
+            url: Where deliveries go: `https`, without user info or fragment, port 443 or one above 1023, and
+                every address of its host public.
+            environment: `live`: production traffic; `test`: staging and development.
+            events: The whole new list.
+            description: A note for people.
+            paused: `true` holds deliveries back, `false` lets them go on.
+        """
+        return await self._send(
+            Call(
+                "PATCH",
+                path("/management/organizations/{}/webhooks/{}", organization_id, webhook_id),
+                body=given(
+                    {
+                        "url": url,
+                        "environment": environment,
+                        "events": events,
+                        "description": description,
+                        "paused": paused,
+                    }
+                ),
+            )
+        )
+
+    async def delete_webhook(self, organization_id: str, webhook_id: str) -> None:
+        """Delete a webhook endpoint.
+
+        Deliveries to it stop at once.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            webhook_id: Id of the endpoint.
+        """
+        await self._send(Call("DELETE", path("/management/organizations/{}/webhooks/{}", organization_id, webhook_id)))
+
+    async def rotate_webhook_secret(
+        self, organization_id: str, webhook_id: str, *, previous_secret_valid_hours: int | None = None
+    ) -> IssuedWebhookBody:
+        """Rotate the signing secret of a webhook endpoint.
+
+        The new secret is shown this once. The previous one signs along for so many hours, `0` = not at all; an
+        older one no more.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            webhook_id: Id of the endpoint.
+            previous_secret_valid_hours: For how long the previous secret signs along.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                path("/management/organizations/{}/webhooks/{}/rotate-secret", organization_id, webhook_id),
+                body=given({"previous_secret_valid_hours": previous_secret_valid_hours}),
+            )
+        )
+
+    async def test_webhook(self, organization_id: str, webhook_id: str) -> QueuedDeliveryBody:
+        """Send a test event.
+
+        One signed `webhook.test`, whether or not the endpoint subscribes to it. It is tried once, and its
+        failure does not make the endpoint `failing`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            webhook_id: Id of the endpoint.
+        """
+        return await self._send(
+            Call("POST", path("/management/organizations/{}/webhooks/{}/test", organization_id, webhook_id))
+        )
+
+    async def redeliver_webhook(self, organization_id: str, webhook_id: str, *, event_id: str) -> QueuedDeliveryBody:
+        """Deliver an event again.
+
+        An event that was sent to this endpoint in the last 30 days, answered or not, with the same `id`. It is
+        tried once, and its failure does not make the endpoint `failing`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            webhook_id: Id of the endpoint.
+            event_id: An event that was sent to this endpoint in the last 30 days.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                path("/management/organizations/{}/webhooks/{}/redeliver", organization_id, webhook_id),
+                body=given({"event_id": event_id}),
+            )
+        )
+
+    async def list_webhook_deliveries(
+        self,
+        organization_id: str,
+        *,
+        environment: Literal["all", "live", "test"] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> WebhookDeliveriesBody:
+        """List delivery attempts.
+
+        Of the last 30 days, newest first. The last page has no `next_cursor`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            environment: Only attempts of these endpoints.
+            limit: How many per page, at most.
+            cursor: `next_cursor` of the page before; the first page when left out.
+        """
+        return await self._send(
+            Call(
+                "GET",
+                path("/management/organizations/{}/webhook-deliveries", organization_id),
+                query=given({"environment": environment, "limit": limit, "cursor": cursor}),
+                is_repeatable=True,
+            )
+        )
+
+    async def erase_visitor(self, organization_id: str, visitor_id: str) -> None:
+        """Erase a visitor.
+
+        With its events, their submissions and deferred reports, for good. Needs the role `admin`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            visitor_id: Stable id of the visitor, within the organization.
+        """
+        await self._send(Call("DELETE", path("/management/organizations/{}/visitors/{}", organization_id, visitor_id)))
+
+    async def get_health(self) -> HealthBody:
+        """Is the process up?."""
+        return await self._send(Call("GET", "/healthz", is_repeatable=True))
+
+    async def get_readiness(self) -> ReadinessBody:
+        """Can it serve?."""
+        return await self._send(Call("GET", "/readyz", is_repeatable=True))

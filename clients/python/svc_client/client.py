@@ -1,0 +1,248 @@
+"""The two clients: `Client` blocks, `AsyncClient` runs under asyncio or trio."""
+
+from __future__ import annotations
+
+import inspect
+import random
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+import httpx
+
+from svc_client.async_operations import AsyncOperations
+from svc_client.call import Call
+from svc_client.checks import Checked, CheckedVerdict, is_request_id, problem_with
+from svc_client.errors import ApiError, SvcError
+from svc_client.operations import Operations
+from svc_client.retries import Retries
+from svc_client.transport import failure_of, read, request
+from svc_client.types import EventBody
+from svc_client.verdicts import Expected, KeyRing
+
+TIMEOUT_S = 5.0
+NO_SUCH_EVENT = frozenset({"event_not_found", "invalid_request_id"})
+
+
+class Client(Operations):
+    """Calls the service with one key, and waits. Threads may share one.
+
+    `base_url` is where the service is, without `/api/v1`. `timeout_s` is for each attempt. `http` takes the place of
+    a connection pool of the client's own, and is not closed by it.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        retries: Retries | None = None,
+        http: httpx.Client | None = None,
+    ) -> None:
+        self._base_url, self._api_key, self._timeout_s = base_url.rstrip("/"), api_key, timeout_s
+        self._retries = retries or Retries()
+        self._own = httpx.Client() if http is None else None
+        self._http = http or self._own or httpx.Client()
+        self._key_rings: dict[str, KeyRing] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections, unless they are of the caller's `http`."""
+        if self._own is not None:
+            self._own.close()
+
+    def check(
+        self,
+        request_id: object,
+        *,
+        origin: str | None,
+        ip: str | None,
+        tag: str | None,
+        is_first_use: Callable[[str], bool],
+        now: datetime | None = None,
+    ) -> Checked:
+        """Read an event with a secret key, and check that it belongs to the action that is being served.
+
+        Raises `ApiError` and `UnreachableError`: decide beforehand what goes on without a verdict.
+
+        Args:
+            request_id: From the visitor's client: anything at all.
+            origin: Of the page; `None` for an app.
+            ip: The address that is talking to you; `None` not to compare it.
+            tag: That of this action, best a random value of this session; `None` for none.
+            is_first_use: Stores the id and says whether it was new: a unique key in your database. Called last, for
+                an event that belongs to this action in everything else.
+            now: The time, with a time zone; that of the machine by default.
+
+        """
+        if not isinstance(request_id, str) or not is_request_id(request_id):
+            return Checked("not_found", None)
+        try:
+            event = self.get_event(request_id)
+        except ApiError as error:
+            if error.code in NO_SUCH_EVENT:
+                return Checked("not_found", None)
+            raise
+        problem = problem_with(event, origin=origin, ip=ip, tag=tag, now=now)
+        if problem is None and not is_first_use(request_id):
+            problem = "used_before"
+        return Checked(problem, event)
+
+    def check_verdict(
+        self, token: object, expected: Expected, *, is_first_use: Callable[[str], bool]
+    ) -> CheckedVerdict:
+        """Check a signed verdict that the visitor's client handed over: its signature, age, environment, and that it
+        belongs to the action that is being served. Asks the service for the organization's keys once an hour, and for
+        nothing else; `is_first_use` and the errors are those of `check`.
+        """
+        ring = self._key_rings.setdefault(expected.organization_id, KeyRing())
+        if ring.must_be_read(token, time.monotonic()):
+            ring.put(self.get_verdict_keys(expected.organization_id)["keys"], time.monotonic())
+        checked = ring.check(token, expected)
+        if checked.problem is None and checked.verdict and not is_first_use(checked.verdict["jti"]):
+            return CheckedVerdict("used_before", checked.verdict)
+        return checked
+
+    def iterate_events(self, **filters: Any) -> Iterator[EventBody]:
+        """Every event of a list, newest first, page after page; arguments as of `list_events`, but `page`."""
+        while True:
+            page = self.list_events(**filters)
+            yield from page["rows"]
+            if "next_cursor" not in page:
+                return
+            filters["cursor"] = page["next_cursor"]
+
+    def _send(self, call: Call) -> Any:
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                response = self._http.request(
+                    **request(self._base_url, self._api_key, call), timeout=self._timeout_s, follow_redirects=False
+                )
+                return read(response)
+            except httpx.TransportError as error:
+                failure = failure_of(error)
+                wait_s = _wait_s(self._retries, failure, attempt, call)
+                if wait_s is None:
+                    raise failure from error
+            except ApiError as error:
+                wait_s = _wait_s(self._retries, error, attempt, call)
+                if wait_s is None:
+                    raise
+            time.sleep(wait_s)
+
+
+class AsyncClient(AsyncOperations):
+    """Calls the service with one key, under asyncio or trio. The arguments are those of `Client`."""
+
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        retries: Retries | None = None,
+        http: httpx.AsyncClient | None = None,
+    ) -> None:
+        self._base_url, self._api_key, self._timeout_s = base_url.rstrip("/"), api_key, timeout_s
+        self._retries = retries or Retries()
+        self._own = httpx.AsyncClient() if http is None else None
+        self._http = http or self._own or httpx.AsyncClient()
+        self._key_rings: dict[str, KeyRing] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connections, unless they are of the caller's `http`."""
+        if self._own is not None:
+            await self._own.aclose()
+
+    async def check(
+        self,
+        request_id: object,
+        *,
+        origin: str | None,
+        ip: str | None,
+        tag: str | None,
+        is_first_use: Callable[[str], bool | Awaitable[bool]],
+        now: datetime | None = None,
+    ) -> Checked:
+        """As `Client.check`; `is_first_use` may be a coroutine function."""
+        if not isinstance(request_id, str) or not is_request_id(request_id):
+            return Checked("not_found", None)
+        try:
+            event = await self.get_event(request_id)
+        except ApiError as error:
+            if error.code in NO_SUCH_EVENT:
+                return Checked("not_found", None)
+            raise
+        problem = problem_with(event, origin=origin, ip=ip, tag=tag, now=now)
+        if problem is None:
+            is_first = is_first_use(request_id)
+            if not (await is_first if inspect.isawaitable(is_first) else is_first):
+                problem = "used_before"
+        return Checked(problem, event)
+
+    async def check_verdict(
+        self, token: object, expected: Expected, *, is_first_use: Callable[[str], bool | Awaitable[bool]]
+    ) -> CheckedVerdict:
+        """As `Client.check_verdict`; `is_first_use` may be a coroutine function."""
+        ring = self._key_rings.setdefault(expected.organization_id, KeyRing())
+        if ring.must_be_read(token, time.monotonic()):
+            ring.put((await self.get_verdict_keys(expected.organization_id))["keys"], time.monotonic())
+        checked = ring.check(token, expected)
+        if checked.problem is None and checked.verdict:
+            is_first = is_first_use(checked.verdict["jti"])
+            if not (await is_first if inspect.isawaitable(is_first) else is_first):
+                return CheckedVerdict("used_before", checked.verdict)
+        return checked
+
+    async def iterate_events(self, **filters: Any) -> AsyncIterator[EventBody]:
+        """Every event of a list, newest first, page after page; arguments as of `list_events`, but `page`."""
+        while True:
+            page = await self.list_events(**filters)
+            for row in page["rows"]:
+                yield row
+            if "next_cursor" not in page:
+                return
+            filters["cursor"] = page["next_cursor"]
+
+    async def _send(self, call: Call) -> Any:
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                response = await self._http.request(
+                    **request(self._base_url, self._api_key, call), timeout=self._timeout_s, follow_redirects=False
+                )
+                return read(response)
+            except httpx.TransportError as error:
+                failure = failure_of(error)
+                wait_s = _wait_s(self._retries, failure, attempt, call)
+                if wait_s is None:
+                    raise failure from error
+            except ApiError as error:
+                wait_s = _wait_s(self._retries, error, attempt, call)
+                if wait_s is None:
+                    raise
+            await anyio.sleep(wait_s)
+
+
+def _wait_s(retries: Retries, failure: SvcError, attempt: int, call: Call) -> float | None:
+    return retries.wait_s(failure, attempt=attempt, is_repeatable=call.is_repeatable, random=random.random())  # noqa: S311  no secret

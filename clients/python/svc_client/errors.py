@@ -1,0 +1,51 @@
+"""What can go wrong, as exceptions with fields for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from svc_client.types import DetailBody
+
+
+class SvcError(Exception):
+    """Any error of this library."""
+
+
+class ApiError(SvcError):
+    """The service refused a request, or failed."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        details: Sequence[DetailBody] = (),
+        request_id: str | None = None,
+        retry_after_s: int | None = None,
+    ) -> None:
+        super().__init__(f"{status} {code}: {message}")
+        self.status = status
+        self.code = code
+        """Such as `rate_limited`; `unexpected_response` where the response is not of this service."""
+        self.message = message
+        """For people: what to do about it."""
+        self.details = details
+        """Each fault in the request."""
+        self.request_id = request_id
+        """Quote it to the operator."""
+        self.retry_after_s = retry_after_s
+        """For how long the service asks to wait, in seconds."""
+
+
+class UnreachableError(SvcError):
+    """No response arrived: the connection failed or took too long. What was asked for may have been done."""
+
+    def __init__(self, message: str, *, was_sent: bool) -> None:
+        super().__init__(message)
+        self.was_sent = was_sent
+        """`False` where there was no connection, so that nothing can have been done."""
+
+
+class WebhookError(SvcError):
+    """A delivery that is not authentic, or no webhook of this version. Answer `401`, and do nothing else with it."""

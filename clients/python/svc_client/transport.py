@@ -1,0 +1,78 @@
+"""Between calls and HTTP: pure functions around the two clients of httpx."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, TypedDict
+
+import httpx
+
+from svc_client.call import Call
+from svc_client.errors import ApiError, UnreachableError
+
+BASE = "/api/v1"
+NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+
+
+def _user_agent() -> str:
+    try:
+        return f"svc-client-python/{version('svc-client')}"
+    except PackageNotFoundError:  # not installed, but run from its sources
+        return "svc-client-python"
+
+
+USER_AGENT = _user_agent()
+NO_CONTENT = 204
+
+
+class Request(TypedDict):
+    """Arguments of httpx."""
+
+    method: str
+    url: str
+    params: dict[str, Any]
+    headers: dict[str, str]
+    json: Any
+
+
+def request(base_url: str, api_key: str, call: Call) -> Request:
+    """The request of a call."""
+    return {
+        "method": call.method,
+        "url": f"{base_url}{BASE}{call.path}",
+        "params": dict(call.query),
+        "headers": {"x-api-key": api_key, "User-Agent": USER_AGENT, **call.headers},
+        "json": call.body,
+    }
+
+
+def read(response: httpx.Response) -> Any:
+    """The body of a response, `None` where it has none; raises `ApiError` for any but a success."""
+    if response.status_code == NO_CONTENT:
+        return None
+    try:
+        body = response.json()
+    except ValueError:
+        body = None
+    if response.is_success and body is not None:
+        return body
+    raise _error(response, body)
+
+
+def _error(response: httpx.Response, body: Any) -> ApiError:
+    retry_after = response.headers.get("retry-after", "")
+    retry_after_s = int(retry_after) if retry_after.isascii() and retry_after.isdecimal() else None
+    request_id = response.headers.get("x-request-id")
+    try:
+        fault = body["error"]
+        code, message, details = str(fault["code"]), str(fault["message"]), list(fault.get("details", ()))
+    except (TypeError, KeyError, AttributeError):  # of a proxy, or of something else at this address
+        code, message, details = "unexpected_response", "The response is not one of this service.", []
+    return ApiError(
+        response.status_code, code, message, details=details, request_id=request_id, retry_after_s=retry_after_s
+    )
+
+
+def failure_of(error: httpx.TransportError) -> UnreachableError:
+    """What an error of the transport means for a call."""
+    return UnreachableError(f"{type(error).__name__}: {error}".rstrip(": "), was_sent=not isinstance(error, NOT_SENT))

@@ -1,0 +1,595 @@
+"""Bodies of requests and responses, as the service documents them. Generated from docs/openapi.json: `make reference`.
+
+A response may have more fields than are here, and a field that lists its values may have others: both are added within
+version 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NotRequired, TypedDict
+
+
+class ChallengeAnswer(TypedDict):
+    challenge: str
+    """32 random bytes in base64, for one use."""
+    expires_at: str
+    """Five minutes after issue."""
+
+
+class DetailBody(TypedDict):
+    field: str
+    """A path such as `sdk.version`; empty for the whole body."""
+    issue: str
+    """What is the matter with it. Now one of `required`, `unknown_field`, `wrong_type`, `malformed_json`,
+    `malformed_encoding`, `out_of_range`, `too_long`, `too_deep`, `invalid_url`, `not_public_address`,
+    `unknown_event_type`, `requires_live`, `invalid_origin`, `unknown_signal`, `invalid_cursor`,
+    `invalid_value`.
+    """
+    location: str
+    """Where it is. Now one of `body`, `query`, `header`, `path`."""
+
+
+class DuplicateAnswer(TypedDict):
+    request_id: str
+    """UUIDv7 of the request; it sorts by time."""
+    duplicate: NotRequired[bool]
+    """The same was accepted before, and nothing changed."""
+
+
+class ErrorBody(TypedDict):
+    error: Fault
+    """What was refused."""
+    request_id: str
+    """UUIDv7 of the request; it sorts by time."""
+
+
+class EventBody(TypedDict):
+    request_id: str
+    """UUIDv7 of the request; it sorts by time."""
+    visitor_id: str
+    """Stable id of the visitor, within the organization."""
+    visitor_is_new: bool
+    """Whether the organization sees this visitor for the first time."""
+    identifiable: bool
+    """`false` when the report carried too little to identify anyone. The request is still scored."""
+    visitor_confidence: int
+    """`100` seen before exactly; `85` to `99` recognised after the device changed; `0` a new visitor id."""
+    state: str
+    """`enriched`, or `unavailable` when the network look-up could not run."""
+    reason: NotRequired[str]
+    """Why `state` is `unavailable`. Now one of `no_network_data`, `private_address`, `lookup_failed`."""
+    suspect_level: NotRequired[str]
+    """From the threshold in force: `low` below it, `high` from twice of it. Left out when not scored. Now one of
+    `low`, `medium`, `high`.
+    """
+    occurred_at: str
+    """When the request arrived."""
+    environment: str
+    """Environment of the key."""
+    platform: str
+    """Scoring profile."""
+    sdk_platform: str
+    """Which SDK sent the report, such as `web`, `ios`, `flutter-android`."""
+    sdk_version: str
+    """Its version; `unknown` when it did not say."""
+    origin: NotRequired[str]
+    """Site that the request came from; left out for native apps."""
+    tag: NotRequired[str]
+    """The caller's own reference, shown again on the event and in webhooks."""
+    ip_address: str
+    """The visitor's address."""
+    country_code: NotRequired[str]
+    """ISO 3166-1 alpha-2."""
+    country_name: NotRequired[str]
+    """The country in English."""
+    asn: NotRequired[str]
+    """Number of the autonomous system."""
+    asn_name: NotRequired[str]
+    """Name of the network."""
+    anonymity_network: NotRequired[str]
+    """The strongest that applies; left out for an ordinary connection. Now one of `tor`, `vpn`, `proxy`,
+    `hosting`.
+    """
+    agent: NotRequired[str]
+    """Browser or app."""
+    agent_version: NotRequired[str]
+    """Its version."""
+    os: NotRequired[str]
+    """Operating system."""
+    device_kind: NotRequired[str]
+    """What kind of device it is. Now one of `desktop`, `mobile`, `tablet`, `server`."""
+    visitor_kind: NotRequired[str]
+    """Who is at it. Now one of `human`, `ai_bot`, `automation`, `search_crawler`."""
+    suspect_score: int | None
+    """Sum of the weights of the signals that fired. Absent or `null` when not scored."""
+    triggers: list[EventTriggerBody]
+    """What fired, heaviest first."""
+    signals: NotRequired[list[TriggerBody]]
+    """Each signal that fired, heaviest first: the parts of `triggers`. Left out of events stored before 0.2.0."""
+    has_document: bool
+    """Whether the archived submission exists."""
+
+
+class EventDetailBody(TypedDict):
+    request_id: str
+    """UUIDv7 of the request; it sorts by time."""
+    visitor_id: str
+    """Stable id of the visitor, within the organization."""
+    visitor_is_new: bool
+    """Whether the organization sees this visitor for the first time."""
+    identifiable: bool
+    """`false` when the report carried too little to identify anyone. The request is still scored."""
+    visitor_confidence: int
+    """`100` seen before exactly; `85` to `99` recognised after the device changed; `0` a new visitor id."""
+    state: str
+    """`enriched`, or `unavailable` when the network look-up could not run."""
+    reason: NotRequired[str]
+    """Why `state` is `unavailable`. Now one of `no_network_data`, `private_address`, `lookup_failed`."""
+    suspect_level: NotRequired[str]
+    """From the threshold in force: `low` below it, `high` from twice of it. Left out when not scored. Now one of
+    `low`, `medium`, `high`.
+    """
+    occurred_at: str
+    """When the request arrived."""
+    environment: str
+    """Environment of the key."""
+    platform: str
+    """Scoring profile."""
+    sdk_platform: str
+    """Which SDK sent the report, such as `web`, `ios`, `flutter-android`."""
+    sdk_version: str
+    """Its version; `unknown` when it did not say."""
+    origin: NotRequired[str]
+    """Site that the request came from; left out for native apps."""
+    tag: NotRequired[str]
+    """The caller's own reference, shown again on the event and in webhooks."""
+    ip_address: str
+    """The visitor's address."""
+    country_code: NotRequired[str]
+    """ISO 3166-1 alpha-2."""
+    country_name: NotRequired[str]
+    """The country in English."""
+    asn: NotRequired[str]
+    """Number of the autonomous system."""
+    asn_name: NotRequired[str]
+    """Name of the network."""
+    anonymity_network: NotRequired[str]
+    """The strongest that applies; left out for an ordinary connection. Now one of `tor`, `vpn`, `proxy`,
+    `hosting`.
+    """
+    agent: NotRequired[str]
+    """Browser or app."""
+    agent_version: NotRequired[str]
+    """Its version."""
+    os: NotRequired[str]
+    """Operating system."""
+    device_kind: NotRequired[str]
+    """What kind of device it is. Now one of `desktop`, `mobile`, `tablet`, `server`."""
+    visitor_kind: NotRequired[str]
+    """Who is at it. Now one of `human`, `ai_bot`, `automation`, `search_crawler`."""
+    suspect_score: int | None
+    """Sum of the weights of the signals that fired. Absent or `null` when not scored."""
+    triggers: list[EventTriggerBody]
+    """What fired, heaviest first."""
+    signals: NotRequired[list[TriggerBody]]
+    """Each signal that fired, heaviest first: the parts of `triggers`. Left out of events stored before 0.2.0."""
+    has_document: bool
+    """Whether the archived submission exists."""
+    document: dict[str, Any] | None
+    """The archived submission and what scored it; `null` when it could not be read. Its contents are not a public
+    contract.
+    """
+    deferred_signals: NotRequired[dict[str, Any]]
+    """The deferred report, when one arrived. Its contents are not a public contract."""
+
+
+class EventTriggerBody(TypedDict):
+    signal: str
+    """The group of signals that fired. Now one of `bot`, `tampering`, `tor`, `vpn`, `proxy`, `residential_proxy`,
+    `ip_reputation`, `environment`, `integrity`, `location`, `privacy`, `velocity`, `replay`, `rarity`.
+    """
+    weight: int
+    """What the group added to the score."""
+    confidence: str
+    """How well founded it is; it does not change the weight. Now one of `high`, `low`, `medium`."""
+
+
+class EventsAnswer(TypedDict):
+    rows: list[EventBody]
+    """Newest first."""
+    page: int
+    """As asked for; 1 where a `cursor` asked for it."""
+    page_size: int
+    """The most events that a page has: the `limit` of the request."""
+    next_cursor: NotRequired[str]
+    """For the next page; left out on the last one."""
+
+
+class Fault(TypedDict):
+    code: str
+    """For programs. Now one of `bad_request`, `unauthorized`, `billing_blocked`, `no_credit`, `insufficient_role`,
+    `cross_origin_request`, `secure_connection_required`, `not_found`, `event_not_found`, `method_not_allowed`,
+    `request_timeout`, `payload_too_large`, `unsupported_media_type`, `webhook_limit`, `webhook_busy`,
+    `webhook_paused`, `revision_conflict`, `sdk_key_revoked`, `proxy_key_revoked`, `key_limit`,
+    `supplement_conflict`, `idempotency_key_too_long`, `invalid_visitor_metadata`, `invalid_supplement`,
+    `invalid_request_id`, `invalid_window`, `validation_error`, `rate_limited`, `header_fields_too_large`,
+    `internal_error`, `service_unavailable`.
+    """
+    message: str
+    """For people: what to do about it."""
+    status: int
+    """The HTTP status."""
+    details: NotRequired[list[DetailBody]]
+    """Each fault in the request."""
+
+
+class HealthBody(TypedDict):
+    status: str
+    """The process is up. Now one of `ok`."""
+    version: str
+    """Version of the service."""
+
+
+class IdentifyAnswer(TypedDict):
+    request_id: str
+    """UUIDv7 of the request; it sorts by time."""
+    visitor_id: str
+    """Stable id of the visitor, within the organization."""
+    visitor_is_new: bool
+    """Whether the organization sees this visitor for the first time."""
+    identifiable: bool
+    """`false` when the report carried too little to identify anyone. The request is still scored."""
+    visitor_confidence: int
+    """`100` seen before exactly; `85` to `99` recognised after the device changed; `0` a new visitor id."""
+    state: str
+    """`enriched`, or `unavailable` when the network look-up could not run."""
+    reason: NotRequired[str]
+    """Why `state` is `unavailable`. Now one of `no_network_data`, `private_address`, `lookup_failed`."""
+    suspect_level: NotRequired[str]
+    """From the threshold in force: `low` below it, `high` from twice of it. Left out when not scored. Now one of
+    `low`, `medium`, `high`.
+    """
+    deferred_token: str
+    """Allows the deferred report of this request to be sent, for 24 hours."""
+    suspect_score: NotRequired[int]
+    """Sum of the weights of the signals that fired. Absent or `null` when not scored."""
+    triggers: NotRequired[list[TriggerBody]]
+    """What fired, heaviest first."""
+    verdict: NotRequired[str]
+    """The verdict as a JWS, for a backend that verifies it by the organization's keys (`getVerdictKeys`). Only
+    where the request asked for it.
+    """
+
+
+class IssuedProxyKeyBody(TypedDict):
+    credential: ProxyKeyBody
+    """The proxy key."""
+    secret: str
+    """Shown this once."""
+
+
+class IssuedSdkKeyBody(TypedDict):
+    key: SdkKeyBody
+    """The SDK key."""
+    secret: str
+    """Shown this once."""
+
+
+class IssuedWebhookBody(TypedDict):
+    endpoint: WebhookBody
+    """The endpoint."""
+    secret: str
+    """The whole signing secret, shown this once."""
+
+
+class JwkBody(TypedDict):
+    kty: str
+    """Always `OKP`."""
+    crv: str
+    """Always `Ed25519`."""
+    x: str
+    """The key, base64url."""
+    kid: str
+    """Its thumbprint (RFC 7638)."""
+    use: str
+    """Always `sig`."""
+    alg: str
+    """Always `EdDSA`."""
+
+
+class ManagementKeyBody(TypedDict):
+    key_id: str
+    """Id of the key."""
+    organization_id: str
+    """The organization every management route acts on."""
+    name: str
+    """A name for people."""
+    role: str
+    """What the key may do. Now one of `admin`, `developer`."""
+    region: str
+    """Region of the key."""
+
+
+class PlatformWeightsBody(TypedDict):
+    platform: str
+    """Scoring profile. Now one of `android`, `ios`, `web`."""
+    scope: str
+    """Whose configuration is in force. Now one of `default`, `key`, `organization`."""
+    stored: bool
+    """Whether this scope has its own saved configuration."""
+    revision: int
+    """Of the scope's own configuration; 0 when nothing is stored."""
+    suspect_threshold: int
+    """Score from which a visitor is suspect."""
+    weights: dict[str, int]
+    """Signal -> weight in force."""
+    defaults: dict[str, int]
+    """Signal name to default weight."""
+    signals: list[str]
+    """Every signal of the platform."""
+    vpn_weights_mode: str
+    """Which half of the VPN signals counts. Now one of `confidence`, `method`."""
+    residential_proxy_weights_mode: str
+    """Which half of the residential-proxy signals counts. Now one of `confidence`, `method`."""
+    updated_at: NotRequired[str]
+    """Of the scope's own configuration."""
+    updated_by_user_id: NotRequired[str]
+    """The member who saved it; left out where a management key did."""
+
+
+class ProxyKeyBody(TypedDict):
+    id: str
+    """Its id."""
+    name: str
+    """A name for people."""
+    environment: str
+    """Environment of the key. Now one of `development`, `production`, `staging`."""
+    region: str
+    """Region of the key."""
+    prefix: str
+    """Start of the secret."""
+    last4: str
+    """Last four characters of the secret."""
+    status: str
+    """`active` until it is revoked, also when it has expired. Now one of `active`, `revoked`."""
+    last_used_at: str | None
+    """When it was last used, to the minute."""
+    expires_at: str | None
+    """When it stops working."""
+    created_at: str
+    """When it was made."""
+    revoked_at: str | None
+    """When it was revoked."""
+
+
+class ProxyKeysBody(TypedDict):
+    credentials: list[ProxyKeyBody]
+    """Oldest first, revoked included."""
+    next_cursor: NotRequired[str]
+    """Of the next page; left out on the last one, and where no page was asked for."""
+
+
+class QueuedDeliveryBody(TypedDict):
+    event_id: str
+    """Of the delivery that is on its way."""
+
+
+class ReadinessBody(TypedDict):
+    status: str
+    """Whether it can serve. Now one of `ready`, `unavailable`."""
+    checks: ReadinessChecks
+    """What that depends on, part by part."""
+
+
+class ReadinessChecks(TypedDict):
+    store: str
+    """`full` when writes find no room. Now one of `full`, `ok`."""
+    webhooks: str
+    """`behind` while a delivery to an endpoint that answers is over a minute late; it never fails readiness. Now
+    one of `behind`, `ok`.
+    """
+    network_data: str
+    """State of the network databases; it never fails readiness. Now one of `missing`, `ok`, `stale`."""
+
+
+class RiskWeightsBody(TypedDict):
+    organization_id: str
+    """The organization that the key acts on."""
+    scope: str
+    """Whose weights they are. Now one of `key`, `organization`."""
+    sdk_key_id: NotRequired[str]
+    """The SDK key; left out for those of the organization."""
+    max_weight: int
+    """The largest weight that may be given."""
+    platforms: list[PlatformWeightsBody]
+    """Each platform once."""
+
+
+class Sdk(TypedDict):
+    platform: NotRequired[str]
+    """`web`, `ios`, `android`, or a bridge such as `react-native-ios`; `web` when left out."""
+    version: NotRequired[str]
+    """Version of the SDK."""
+
+
+class SdkKeyBody(TypedDict):
+    id: str
+    """Its id."""
+    name: str
+    """A name for people."""
+    kind: str
+    """`public` for SDKs, `secret` for servers."""
+    environment: str
+    """Environment of the key. Now one of `development`, `production`, `staging`."""
+    region: str
+    """Region of the key."""
+    platforms: NotRequired[list[str]]
+    """Public keys only. Now one of `android`, `ios`, `web`."""
+    allowed_origins: NotRequired[list[str]]
+    """Public keys only."""
+    prefix: str
+    """Start of the secret."""
+    last4: str
+    """Last four characters of the secret."""
+    status: str
+    """`active` until it is revoked, also when it has expired. Now one of `active`, `revoked`."""
+    last_used_at: str | None
+    """When it was last used, to the minute."""
+    expires_at: str | None
+    """When it stops working."""
+    created_at: str
+    """When it was made."""
+    revoked_at: str | None
+    """When it was revoked."""
+    created_by: NotRequired[str]
+    """The member who did it; left out where a management key did."""
+    revoked_by: NotRequired[str]
+    """The member who revoked it."""
+
+
+class SdkKeysBody(TypedDict):
+    keys: list[SdkKeyBody]
+    """Oldest first, revoked included."""
+    next_cursor: NotRequired[str]
+    """Of the next page; left out on the last one, and where no page was asked for."""
+
+
+class SignalBody(TypedDict):
+    name: str
+    """Permanent name of the signal."""
+    group: str
+    """The group that the signal belongs to. Now one of `bot`, `tampering`, `tor`, `vpn`, `proxy`,
+    `residential_proxy`, `ip_reputation`, `environment`, `integrity`, `location`, `privacy`, `velocity`,
+    `replay`, `rarity`.
+    """
+    description: str
+    """What it means."""
+    platforms: list[str]
+    """Platforms on which it exists. Now one of `android`, `ios`, `web`."""
+    default_weights: dict[str, int]
+    """Platform to default weight."""
+    mode: NotRequired[str]
+    """Of the VPN and residential-proxy families: the mode in which the signal fires. Now one of `confidence`,
+    `method`.
+    """
+    since: str
+    """Version of the catalogue that introduced it."""
+
+
+class SignalsBody(TypedDict):
+    signals: list[SignalBody]
+    """Every signal."""
+    max_weight: int
+    """The largest weight that may be given."""
+
+
+class SupplementAnswer(TypedDict):
+    request_id: str
+    """UUIDv7 of the request; it sorts by time."""
+    duplicate: NotRequired[bool]
+    """The same was accepted before, and nothing changed."""
+
+
+class TriggerBody(TypedDict):
+    signal: str
+    """The signal. Names are permanent. Now one of `automation`, `headless`, `bot_user_agent`, `spoofed_crawler`,
+    `ai_agent`, `search_crawler`, `anti_detect_browser`, `browser_tampering`, `os_mismatch`, `engine_mismatch`,
+    `gpu_mismatch`, `developer_tools`, `app_tampering`, `tor`, `vpn_public`, `vpn_timezone_mismatch`,
+    `vpn_os_mismatch`, `vpn_auxiliary_mobile`, `vpn_relay`, `vpn_low`, `vpn_medium`, `vpn_high`, `public_proxy`,
+    `hosting`, `residential_proxy_listed`, `residential_proxy_behavior`, `residential_proxy_low`,
+    `residential_proxy_medium`, `residential_proxy_high`, `ip_attack_source`, `ip_email_spam`,
+    `virtual_machine`, `emulator`, `simulator`, `cloned_app`, `rooted`, `jailbroken`, `frida`, `mitm_attack`,
+    `attestation_failed`, `attestation_missing`, `factory_reset`, `location_spoofing`, `incognito`,
+    `privacy_settings`, `high_activity`, `velocity_ip`, `velocity_country`, `token_conflict`, `replayed`,
+    `rare_device`.
+    """
+    group: str
+    """The group that the signal belongs to. Now one of `bot`, `tampering`, `tor`, `vpn`, `proxy`,
+    `residential_proxy`, `ip_reputation`, `environment`, `integrity`, `location`, `privacy`, `velocity`,
+    `replay`, `rarity`.
+    """
+    weight: int
+    """What the signal added to the score."""
+    confidence: str
+    """How well founded it is; it does not change the weight. Now one of `high`, `low`, `medium`."""
+
+
+class VerdictKeysBody(TypedDict):
+    keys: list[JwkBody]
+    """The key in force first, then the next one, then the previous one until it expires."""
+
+
+class WebhookBody(TypedDict):
+    id: str
+    """Id of the endpoint."""
+    url: str
+    """Where deliveries go: `https`, without user info or fragment, port 443 or one above 1023, and every address
+    of its host public.
+    """
+    description: str
+    """A note for people."""
+    environment: str
+    """`live`: production traffic; `test`: staging and development."""
+    events: list[str]
+    """Types of events that it is told of. Now one of `billing.status_changed`, `identification.completed`,
+    `identification.refused`, `usage.daily_settled`, `visitor.suspect`, `webhook.test`.
+    """
+    status: str
+    """`failing` is never switched off: the first `2xx` makes it `active` again. Now one of `active`, `failing`,
+    `paused`.
+    """
+    secret_last4: str
+    """Last four characters of the signing secret."""
+    previous_secret_expires_at: NotRequired[str]
+    """During a rotation: when the previous secret stops signing."""
+    delivered_24h: int
+    """Attempts in the last 24 hours that succeeded."""
+    failed_24h: int
+    """Attempts in the last 24 hours that failed."""
+    last_delivery_at: NotRequired[str]
+    """When it was last sent to, whatever came of it."""
+    created_at: str
+    """When it was made."""
+
+
+class WebhookDeliveriesBody(TypedDict):
+    deliveries: list[WebhookDeliveryBody]
+    """Newest first."""
+    next_cursor: NotRequired[str]
+    """For the next page; left out on the last one."""
+
+
+class WebhookDeliveryBody(TypedDict):
+    id: str
+    """UUIDv7 of the attempt; it sorts by time."""
+    endpoint_id: str
+    """Id of the endpoint."""
+    endpoint_url: str
+    """As it was when this was sent."""
+    event_id: str
+    """The same on every attempt, and on a redelivery."""
+    event: str
+    """Type of the event. Now one of `billing.status_changed`, `identification.completed`,
+    `identification.refused`, `usage.daily_settled`, `visitor.suspect`, `webhook.test`.
+    """
+    environment: str
+    """Environment of the endpoint when the event happened. Now one of `live`, `test`."""
+    status: str
+    """`delivered`; `retrying`: failed, and another attempt will follow; `failed`: failed, and none will."""
+    response_code: NotRequired[int]
+    """The receiver's status. Left out without an answer."""
+    duration_ms: int
+    """How long the attempt took, in milliseconds."""
+    attempt: int
+    """Which attempt of its delivery it was, from 1."""
+    error: NotRequired[str]
+    """Why it failed; left out on success. Now one of `blocked_address`, `connect_error`, `connection_reset`,
+    `dns_error`, `http_status`, `paused`, `redirect`, `removed`, `response_too_large`, `timeout`, `tls_error`.
+    """
+    occurred_at: str
+    """When the attempt began."""
+
+
+class WebhooksBody(TypedDict):
+    endpoints: list[WebhookBody]
+    """Newest first."""

@@ -1,0 +1,66 @@
+"""Webhooks: the check of a delivery, and what it holds."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
+
+from svc_client.errors import WebhookError
+
+TOLERANCE_S = 300
+VERSION = 1
+
+
+class WebhookEvent(TypedDict):
+    """What a delivery says."""
+
+    id: str
+    """The same on every attempt: skip those that you know."""
+    type: str
+    """Such as `identification.completed`."""
+    version: int
+    organization_id: str
+    environment: str
+    """`live` or `test`."""
+    created_at: str
+    """When the fact happened, RFC 3339 in UTC."""
+    data: dict[str, Any]
+    """Of `identification.completed` and `visitor.suspect`, an event as `list_events` has it."""
+
+
+def verify_webhook(
+    body: bytes, headers: Mapping[str, str], secrets: str | Sequence[str], *, now: float | None = None
+) -> WebhookEvent:
+    """The event of an authentic delivery; raises `WebhookError` for any other.
+
+    `body` is the exact bytes that arrived, `headers` those of the request in any case of letters. `secrets` is the
+    endpoint's signing secret, or several while you rotate. `now` is the Unix time in seconds.
+    """
+    known = [secrets] if isinstance(secrets, str) else list(secrets)
+    sent = {name.lower(): value for name, value in headers.items()}
+    timestamp, signature = sent.get("x-svc-timestamp", ""), sent.get("x-svc-signature", "")
+    if not (timestamp.isascii() and timestamp.isdecimal()):
+        raise WebhookError("the delivery has no timestamp")
+    if abs((time.time() if now is None else now) - int(timestamp)) > TOLERANCE_S:
+        raise WebhookError(f"the delivery was signed more than {TOLERANCE_S} seconds from now")
+    parts = [part.strip().encode() for part in signature.split(",")]
+    expected = [_signature(secret, timestamp, body) for secret in known if secret]
+    if not any(hmac.compare_digest(one, part) for one in expected for part in parts):
+        raise WebhookError("the signature is by none of the secrets")
+    try:
+        event: WebhookEvent = json.loads(body)
+        version = event["version"]
+    except (ValueError, TypeError, KeyError) as error:
+        raise WebhookError("the body is no event") from error
+    if version != VERSION:
+        raise WebhookError(f"the body is no event of version {VERSION}")
+    return event
+
+
+def _signature(secret: str, timestamp: str, body: bytes) -> bytes:
+    digest = hmac.new(secret.encode(), timestamp.encode() + b"." + body, hashlib.sha256).hexdigest()
+    return f"sha256={digest}".encode()

@@ -1,0 +1,131 @@
+"""Signed verdicts: what an identification decided, as a JWS that a backend verifies by itself (docs/adr/0046).
+
+Compact serialization of RFC 7515 with Ed25519 (RFC 8037), claims of RFC 7519. A private key is derived from the
+installation's pepper, the organization's id and a generation, and never stored; rotating is the next generation.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from functools import lru_cache
+from typing import NamedTuple
+
+import msgspec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from svc.domain.identification import Submission
+from svc.domain.records import Organization
+from svc.domain.verdict import Verdict
+
+VALID_S = 300
+"""How long a verdict is accepted after it was signed: the replay window."""
+TYPE = "svc-verdict+jwt"
+ISSUER = "svc"
+
+
+class Claims(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What is signed. `None` is left out. Fields may be added."""
+
+    iss: str
+    aud: str
+    """The organization."""
+    sub: str
+    """The visitor."""
+    jti: str
+    """The request id: accept it once."""
+    iat: int
+    exp: int
+    environment: str
+    platform: str
+    ip_address: str
+    origin: str | None = None
+    tag: str | None = None
+    visitor_is_new: bool
+    identifiable: bool
+    visitor_confidence: int
+    suspect_score: int | None = None
+    suspect_level: str | None = None
+
+
+class Jwk(msgspec.Struct, frozen=True):
+    """A public key as RFC 8037 writes it."""
+
+    kty: str
+    crv: str
+    x: str
+    kid: str
+    use: str
+    alg: str
+
+
+class SigningKey(NamedTuple):
+    """One generation of an organization's key."""
+
+    private: Ed25519PrivateKey
+    jwk: Jwk
+    protected: str
+    """The header of a JWS by this key, encoded."""
+
+
+def verdict_key(pepper: bytes) -> bytes:
+    """The key from which all signing keys of one installation are derived. 32 bytes."""
+    return hmac.digest(pepper, b"svc verdict keys 1", "sha256")
+
+
+@lru_cache(maxsize=1024)
+def signing_key(key: bytes, organization_id: str, generation: int) -> SigningKey:
+    """One generation of an organization's key; `key` as of `verdict_key`. Equal arguments give the same one."""
+    seed = hmac.digest(key, f"{organization_id}\n{generation}".encode(), "sha256")
+    private = Ed25519PrivateKey.from_private_bytes(seed)
+    x = _base64(private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw))
+    thumbprint = hashlib.sha256(f'{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}'.encode()).digest()  # RFC 7638
+    jwk = Jwk(kty="OKP", crv="Ed25519", x=x, kid=_base64(thumbprint), use="sig", alg="EdDSA")
+    protected = msgspec.json.encode({"alg": "EdDSA", "kid": jwk.kid, "typ": TYPE})
+    return SigningKey(private, jwk, _base64(protected))
+
+
+def signed_verdict(key: bytes, organization: Organization, verdict: Verdict, about: Submission) -> str:
+    """A verdict about a submission in the compact serialization, by the organization's key in force. `key` as of
+    `verdict_key`.
+    """
+    signing = signing_key(key, organization.id, organization.verdict_key_generation)
+    issued_at = about.at_ms // 1000
+    claims = Claims(
+        iss=ISSUER,
+        aud=organization.id,
+        sub=verdict.visitor_id,
+        jti=str(about.request_id),
+        iat=issued_at,
+        exp=issued_at + VALID_S,
+        environment=about.environment,
+        platform=about.platform,
+        ip_address=about.facts.ip,
+        origin=about.origin,
+        tag=about.tag,
+        visitor_is_new=verdict.visitor_is_new,
+        identifiable=verdict.identifiable,
+        visitor_confidence=verdict.visitor_confidence,
+        suspect_score=verdict.suspect_score,
+        suspect_level=verdict.suspect_level,
+    )
+    signed = f"{signing.protected}.{_base64(msgspec.json.encode(claims))}"
+    return f"{signed}.{_base64(signing.private.sign(signed.encode()))}"
+
+
+def published_keys(key: bytes, organization: Organization, now_ms: int) -> tuple[Jwk, ...]:
+    """The public keys that verifiers accept: the one in force, the next one, so that a cached list outlives a rotation,
+    and the previous one until it expires.
+    """
+    generation = organization.verdict_key_generation
+    generations = [generation, generation + 1]
+    until_ms = organization.previous_verdict_key_expires_at_ms
+    if until_ms is not None and now_ms < until_ms:
+        generations.append(generation - 1)
+    return tuple(signing_key(key, organization.id, one).jwk for one in generations)
+
+
+def _base64(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()

@@ -1,0 +1,113 @@
+"""The keys by which an organization's signed verdicts are verified: published to everybody, rotated by its automation
+(docs/adr/0046).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from svc.domain.fields import about
+from svc.domain.records import Organization
+from svc.domain.refusals import Refusal
+from svc.domain.signed_verdict import published_keys
+from svc.http.change import caller_of, change
+from svc.http.endpoint import Call, Outcome, Services
+from svc.http.route import ADMIN, BODY, ORGANIZATION, Route
+from svc.store import views
+from svc.store.transactions import accounts
+from svc.store.transactions.webhook_endpoints import MAX_OVERLAP_HOURS
+
+CACHED = "public, max-age=3600"
+"""The next key is published beside the one in force, so that a list of an hour ago knows the key after a rotation."""
+
+
+class JwkBody(msgspec.Struct, frozen=True):
+    """A public key (RFC 8037)."""
+
+    kty: Annotated[str, about("Always `OKP`.", "OKP")]
+    crv: Annotated[str, about("Always `Ed25519`.", "Ed25519")]
+    x: Annotated[str, about("The key, base64url.", "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo")]
+    kid: Annotated[str, about("Its thumbprint (RFC 7638).", "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k")]
+    use: Annotated[str, about("Always `sig`.", "sig")]
+    alg: Annotated[str, about("Always `EdDSA`.", "EdDSA")]
+
+
+class VerdictKeysBody(msgspec.Struct, frozen=True):
+    """The keys by which an organization's verdicts are verified (RFC 7517)."""
+
+    keys: Annotated[
+        tuple[JwkBody, ...],
+        about("The key in force first, then the next one, then the previous one until it expires."),
+    ]
+
+
+class RotateVerdictKeyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of a rotation; an empty request body counts as `{}`."""
+
+    previous_key_valid_hours: Annotated[
+        int, Meta(ge=0, le=MAX_OVERLAP_HOURS), about("For how long verdicts by the previous key are accepted.", 24)
+    ] = 24
+
+
+async def get_verdict_keys(services: Services, call: Call) -> Outcome:
+    """`GET /organizations/{organization_id}/verdict-keys`: a JWK set, without a key. `404 not_found`."""
+    with services.store.read() as snapshot:
+        known = views.find_account(snapshot, call.path["organization_id"])
+    if known is None or known.organization.removed_at_ms is not None:
+        return Outcome(Refusal("not_found"))
+    return Outcome(_rows(services, known.organization, call.at_ms), headers={"Cache-Control": CACHED})
+
+
+async def rotate_verdict_key(services: Services, call: Call) -> Outcome:
+    """`POST .../verdict-keys/rotate`: the next key signs from the next request on; the keys that are published then."""
+    body: RotateVerdictKeyBody = call.body
+    job = partial(
+        accounts.rotate_verdict_key,
+        number=caller_of(call).organization.number,
+        overlap_hours=body.previous_key_valid_hours,
+        now_ms=call.at_ms,
+    )
+    changed = await change(services, call, job)
+    return Outcome(changed if isinstance(changed, Refusal) else _rows(services, changed, call.at_ms))
+
+
+def _rows(services: Services, organization: Organization, now_ms: int) -> VerdictKeysBody:
+    keys = published_keys(services.verdict_key, organization, now_ms)
+    return VerdictKeysBody(tuple(JwkBody(key.kty, key.crv, key.x, key.kid, key.use, key.alg) for key in keys))
+
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        operation_id="getVerdictKeys",
+        method="GET",
+        path="/organizations/{organization_id}/verdict-keys",
+        tag="Server API",
+        summary="Read the public keys of signed verdicts",
+        description="A JWK set, open to all. Keep it for an hour, and read it again for a `kid` that is not in it.",
+        endpoint=get_verdict_keys,
+        answer=VerdictKeysBody,
+        errors=("not_found",),
+    ),
+    Route(
+        operation_id="rotateVerdictKey",
+        method="POST",
+        path=ORGANIZATION + "/verdict-keys/rotate",
+        tag="Management: keys",
+        summary="Rotate the key of signed verdicts",
+        description=(
+            "The next key, which is published already, signs from the next request on. Verdicts by the previous one "
+            "are accepted for so many hours, `0` = no longer. Needs the role `admin`."
+        ),
+        endpoint=rotate_verdict_key,
+        kinds=("management",),
+        role="admin",
+        body=RotateVerdictKeyBody,
+        body_required=False,
+        answer=VerdictKeysBody,
+        errors=(*ADMIN, *BODY),
+    ),
+)

@@ -1,0 +1,153 @@
+"""What both client libraries must do alike: the checks of an identification, and of webhook deliveries."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import msgspec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from svc.domain.webhooks.envelope import seal
+from svc.domain.webhooks.signature import signed_headers
+from tests.support.live import ORIGIN
+
+NEVER = "019b76da-a800-7000-8000-000000000000"
+SECRET, PREVIOUS = "svc_whsec_" + "aB3" * 14 + "x", "svc_whsec_" + "zY8" * 14 + "w"
+NOW_S = 1_772_359_200
+EVENT = UUID("01993f0e-52a1-7c3d-9b52-6f1f3c0a9d11")
+
+
+def checks(request_id: str, now_ms: int) -> list[tuple[dict[str, Any], str | None]]:
+    """What is asked of one identification of `ORIGIN`, `127.0.0.1` and the tag `signup`, in order, and the problem."""
+    right = {"id": request_id, "now": now_ms, "origin": ORIGIN, "ip": "127.0.0.1", "tag": "signup"}
+    return [
+        ({**right, "id": NEVER}, "not_found"),
+        ({**right, "id": "../../healthz"}, "not_found"),
+        ({**right, "id": None}, "not_found"),
+        ({**right, "id": ["a"]}, "not_found"),
+        ({**right, "now": now_ms + 300_001}, "too_old"),
+        ({**right, "now": now_ms - 31_000}, "too_old"),
+        ({**right, "origin": "https://other.example"}, "other_origin"),
+        ({**right, "origin": None}, "other_origin"),
+        ({**right, "ip": "81.2.69.160"}, "other_address"),
+        ({**right, "ip": "::1"}, "other_address"),
+        ({**right, "tag": "payment"}, "other_tag"),
+        ({**right, "tag": None}, "other_tag"),
+        ({**right, "ip": "::FFFF:127.0.0.1", "now": now_ms + 290_000}, None),
+        (right, "used_before"),
+        ({**right, "ip": None}, "used_before"),
+    ]
+
+
+class Delivery(NamedTuple):
+    body: bytes
+    headers: dict[str, str]
+    secrets: str | list[str]
+    now_s: int = NOW_S
+
+
+def deliveries() -> dict[str, tuple[Delivery, bool]]:
+    """Deliveries, signed by the service's own code, and whether they are authentic."""
+    organization = "org_4Jm0Vn2rT8sKq1ZxYb3A"
+    event = seal(EVENT, "webhook.test", "live", organization, {"message": "Zoë, 😀"}, NOW_S * 1000)
+    headers = signed_headers(EVENT, event, (SECRET, PREVIOUS), NOW_S)
+    right = Delivery(event.body, headers, SECRET)
+
+    def signed(body: bytes) -> Delivery:
+        changed = msgspec.structs.replace(event, body=body)
+        return Delivery(body, signed_headers(EVENT, changed, (SECRET,), NOW_S), SECRET)
+
+    return {
+        "as it was sent": (right, True),
+        "headers in other letters": (right._replace(headers={n.upper(): v for n, v in headers.items()}), True),
+        "the previous secret": (right._replace(secrets=[PREVIOUS]), True),
+        "both secrets": (right._replace(secrets=["svc_whsec_other", SECRET]), True),
+        "minutes old": (right._replace(now_s=NOW_S + 299), True),
+        "too old": (right._replace(now_s=NOW_S + 301), False),
+        "too new": (right._replace(now_s=NOW_S - 301), False),
+        "another secret": (right._replace(secrets="svc_whsec_other"), False),
+        "no secret": (right._replace(secrets=[]), False),
+        "an empty secret": (right._replace(secrets=""), False),
+        "another body": (right._replace(body=event.body + b" "), False),
+        "no signature": (right._replace(headers={**headers, "X-Svc-Signature": ""}), False),
+        "no headers": (right._replace(headers={}), False),
+        "no JSON": (signed(b"hello"), False),
+        "no text": (signed(b'{"version": 1, "id": "\xff"}'), False),
+        "no object": (signed(b"[1]"), False),
+        "null": (signed(b"null"), False),
+        "another version": (signed(json.dumps({"version": 2}).encode()), False),
+    }
+
+
+# Signed verdicts
+
+FORGER = Ed25519PrivateKey.from_private_bytes(bytes(32))
+
+
+def encoded(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
+
+
+def decoded(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def forged(token: str) -> dict[str, Any]:
+    """What nobody may accept, by what is wrong with it, made of a verdict that is right."""
+    header, claims, signature = token.split(".")
+    fields, says = json.loads(decoded(header)), json.loads(decoded(claims))
+
+    def with_header(**changes: Any) -> str:
+        return f"{encoded(json.dumps({**fields, **changes}).encode())}.{claims}.{signature}"
+
+    better = encoded(json.dumps({**says, "suspect_level": "low", "visitor_confidence": 100}).encode())
+    public = FORGER.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+    return {
+        "other claims": f"{header}.{better}.{signature}",
+        "a forger's signature": f"{header}.{better}.{encoded(FORGER.sign(f'{header}.{better}'.encode()))}",
+        "no signature": f"{header}.{claims}.",
+        "a signature cut short": token[:-4],
+        "algorithm none": with_header(alg="none"),
+        "an algorithm with the public key as a secret": with_header(alg="HS256"),
+        "another type": with_header(typ="JWT"),
+        "no key": with_header(kid=None),
+        "a key that is not published": with_header(kid="unknown"),
+        "a key of its own": with_header(jwk={"kty": "OKP", "crv": "Ed25519", "x": encoded(public)}),
+        "two parts": f"{header}.{claims}",
+        "four parts": token + ".x",
+        "no header": f".{claims}.{signature}",
+        "no JSON": f"{encoded(b'hello')}.{claims}.{signature}",
+        "no object": f"{encoded(b'[1]')}.{claims}.{signature}",
+        "no base64": f"****.{claims}.{signature}",
+        "no ASCII": "ä.ä.ä",
+        "a nest": f"{encoded(b'[' * 20_000)}.{claims}.{signature}",
+        "nothing": "",
+        "no text": 7,
+        "null": None,
+    }
+
+
+def verdict_checks(now_ms: int, organization: str) -> list[tuple[dict[str, Any], str | None]]:
+    """What is asked of one verdict of `ORIGIN`, `127.0.0.1` and the tag `signup`, in order, and the problem."""
+    right = {
+        "now": now_ms,
+        "organization": organization,
+        "environment": "development",
+        "origin": ORIGIN,
+        "ip": "127.0.0.1",
+        "tag": "signup",
+    }
+    return [
+        ({**right, "environment": "production"}, "invalid"),
+        ({**right, "now": now_ms + 300_000}, "too_old"),
+        ({**right, "now": now_ms - 31_000}, "too_old"),
+        ({**right, "origin": None}, "other_origin"),
+        ({**right, "ip": "81.2.69.160"}, "other_address"),
+        ({**right, "tag": None}, "other_tag"),
+        ({**right, "ip": "::ffff:127.0.0.1", "now": now_ms + 299_000}, None),
+        (right, "used_before"),
+    ]

@@ -1,0 +1,45 @@
+"""What of the client libraries follows from the OpenAPI document is up to date, and leaves no operation out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from svc_client import AsyncClient, Client
+
+from svc.http.routes import API
+from tools.client_code import DOCUMENT, ROOT, files, operations, python_type, snake, typescript_type
+
+FILES = files()
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_a_generated_source_is_the_one_that_the_generator_writes(file: Path):
+    assert (ROOT / file).read_text() == FILES[file], "it is out of date: make reference"
+
+
+def test_every_operation_but_the_consoles_is_a_method_of_each_client():
+    named = {one.name for one in operations(json.loads(DOCUMENT.read_text()))}
+    assert named == {route.operation_id for route in API if not route.documented_path.startswith("/console")}
+    source = (ROOT / "clients" / "node" / "src" / "operations.ts").read_text()
+    for name in named:
+        assert callable(getattr(Client, snake(name)))
+        assert callable(getattr(AsyncClient, snake(name)))
+        assert f"\n  {name}(" in source
+
+
+@pytest.mark.parametrize(
+    ("schema", "python", "typescript"),
+    [
+        ({"type": "string", "enum": ["a", "b"]}, 'Literal["a", "b"]', '"a" | "b"'),
+        ({"type": "string", "x-extensible-enum": ["a"]}, "str", 'Open<"a">'),
+        ({"type": ["object", "null"], "additionalProperties": True}, "dict[str, Any] | None",
+         "Record<string, unknown> | null"),
+        ({"type": "object", "additionalProperties": {"type": "integer"}}, "dict[str, int]", "Record<string, number>"),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "str | None", "string | null"),
+        ({"type": "array", "items": {"$ref": "#/components/schemas/Sdk"}}, "list[Sdk]", "Array<Sdk>"),
+    ],
+)  # fmt: skip
+def test_a_schema_is_a_type_of_each_language(schema: dict[str, object], python: str, typescript: str):
+    assert (python_type(schema), typescript_type(schema)) == (python, typescript)

@@ -1,0 +1,125 @@
+"""The code of docs/server-libraries.md runs as it stands, against a running service."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+import trio
+from svc_client import ApiError, Checked, Problem
+
+from svc.domain.webhooks.envelope import seal
+from svc.domain.webhooks.signature import signed_headers
+from tests.clients.test_node import Library, library
+from tests.spec.subscriber import URL, subscribing
+from tests.support.live import ORIGIN, live_service
+from tests.test_docs import DOCS, block
+
+__all__ = ["library"]  # a fixture
+
+PAGE = "server-libraries.md"
+EVENT = UUID("01993f0e-52a1-7c3d-9b52-6f1f3c0a9d11")
+SECRET = "svc_whsec_" + "aB3" * 14 + "x"
+
+pytestmark = pytest.mark.slow(5)
+
+
+def names(containing: str, **changed: str) -> dict[str, Any]:
+    """What a block of Python defines, with some of its text changed to what this test runs."""
+    source = block(PAGE, "python", containing)
+    for old, new in changed.items():
+        assert old in source
+        source = source.replace(old, new)
+    found: dict[str, Any] = {}
+    exec(compile(source, PAGE, "exec"), found)
+    return found
+
+
+def delivery() -> tuple[bytes, dict[str, str]]:
+    now_s = int(time.time())
+    organization = "org_4Jm0Vn2rT8sKq1ZxYb3A"
+    event = seal(EVENT, "webhook.test", "live", organization, {}, now_s * 1000)
+    return event.body, signed_headers(EVENT, event, (SECRET,), now_s)
+
+
+async def test_the_log_ins_of_python_decide(tmp_path: Path):
+    async with live_service(tmp_path, now_ms=round(time.time() * 1000)) as live:
+        key, secret = live.issue()[1], live.issue("secret")[1]
+        ids = [(await live.identify(key, tag="t")).json()["request_id"] for _ in range(2)]
+        text = {"https://id.shop.example": live.url, "svc_sk_us_production_...": secret}
+        blocking = names("def log_in(", **text)
+        later = names("def log_in_async(")["log_in_async"]
+
+        def first(_: str) -> bool:
+            return True
+
+        def decided() -> list[str]:
+            with blocking["svc"]:
+                return [blocking["log_in"](one, "127.0.0.1", tag, first) for one in ids for tag in ("t", "other")]
+
+        said = await trio.to_thread.run_sync(decided)
+        assert said == ["verify", "refuse", "accept", "refuse"]
+        assert await later(live.url, secret, ids[0], "127.0.0.1", "t", first) == "verify"
+        assert await later(live.url, secret, ids[0], "127.0.0.1", "t", lambda _: False) == "refuse"
+
+
+async def test_the_log_in_of_node_decides(library: Library, tmp_path: Path):
+    async with live_service(tmp_path, now_ms=round(time.time() * 1000)) as live:
+        key, secret = live.issue()[1], live.issue("secret")[1]
+        request_id = (await live.identify(key, tag="t")).json()["request_id"]
+        source = block(PAGE, "javascript", "logIn")
+        assert "https://id.shop.example" in source
+        source = source.replace("https://id.shop.example", live.url).replace("svc_sk_us_production_...", secret)
+        (library.folder / "log-in.mjs").write_text(source)
+        said = await library.run(
+            """
+            const { logIn } = await import(`file://${process.cwd()}/log-in.mjs`);
+            const said = [];
+            for (const tag of ["t", "other"]) said.push(await logIn(ID, "127.0.0.1", tag, () => true));
+            return said;
+            """,
+            ID=request_id,
+        )
+    assert said == ["verify", "refuse"]
+
+
+def test_the_receiver_of_python_takes_only_what_is_authentic():
+    receive = names("def receive")["receive"]
+    body, headers = delivery()
+    assert (receive(body, headers, SECRET), receive(body + b" ", headers, SECRET)) == (204, 401)
+
+
+async def test_the_receiver_of_node_takes_only_what_is_authentic(library: Library):
+    (library.folder / "receive.mjs").write_text(block(PAGE, "javascript", "function receive"))
+    body, headers = delivery()
+    said = await library.run(
+        """
+        const { receive } = await import(`file://${process.cwd()}/receive.mjs`);
+        return [BODY, BODY + " "].map((body) => receive(Buffer.from(body), HEADERS, SECRET));
+        """,
+        BODY=body.decode(), HEADERS=headers, SECRET=SECRET,
+    )  # fmt: skip
+    assert said == [204, 401]
+
+
+async def test_the_operations_of_the_page_run(tmp_path: Path):
+    async with subscribing(tmp_path, now_ms=round(time.time() * 1000)) as subscriber:
+        live = subscriber.live
+        answer = (await live.identify(live.issue()[1])).json()
+        shown, secret, management = names("def seen_as"), live.issue("secret")[1], live.issue("management")[1]
+        origins = await trio.to_thread.run_sync(shown["seen_as"], live.url, secret, answer["visitor_id"])
+        made = await trio.to_thread.run_sync(shown["add_endpoint"], live.url, management, URL)
+        with pytest.raises(ApiError, match="401 unauthorized"):
+            await trio.to_thread.run_sync(shown["add_endpoint"], live.url, secret, URL)
+    assert origins == {ORIGIN}
+    assert made.startswith("svc_whsec_")
+
+
+def test_the_page_names_every_problem():
+    page = (DOCS / PAGE).read_text()
+    assert set(re.findall(r"^\| `(\w+)` \| ", page, re.MULTILINE)) >= set(Problem.__args__)
+    assert Checked("too_old", None).decision == "refuse"

@@ -1,0 +1,276 @@
+"""The client library for Node.js, compiled and run against a running service over loopback."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+from svc_client import Retries
+
+from tests.clients.cases import checks, deliveries
+from tests.spec.answers import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
+from tests.spec.subscriber import URL, subscribing
+from tests.support.live import Live, live_service, report
+from tests.test_fronts import free_port
+from tools.node_client import PACKAGE, compile_to, compiler
+from tools.web import Node
+
+pytestmark = pytest.mark.slow(5)
+
+
+class Library:
+    """The compiled library, and programs that import it."""
+
+    def __init__(self, node: Node, folder: Path) -> None:
+        self._node, self.folder = node, folder
+        compile_to(node, folder / "node_modules" / "svc-client" / "dist")
+        package = folder / "node_modules" / "svc-client" / "package.json"
+        package.write_text((PACKAGE / "package.json").read_text())
+
+    async def run(self, script: str, **values: Any) -> Any:
+        """What `return` gives in a script, where `values` are constants."""
+        constants = "".join(f"const {name} = {json.dumps(value)};\n" for name, value in values.items())
+        program = f"""
+            import {{ ApiError, Client, UnreachableError, WebhookError, decide, verifyWebhook }} from "svc-client";
+            {constants}
+            async function main() {{ {script} }}
+            console.log(JSON.stringify(await main() ?? null));
+        """
+        done = await trio.run_process(
+            [str(self._node.node), "--input-type=module", "-e", program],
+            cwd=self.folder,
+            env=self._node.environment,
+            capture_stdout=True,
+            capture_stderr=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr.decode()
+        return json.loads(done.stdout)
+
+    def type_errors(self, source: str) -> str:
+        """What the compiler says of a program that uses the library."""
+        (self.folder / "user.mts").write_text(source)
+        tsc = PACKAGE.parents[1] / "web" / "node_modules" / "typescript" / "bin" / "tsc"
+        options = {"strict": True, "noEmit": True, "module": "NodeNext", "target": "ES2022", "types": []}
+        (self.folder / "tsconfig.json").write_text(json.dumps({"compilerOptions": options, "files": ["user.mts"]}))
+        command = [str(self._node.node), str(tsc), "-p", str(self.folder)]
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=self._node.environment).stdout
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    node = compiler()
+    if isinstance(node, str):
+        pytest.skip(f"the library for Node.js can't be compiled: {node}")
+    return Library(node, tmp_path_factory.mktemp("node"))
+
+
+async def test_one_call_finds_what_does_not_belong_to_this_action(library: Library, tmp_path: Path):
+    async with live_service(tmp_path) as live:
+        request_id = (await live.identify(live.issue()[1], tag="signup")).json()["request_id"]
+        cases = checks(request_id, live.clock.now_ms)
+        told = await library.run(
+            """
+            const client = new Client({ baseUrl: URL, apiKey: KEY });
+            const used = new Set(), told = [];
+            const isFirstUse = async (id) => !used.has(id) && Boolean(used.add(id));
+            for (const { id, ...action } of CASES) told.push(await client.check(id, { ...action, isFirstUse }));
+            return told;
+            """,
+            URL=live.url, KEY=live.issue("secret")[1], CASES=[case for case, _ in cases],
+        )  # fmt: skip
+    assert [one["problem"] for one in told] == [problem for _, problem in cases]
+    assert all(one["decision"] == "refuse" for one in told if one["problem"])
+
+
+async def test_errors_have_names_and_no_address_is_a_mistake(library: Library, tmp_path: Path):
+    async with live_service(tmp_path) as live:
+        key, now = live.issue("secret")[1], live.clock.now_ms
+        request_id = (await live.identify(live.issue()[1])).json()["request_id"]
+        told = await library.run(
+            """
+            const action = { origin: "https://shop.example", tag: null, isFirstUse: () => true, now: NOW };
+            const told = (promise) => promise.catch((error) => [error.name, error.code ?? null, error.wasSent ?? null]);
+            const client = new Client({ baseUrl: URL + "/", apiKey: KEY });
+            const stranger = new Client({ baseUrl: URL, apiKey: KEY + "x" });
+            const lonely = new Client({ baseUrl: NOBODY, apiKey: KEY, retries: { firstWaitMs: 0 } });
+            return [
+              await told(stranger.check(ID, { ...action, ip: null })),
+              await told(client.check(ID, { ...action, ip: "nowhere" })),
+              await told(lonely.check(ID, { ...action, ip: null })),
+              await client.listEvents({ limit: 0 }).catch((error) => error.details),
+              await told((async () => client.getEvent(".."))()),
+            ];
+            """,
+            URL=live.url, KEY=key, ID=request_id, NOW=now, NOBODY=f"http://127.0.0.1:{free_port()}",
+        )  # fmt: skip
+    assert told == [
+        ["ApiError", "unauthorized", None],
+        ["TypeError", None, None],
+        ["UnreachableError", None, False],
+        [{"field": "limit", "issue": "out_of_range", "location": "query"}],
+        ["TypeError", None, None],
+    ]
+
+
+async def test_strangers_are_asked_for_more_and_only_suspects_refused(library: Library, tmp_path: Path):
+    async with live_service(tmp_path) as live:
+        key = live.issue()[1]
+        visits = ((report(1), BROWSER), (report(1), BROWSER), (TOO_LITTLE, BROWSER), (report(1, **DRIVEN), HEADLESS))
+        ids = [(await live.identify(key, signals, headers=headers)).json()["request_id"] for signals, headers in visits]
+        told = await library.run(
+            """
+            const client = new Client({ baseUrl: URL, apiKey: KEY });
+            return Promise.all(IDS.map(async (id) => decide(await client.getEvent(id))));
+            """,
+            URL=live.url, KEY=live.issue("secret")[1], IDS=ids,
+        )  # fmt: skip
+    assert told == ["verify", "accept", "verify", "refuse"]
+
+
+async def test_a_lost_answer_does_not_make_another_event(library: Library, tmp_path: Path):
+    async with live_service(tmp_path) as live:
+        told = await identified_with_a_lost_answer(library, live)
+        ((request_id, event),) = live.events()
+    assert told == {"answer": {"request_id": request_id, "duplicate": True}, "keys": 1, "sent": 2}
+    assert event.tag == "é"
+
+
+async def identified_with_a_lost_answer(library: Library, live: Live) -> Any:
+    return await library.run(
+        """
+        const keys = new Set();
+        let sent = 0;
+        const losing = async (url, options) => {
+          keys.add(options.headers["Idempotency-Key"]);
+          const response = await fetch(url, options);
+          if (++sent > 1) return response;
+          await response.text();
+          throw new TypeError("fetch failed", { cause: { code: "ECONNRESET" } });
+        };
+        const client = new Client({ baseUrl: URL, apiKey: KEY, fetch: losing, retries: { firstWaitMs: 0 } });
+        const body = { sdk: { platform: "web" }, signals: REPORT, tag: "é" };
+        const answer = await client.identify(body, { visitorIp: "81.2.69.160" });
+        return { answer, keys: keys.size, sent };
+        """,
+        URL=live.url, KEY=live.issue("secret")[1], REPORT=report(),
+    )  # fmt: skip
+
+
+async def test_events_are_read_page_after_page_and_the_management_api_works(library: Library, tmp_path: Path):
+    async with subscribing(tmp_path) as subscriber:
+        live = subscriber.live
+        key = live.issue()[1]
+        made = [(await live.identify(key, tag="a&b=c")).json()["request_id"] for _ in range(5)]
+        told = await library.run(
+            """
+            const read = new Client({ baseUrl: URL, apiKey: SECRET });
+            const ids = [];
+            const query = { tag: "a&b=c", limit: 2, from: FROM };
+            for await (const row of read.iterateEvents(query)) ids.push(row.request_id);
+            const client = new Client({ baseUrl: URL, apiKey: MANAGEMENT });
+            const { organization_id: organization } = await client.getManagementKey();
+            const named = { name: "a", environment: "staging", kind: "secret" };
+            const issued = await client.issueSdkKey(organization, named);
+            await client.revokeSdkKey(organization, issued.key.id);
+            const again = await client.revokeSdkKey(organization, issued.key.id).catch((error) => error.message);
+            const body = { url: HOOK, environment: "live", events: ["visitor.suspect"], description: "" };
+            const { endpoint } = await client.createWebhook(organization, body);
+            await client.rotateWebhookSecret(organization, endpoint.id);
+            return { ids, again, deleted: await client.deleteWebhook(organization, endpoint.id) ?? null };
+            """,
+            URL=live.url, SECRET=live.issue("secret")[1], MANAGEMENT=live.issue("management")[1], HOOK=URL,
+            FROM=datetime.fromtimestamp(live.clock.now_ms / 1000 - 60, timezone(timedelta(hours=1))).isoformat(),
+        )  # fmt: skip
+    assert told["ids"] == made[::-1]
+    assert told["again"].startswith("409 sdk_key_revoked: ")
+    assert told["deleted"] is None
+
+
+async def test_only_an_authentic_delivery_is_an_event(library: Library):
+    cases = deliveries()
+    given = [
+        {**case._asdict(), "body": base64.b64encode(case.body).decode(), "now_ms": case.now_s * 1000}
+        for case, _ in cases.values()
+    ]
+    told = await library.run(
+        """
+        return CASES.map(({ body, headers, secrets, now_ms }) => [headers, new Headers(headers)].map((given) => {
+          try {
+            return verifyWebhook(Buffer.from(body, "base64"), given, secrets, now_ms).data.message === "Zoë, 😀";
+          } catch (error) {
+            return error instanceof WebhookError ? false : String(error);
+          }
+        }));
+        """,
+        CASES=given,
+    )
+    assert dict(zip(cases, told, strict=True)) == {name: [expected] * 2 for name, (_, expected) in cases.items()}
+
+
+@pytest.mark.parametrize(
+    ("call", "answers", "attempts"),
+    [
+        ("getHealth()", [503], 2),
+        ("getHealth()", [500, 502], 3),
+        ("testWebhook('org', 'whk')", [429], 2),
+        ("testWebhook('org', 'whk')", [503], 1),
+        ("getHealth()", [404], 1),
+        ("getHealth()", [503, 503, 503], 3),
+        ("getHealth()", [302], 1),
+    ],
+)
+async def test_a_call_is_sent_again_where_that_may_help_and_can_do_no_harm(
+    library: Library, call: str, answers: list[int], attempts: int
+):
+    told = await library.run(
+        f"""
+        let sent = 0;
+        const fetch = async () => new Response("{{}}", {{ status: ANSWERS[sent++] ?? 200 }});
+        const client = new Client({{ baseUrl: "http://a", apiKey: "k", fetch, retries: {{ firstWaitMs: 0 }} }});
+        const said = await client.{call}.catch((error) => error.code);
+        return [said, sent];
+        """,
+        ANSWERS=answers,
+    )
+    said, sent = told
+    assert sent == attempts
+    assert said == ("unexpected_response" if attempts <= len(answers) else {})
+
+
+async def test_both_libraries_wait_for_the_same_times(library: Library):
+    told = await library.run(
+        """
+        const { waitMs } = await import(`file://${process.cwd()}/node_modules/svc-client/dist/retries.js`);
+        const lost = new UnreachableError("reset", true, null);
+        const late = (retryAfterS) => new ApiError(429, "rate_limited", "", { retryAfterS });
+        const of = (failure, attempt) =>
+          waitMs({ attempts: 8 }, failure, { attempt, isRepeatable: true, random: 1 }) ?? null;
+        return [...[1, 2, 3, 4, 5, 6, 7, 8].map((attempt) => of(lost, attempt)), of(late(1), 1), of(late(3600), 1)];
+        """
+    )
+    assert told == [100, 200, 400, 800, 1600, 2000, 2000, None, 1100, None]
+    assert Retries() == Retries(attempts=3, first_wait_s=0.1, longest_wait_s=2, longest_retry_after_s=5)
+
+
+def test_the_types_are_enough_for_its_users(library: Library):
+    right = """
+        import { Client, type EventBody } from "svc-client";
+        const client = new Client({ baseUrl: "https://id.shop.example", apiKey: "svc_sk_" });
+        const action = { origin: null, ip: null, tag: null, isFirstUse: () => true };
+        const { problem, event, decision } = await client.check("id", action);
+        if (problem === null && event?.suspect_level === "a level of tomorrow") console.log(decision satisfies string);
+        for await (const row of client.iterateEvents({ limit: 2 })) { const same: EventBody = row; same.visitor_id; }
+        export {};
+    """
+    wrong = right.replace("limit: 2", "limt: 2").replace("origin: null, ", "")
+    assert library.type_errors(right) == ""
+    shown = library.type_errors(wrong)
+    assert "'limt' does not exist" in shown
+    assert "'origin' is missing" in shown

@@ -1,0 +1,312 @@
+"""The client library for Python, against a running service over loopback: blocking, under trio and under asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import trio
+from svc_client import (
+    ApiError,
+    AsyncClient,
+    Client,
+    Retries,
+    UnreachableError,
+    WebhookError,
+    decide,
+    verify_webhook,
+)
+
+from tests.clients.cases import NEVER, checks, deliveries
+from tests.spec.answers import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
+from tests.spec.subscriber import URL, subscribing
+from tests.support.live import ORIGIN, live_service, report
+from tests.test_fronts import free_port
+
+AT_ONCE = Retries(first_wait_s=0)
+
+
+class Network(httpx.BaseTransport, httpx.AsyncBaseTransport):
+    """The network to a service, which loses the answers of the first requests, or answers in its place."""
+
+    def __init__(self, *, lost: int = 0, answers: tuple[httpx.Response, ...] = ()) -> None:
+        self.lost, self.answers = lost, list(answers)
+        self.sent: list[httpx.Request] = []
+        self._transport = httpx.HTTPTransport(verify=False)
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        self.sent.append(request)
+        if self.answers:
+            return self.answers.pop(0)
+        response = self._transport.handle_request(request)
+        if len(self.sent) <= self.lost:
+            response.close()
+            raise httpx.ReadError("the connection was reset")
+        return response
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        self.sent.append(request)
+        return self.answers.pop(0)
+
+    def close(self) -> None:
+        self._transport.close()
+
+
+def through(network: Network) -> httpx.Client:
+    return httpx.Client(transport=network)
+
+
+def refusal(status: int, code: str = "service_unavailable", **headers: str) -> httpx.Response:
+    error = {"error": {"code": code, "message": "Later.", "status": status}, "request_id": NEVER}
+    return httpx.Response(status, json=error, headers={name.replace("_", "-"): v for name, v in headers.items()})
+
+
+async def in_thread(function: Callable[[], Any]) -> Any:
+    return await trio.to_thread.run_sync(function)
+
+
+# Checks
+
+
+def moment(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)
+
+
+@pytest.mark.slow
+async def test_one_call_finds_what_does_not_belong_to_this_action(tmp_path: Path):
+    async with live_service(tmp_path) as live:
+        request_id = (await live.identify(live.issue()[1], tag="signup")).json()["request_id"]
+        secret = live.issue("secret")[1]
+        cases = checks(request_id, live.clock.now_ms)
+        used: set[str] = set()
+
+        def is_first_use(request_id: str) -> bool:
+            is_new = request_id not in used
+            used.add(request_id)
+            return is_new
+
+        async def is_first_use_later(request_id: str) -> bool:
+            await trio.lowlevel.checkpoint()
+            return is_first_use(request_id)
+
+        def asked() -> list[str | None]:
+            with Client(live.url, secret) as client:
+                return [
+                    client.check(
+                        case.pop("id"), **{**case, "now": moment(case["now"])}, is_first_use=is_first_use
+                    ).problem
+                    for case in (dict(case) for case, _ in cases)
+                ]
+
+        expected = [problem for _, problem in cases]
+        assert await in_thread(asked) == expected
+        used.clear()
+        async with AsyncClient(live.url, secret) as client:
+            for case, problem in cases:
+                given = {**case, "now": moment(case["now"])}
+                checked = await client.check(given.pop("id"), **given, is_first_use=is_first_use_later)
+                assert checked.problem == problem, case
+                if problem is not None:
+                    assert checked.decision == "refuse"
+
+
+@pytest.mark.slow
+async def test_a_check_calls_an_error_by_its_name_and_no_address_a_mistake(tmp_path: Path):
+    async with live_service(tmp_path) as live:
+        request_id = (await live.identify(live.issue()[1])).json()["request_id"]
+        given: dict[str, Any] = {"origin": ORIGIN, "tag": None, "is_first_use": lambda _: True}
+        async with AsyncClient(live.url, live.issue("secret")[1][:-1] + "x") as stranger:
+            with pytest.raises(ApiError) as refused:
+                await stranger.check(request_id, ip=None, **given)
+        assert (refused.value.status, refused.value.code) == (401, "unauthorized")
+        assert refused.value.request_id is not None
+        async with AsyncClient(live.url, live.issue("secret")[1]) as client:
+            with pytest.raises(ValueError, match="address"):
+                await client.check(request_id, ip="nowhere", **given, now=moment(live.clock.now_ms))
+
+
+@pytest.mark.slow
+async def test_strangers_are_asked_for_more_and_only_suspects_refused(tmp_path: Path):
+    async with live_service(tmp_path) as live:
+        key = live.issue()[1]
+        async with AsyncClient(live.url, live.issue("secret")[1]) as client:
+            decisions = []
+            for signals, headers in (
+                (report(1), BROWSER),
+                (report(1), BROWSER),
+                (TOO_LITTLE, BROWSER),
+                (report(1, **DRIVEN), HEADLESS),
+            ):
+                answer = (await live.identify(key, signals, headers=headers)).json()
+                decisions.append(decide(await client.get_event(answer["request_id"])))
+    assert decisions == ["verify", "accept", "verify", "refuse"]
+
+
+# Calls
+
+
+@pytest.mark.slow
+async def test_a_server_identifies_and_a_lost_answer_does_not_make_another_event(tmp_path: Path):
+    async with live_service(tmp_path) as live:
+        secret = live.issue("secret")[1]
+        network = Network(lost=1)
+
+        def asked() -> Any:
+            with through(network) as http:
+                client = Client(live.url, secret, http=http, retries=AT_ONCE)
+                return client.identify(sdk={"platform": "web"}, signals=report(), tag="é", visitor_ip="81.2.69.160")
+
+        answer = await in_thread(asked)
+        ((request_id, event),) = live.events()
+        assert answer == {"request_id": request_id, "duplicate": True}
+        assert event.tag == "é"
+        assert len({request.headers["idempotency-key"] for request in network.sent}) == 1
+        assert len(network.sent) == 2
+
+
+@pytest.mark.slow
+async def test_events_are_read_page_after_page_with_filters(tmp_path: Path):
+    async with live_service(tmp_path) as live:
+        key, secret = live.issue()[1], live.issue("secret")[1]
+        made = [(await live.identify(key, tag="a&b=c")).json()["request_id"] for _ in range(5)]
+        await live.identify(key, tag="other")
+        begin = moment(live.clock.now_ms - 60_000).isoformat()
+        given: dict[str, Any] = {"tag": "a&b=c", "limit": 2, "from_": begin}
+        async with AsyncClient(live.url, secret) as client:
+            assert [row["request_id"] async for row in client.iterate_events(**given)] == made[::-1]
+            with pytest.raises(ApiError) as refused:
+                await client.list_events(limit=0)
+        assert refused.value.details == [{"field": "limit", "issue": "out_of_range", "location": "query"}]
+
+        def read() -> list[str]:
+            with Client(live.url + "/", secret) as client:
+                return [row["request_id"] for row in client.iterate_events(**given)]
+
+        assert await in_thread(read) == made[::-1]
+
+
+@pytest.mark.slow
+async def test_the_management_api_under_asyncio_too(tmp_path: Path):
+    async with subscribing(tmp_path) as subscriber:
+        live = subscriber.live
+        management = live.issue("management", role="admin")[1]
+
+        async def managed() -> Any:
+            async with AsyncClient(live.url, management) as client:
+                organization = (await client.get_management_key())["organization_id"]
+                issued = await client.issue_sdk_key(organization, name="a", environment="staging", kind="secret")
+                await client.revoke_sdk_key(organization, issued["key"]["id"])
+                with pytest.raises(ApiError, match="409 sdk_key_revoked"):
+                    await client.revoke_sdk_key(organization, issued["key"]["id"])
+                endpoint = await client.create_webhook(
+                    organization, url=URL, environment="live", events=["identification.completed"], description=""
+                )
+                webhook_id = endpoint["endpoint"]["id"]
+                await client.test_webhook(organization, webhook_id)
+                assert await client.delete_webhook(organization, webhook_id) is None
+                with pytest.raises(ValueError, match="no identifier"):
+                    await client.delete_webhook(organization, "..")
+                return [key["status"] for key in (await client.list_sdk_keys(organization))["keys"]]
+
+        statuses = await in_thread(lambda: asyncio.run(managed()))
+        assert "revoked" in statuses
+
+
+@pytest.mark.slow
+async def test_a_delivery_of_the_service_is_authentic(tmp_path: Path):
+    async with subscribing(tmp_path) as subscriber:
+        _, secret = await subscriber.create()
+        (post,) = await subscriber.happen()
+        now = subscriber.live.clock.now_ms / 1000
+        event = verify_webhook(post.body, post.headers, secret, now=now)
+        assert (event["type"], event["id"]) == ("identification.completed", post.headers["X-Svc-Event-ID"])
+        assert event["data"]["origin"] == ORIGIN
+
+
+@pytest.mark.parametrize("name", deliveries())
+def test_only_an_authentic_delivery_is_an_event(name: str):
+    delivery, is_authentic = deliveries()[name]
+    body, headers, secrets, now_s = delivery
+    if is_authentic:
+        assert verify_webhook(body, headers, secrets, now=now_s)["data"] == {"message": "Zoë, 😀"}
+    else:
+        with pytest.raises(WebhookError):
+            verify_webhook(body, headers, secrets, now=now_s)
+
+
+# Attempts
+
+
+@pytest.mark.parametrize(
+    ("method", "answers", "attempts"),
+    [
+        ("get_health", (503,), 2),
+        ("get_health", (500, 502), 3),
+        ("get_health", (408,), 2),
+        ("test_webhook", (429,), 2),
+        ("test_webhook", (503,), 1),
+        ("test_webhook", (500,), 1),
+        ("get_health", (404,), 1),
+        ("get_health", (503, 503, 503), 3),
+    ],
+)
+def test_a_call_is_sent_again_where_that_may_help_and_can_do_no_harm(
+    method: str, answers: tuple[int, ...], attempts: int
+):
+    network = Network(answers=(*map(refusal, answers), httpx.Response(200, json={})))
+    client = Client("http://127.0.0.1:1", "key", http=through(network), retries=AT_ONCE)
+    arguments = ("org", "whk") if method == "test_webhook" else ()
+    if attempts > len(answers):
+        assert getattr(client, method)(*arguments) == {}
+    else:
+        with pytest.raises(ApiError):
+            getattr(client, method)(*arguments)
+    assert len(network.sent) == attempts
+
+
+def test_a_retry_after_is_waited_for_but_not_for_long():
+    wait = Retries().wait_s
+    soon, late = (ApiError(429, "rate_limited", "", retry_after_s=seconds) for seconds in (1, 3600))
+    assert wait(soon, attempt=1, is_repeatable=False, random=0.5) == pytest.approx(1.05)
+    assert wait(late, attempt=1, is_repeatable=True, random=0) is None
+
+
+def test_the_wait_doubles_up_to_its_limit_and_ends_with_the_attempts():
+    failure = UnreachableError("reset", was_sent=True)
+    waits = [
+        Retries(attempts=8).wait_s(failure, attempt=attempt, is_repeatable=True, random=1) for attempt in range(1, 9)
+    ]
+    assert waits == [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0, None]
+    assert Retries().wait_s(failure, attempt=1, is_repeatable=False, random=1) is None
+
+
+async def test_waiting_between_attempts_takes_no_thread(autojump_clock: trio.testing.MockClock):
+    network = Network(answers=(refusal(429, "rate_limited", retry_after="2"), httpx.Response(200, json={})))
+    client = AsyncClient("http://127.0.0.1:1", "key", http=httpx.AsyncClient(transport=network))
+    began = trio.current_time()
+    assert await client.test_webhook("org", "whk") == {}
+    assert 2 <= trio.current_time() - began <= 2.1
+
+
+async def test_nobody_at_the_address_is_an_error_that_says_nothing_was_done():
+    url = f"http://127.0.0.1:{free_port()}"
+    async with AsyncClient(url, "key", retries=AT_ONCE) as client:
+        with pytest.raises(UnreachableError) as unreachable:
+            await client.test_webhook("org", "whk")
+    assert not unreachable.value.was_sent
+
+
+@pytest.mark.parametrize("answer", [
+    httpx.Response(502, text="<html>"), httpx.Response(400, json={"error": "no"}), httpx.Response(400, json=[1]),
+    httpx.Response(302, headers={"location": "/"}), httpx.Response(200, text="hello"),
+])  # fmt: skip
+def test_an_answer_of_something_else_is_an_error(answer: httpx.Response):
+    client = Client("http://127.0.0.1:1", "key", http=through(Network(answers=(answer,))), retries=Retries(attempts=1))
+    with pytest.raises(ApiError, match="unexpected_response") as refused:
+        client.get_health()
+    assert refused.value.status == answer.status_code

@@ -1,0 +1,425 @@
+"""Writes what of the client libraries follows from the OpenAPI document: the types of bodies, and a method for each
+operation of the server, client and management APIs. `python -m tools.client_code` writes all files.
+
+What may live here: pure functions from the document to source text. What a library does with a call (sending, retries,
+errors) is written by hand, in `clients/python` and `clients/node`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from tools.client_text import PYTHON_OPERATIONS, PYTHON_TYPES, TYPESCRIPT_OPERATIONS, TYPESCRIPT_TYPES
+
+Json = dict[str, Any]
+
+ROOT = Path(__file__).parents[1]
+DOCUMENT = ROOT / "docs" / "openapi.json"
+METHODS = ("get", "post", "put", "patch", "delete")
+REPEATABLE = frozenset({"identify", "supplementEvent"})
+"""Operations that are no `GET` and whose repetition the service recognises: it never does them twice."""
+MAX_LINE = 120
+_REFERENCE = re.compile(r"#/components/schemas/(\w+)")
+
+
+class Parameter(NamedTuple):
+    """What a caller passes beside the body."""
+
+    name: str
+    """As it is sent."""
+    schema: Json
+    description: str
+    required: bool
+
+
+class Operation(NamedTuple):
+    """One operation of the document."""
+
+    name: str
+    method: str
+    path: str
+    text: str
+    """Summary and description."""
+    in_path: list[Parameter]
+    in_query: list[Parameter]
+    in_headers: list[Parameter]
+    body: str
+    """Name of the body's schema; empty without a body."""
+    body_required: bool
+    answers: list[str]
+    """Names of the schemas of its responses, errors aside; none = no body."""
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether sending it twice does no more than sending it once."""
+        return self.method == "GET" or self.name in REPEATABLE
+
+
+def operations(document: Json) -> Iterator[Operation]:
+    """Every operation but the console's, in the order of the document."""
+    for path, methods in document["paths"].items():
+        if path.startswith("/console"):
+            continue
+        for method in METHODS:
+            if method in methods:
+                yield _operation(path, method, methods[method])
+
+
+def _operation(path: str, method: str, described: Json) -> Operation:
+    places: dict[str, list[Parameter]] = {"path": [], "query": [], "header": []}
+    for one in described.get("parameters", ()):
+        required = one.get("required", False)
+        places[one["in"]].append(Parameter(one["name"], one["schema"], one.get("description", ""), required))
+    body = described.get("requestBody", {})
+    answers: list[str] = []
+    for status, response in described["responses"].items():
+        if status.startswith("2"):
+            schema = response.get("content", {}).get("application/json", {}).get("schema", {})
+            answers += _REFERENCE.findall(json.dumps(schema))
+    return Operation(
+        name=described["operationId"],
+        method=method.upper(),
+        path=path,
+        text=f"{described['summary']}.\n\n{described.get('description', '')}".strip(),
+        in_path=places["path"],
+        in_query=places["query"],
+        in_headers=places["header"],
+        body="".join(_REFERENCE.findall(json.dumps(body))),
+        body_required=body.get("required", False),
+        answers=answers,
+    )
+
+
+def schemas(document: Json) -> dict[str, Json]:
+    """The schemas that the operations are made of, errors included, sorted by name."""
+    known: dict[str, Json] = document["components"]["schemas"]
+    found: set[str] = set()
+    awaited = ["ErrorBody"]
+    for operation in operations(document):
+        awaited += [name for name in (operation.body, *operation.answers) if name]
+    while awaited:
+        name = awaited.pop()
+        if name not in found:
+            found.add(name)
+            awaited += _REFERENCE.findall(json.dumps(known[name]))
+    return {name: known[name] for name in sorted(found)}
+
+
+def snake(name: str) -> str:
+    """`listEvents` and `Idempotency-Key` as Python says them."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|-", "_", name).lower()
+
+
+def camel(name: str) -> str:
+    """`organization_id` and `x-y` as TypeScript says them."""
+    first, *others = re.split(r"[-_]", name[0].lower() + name[1:])
+    return first + "".join(word[0].upper() + word[1:] for word in others)
+
+
+def header(name: str) -> str:
+    """A header without the prefix that all of them share."""
+    return name.lower().removeprefix("x-svc-")
+
+
+# Python
+
+
+def python_type(schema: Json) -> str:  # noqa: PLR0911  a case each
+    """The annotation of a schema. Enumerations of responses are open, so that they are `str`."""
+    if reference := _REFERENCE.search(schema.get("$ref", "")):
+        return reference[1]
+    if "anyOf" in schema:
+        return " | ".join(python_type(part) for part in schema["anyOf"])
+    kind: Any = schema.get("type", "any")
+    if isinstance(kind, list):
+        return " | ".join(python_type({**schema, "type": one}) for one in cast("list[str]", kind))
+    if "enum" in schema:
+        return f"Literal[{', '.join(map(json.dumps, schema['enum']))}]"
+    if kind == "array":
+        return f"list[{python_type(schema['items'])}]"
+    if kind == "object":
+        values: Json | bool = schema.get("additionalProperties", True)
+        return f"dict[str, {'Any' if isinstance(values, bool) else python_type(values)}]"
+    return {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None", "any": "Any"}[kind]
+
+
+def python_types(document: Json) -> str:
+    """`svc_client/types.py`."""
+    parts = [PYTHON_TYPES]
+    of_requests = {one.body for one in operations(document)}  # their fields are arguments of the methods
+    for name, schema in schemas(document).items():
+        if name in of_requests:
+            continue
+        parts.append(f"\n\nclass {name}(TypedDict):")
+        for field, part in schema["properties"].items():
+            kind = python_type(part)
+            parts.append(f"    {field}: {kind if field in schema.get('required', ()) else f'NotRequired[{kind}]'}")
+            parts.append(_python_text(_meaning(part), 4))
+    return _formatted("\n".join(parts))
+
+
+def _python_text(text: str, indent: int) -> str:
+    lines: list[str] = []
+    for paragraph in text.replace("\\", "\\\\").split("\n\n"):
+        lines += [*textwrap.wrap(paragraph, 112 - indent, break_on_hyphens=False, break_long_words=False), ""]
+    lines = lines[:-1]
+    closed = [f'"""{lines[0]}', *lines[1:]]
+    if len(lines) == 1:
+        closed[0] += '"""'
+    else:
+        closed.append('"""')
+    return "\n".join(" " * indent + line if line else "" for line in closed)
+
+
+def _meaning(schema: Json) -> str:
+    """The description, with the values that there are now where the enumeration is open."""
+    text = schema.get("description", "")
+    values = schema.get("x-extensible-enum") or schema.get("items", {}).get("x-extensible-enum")
+    if values and not all(f"`{value}`" in text for value in values):
+        text += f" Now one of {', '.join(f'`{value}`' for value in values)}."
+    return text
+
+
+class Argument(NamedTuple):
+    """A parameter of a Python method."""
+
+    name: str
+    sent: str
+    annotation: str
+    text: str
+    required: bool
+
+
+def _python_arguments(parameters: Iterable[Parameter], rename: Callable[[str], str] = str) -> list[Argument]:
+    return [
+        Argument(
+            {"from": "from_"}.get(snake(rename(one.name)), snake(rename(one.name))),
+            one.name,
+            python_type(one.schema),
+            one.description,
+            one.required,
+        )
+        for one in parameters
+    ]
+
+
+def _body_parameters(document: Json, name: str) -> list[Parameter]:
+    if not name:
+        return []
+    schema = document["components"]["schemas"][name]
+    return [
+        Parameter(field, part, part["description"], field in schema.get("required", ()))
+        for field, part in schema["properties"].items()
+    ]
+
+
+def python_operations(document: Json, *, is_async: bool) -> str:
+    """`svc_client/operations.py` and `svc_client/async_operations.py`."""
+    methods = [_python_method(document, one, is_async=is_async) for one in operations(document)]
+    source = "\n\n".join(methods)
+    names = [name for name in schemas(document) if re.search(rf"\b{name}\b", source)]
+    return _formatted(
+        PYTHON_OPERATIONS.format(
+            imports=", ".join(names),
+            how="awaits" if is_async else "blocks",
+            name="AsyncOperations" if is_async else "Operations",
+            define="async def" if is_async else "def",
+            methods=source,
+        )
+    )
+
+
+def _python_method(document: Json, operation: Operation, *, is_async: bool) -> str:
+    positional = _python_arguments(operation.in_path)
+    query = _python_arguments(operation.in_query)
+    body = _python_arguments(_body_parameters(document, operation.body))
+    headers = _python_arguments(operation.in_headers, header)
+    named = sorted((*query, *body, *headers), key=lambda one: not one.required)
+    signature = ["self", *(f"{one.name}: {one.annotation}" for one in positional), *(["*"] if named else [])]
+    for one in named:
+        is_nullable = one.annotation.endswith("| None")
+        annotation = one.annotation if one.required or is_nullable else f"{one.annotation} | None"
+        signature.append(f"{one.name}: {annotation}" + ("" if one.required else " = None"))
+    pattern = re.sub(r"\{\w+\}", "{}", operation.path)
+    path = f"path({json.dumps(pattern)}, {', '.join(one.name for one in positional)})" if positional else f'"{pattern}"'
+    call = [f'"{operation.method}", {path}']
+    for place, arguments in (("query", query), ("headers", headers), ("body", body)):
+        if arguments:
+            values = ", ".join(f"{json.dumps(one.sent)}: {_python_value(one)}" for one in arguments)
+            call.append(f"{place}=given({{{values}}})")
+    if operation.is_repeatable:
+        call.append("is_repeatable=True")
+    text = operation.text
+    if arguments := [*positional, *named]:
+        text += "\n\nArgs:"
+    text = _python_text(text, 8).removesuffix('"""').rstrip()
+    for one in arguments:
+        text += "\n" + textwrap.fill(
+            f"{one.name}: {one.text}", 112, initial_indent=" " * 12, subsequent_indent=" " * 16, break_on_hyphens=False
+        )
+    text += '\n        """' if "\n" in text else '"""'
+    answer = " | ".join(operation.answers) or "None"
+    define, await_ = ("async def", "await ") if is_async else ("def", "")
+    returned = f"return {await_}self._send(Call({', '.join(call)}))"
+    if answer == "None":
+        returned = returned.removeprefix("return ")
+    return f"    {define} {snake(operation.name)}({', '.join(signature)}) -> {answer}:\n{text}\n        {returned}"
+
+
+def _python_value(one: Argument) -> str:
+    return "idempotency_key or new_idempotency_key()" if one.sent == "Idempotency-Key" else one.name
+
+
+def _formatted(source: str) -> str:
+    ruff = Path(sys.executable).parent / "ruff"
+    command = [ruff, "format", "--stdin-filename", "clients/python/svc_client/generated.py", "-"]
+    return subprocess.run(command, input=source, capture_output=True, text=True, check=True, cwd=ROOT).stdout  # noqa: S603  our own
+
+
+# TypeScript
+
+
+def typescript_type(schema: Json) -> str:  # noqa: PLR0911  a case each
+    """The type of a schema. An open enumeration names the values that there are now, and accepts others."""
+    if reference := _REFERENCE.search(schema.get("$ref", "")):
+        return reference[1]
+    if "anyOf" in schema:
+        return " | ".join(typescript_type(part) for part in schema["anyOf"])
+    kind: Any = schema.get("type", "any")
+    if isinstance(kind, list):
+        return " | ".join(typescript_type({**schema, "type": one}) for one in cast("list[str]", kind))
+    if "enum" in schema:
+        return " | ".join(map(json.dumps, schema["enum"]))
+    if "x-extensible-enum" in schema:
+        return f"Open<{' | '.join(map(json.dumps, schema['x-extensible-enum']))}>"
+    if kind == "array":
+        return f"Array<{typescript_type(schema['items'])}>"
+    if kind == "object":
+        values: Json | bool = schema.get("additionalProperties", True)
+        return f"Record<string, {'unknown' if isinstance(values, bool) else typescript_type(values)}>"
+    return {
+        "string": "string",
+        "integer": "number",
+        "number": "number",
+        "boolean": "boolean",
+        "null": "null",
+        "any": "unknown",
+    }[kind]
+
+
+def typescript_types(document: Json) -> str:
+    """`src/types.ts`."""
+    parts = [TYPESCRIPT_TYPES]
+    for name, schema in schemas(document).items():
+        parts.append(f"\nexport interface {name} {{")
+        for field, part in schema["properties"].items():
+            mark = "" if field in schema.get("required", ()) else "?"
+            parts += [_typescript_text(part.get("description", ""), 2), _member(f"{field}{mark}", part)]
+        parts.append("}")
+    for operation in operations(document):
+        for kind, parameters in (("Query", operation.in_query), ("Headers", operation.in_headers)):
+            if parameters:
+                name = operation.name[0].upper() + operation.name[1:] + kind
+                parts += [f"\n/** Of `{operation.name}`. */", f"export interface {name} {{"]
+                for one in parameters:
+                    member = camel(header(one.name)) if kind == "Headers" else one.name
+                    mark = "" if one.required else "?"
+                    parts += [_typescript_text(one.description, 2), _member(f"{member}{mark}", one.schema)]
+                parts.append("}")
+    return "\n".join(parts) + "\n"
+
+
+def _member(name: str, schema: Json) -> str:
+    """A member of an interface; a long list of values has a line for each."""
+    line = f"  {name}: {typescript_type(schema)};"
+    if len(line) <= MAX_LINE:
+        return line
+    values = re.search(r'"[^<>;]*"', line)
+    if values is None:
+        return line
+    one_each = "".join(f"\n    | {value}" for value in values[0].split(" | "))
+    return f"{line[: values.start()].rstrip()}{one_each}{line[values.end() :].replace('>', f'{chr(10)}  >')}"
+
+
+def _typescript_text(text: str, indent: int) -> str:
+    room, margin = 114 - indent, " " * indent
+    lines: list[str] = []
+    for paragraph in text.split("\n\n"):
+        lines += [*textwrap.wrap(paragraph, room, break_on_hyphens=False, break_long_words=False), ""]
+    lines = lines[:-1]
+    if len(lines) == 1:
+        return f"{margin}/** {lines[0]} */"
+    return "\n".join([f"{margin}/**", *(f"{margin} * {line}".rstrip() for line in lines), f"{margin} */"])
+
+
+def typescript_operations(document: Json) -> str:
+    """`src/operations.ts`."""
+    methods = "\n\n".join(_typescript_method(one) for one in operations(document))
+    named = set(re.findall(r"\b[A-Z]\w+\b", re.sub(r"/\*.*?\*/", "", methods, flags=re.DOTALL)))
+    imports = sorted(name for name in named if f"interface {name} " in typescript_types(document))
+    return TYPESCRIPT_OPERATIONS % {"imports": ",\n  ".join(imports), "methods": methods}
+
+
+def _typescript_method(operation: Operation) -> str:
+    type_of = operation.name[0].upper() + operation.name[1:]
+    arguments = [f"{camel(one.name)}: {typescript_type(one.schema)}" for one in operation.in_path]
+    path = re.sub(r"\{(\w+)\}", lambda found: f"${{segment({camel(found[1])})}}", operation.path)
+    call = [f'method: "{operation.method}"', f"path: `{path}`" if operation.in_path else f'path: "{path}"']
+    if operation.body:
+        arguments.append(f"body: {operation.body}" + ("" if operation.body_required else " = {}"))
+        call.append("body")
+    if operation.in_query:
+        arguments.append(f"query: {type_of}Query = {{}}")
+        call.append("query: { ...query }")
+    if operation.in_headers:
+        arguments.append(f"headers: {type_of}Headers = {{}}")
+        sent = [f'"{one.name}": {_typescript_value(one.name)}' for one in operation.in_headers]
+        inner = f"headers: {{ {', '.join(sent)} }}"
+        if len(inner) > MAX_LINE:
+            inner = "headers: {\n" + "".join(f"        {one},\n" for one in sent) + "      }"
+        call.append(inner)
+    if operation.is_repeatable:
+        call.append("isRepeatable: true")
+    answer = " | ".join(operation.answers) or "void"
+    returned = f"    return this.send<{answer}>({{ {', '.join(call)} }});"
+    long = "".join(f"      {one},\n" for one in call)
+    signature = f"  {operation.name}({', '.join(arguments)}): Promise<{answer}> {{"
+    apart = "".join(f"    {one},\n" for one in arguments)
+    return "\n".join(
+        [
+            _typescript_text(operation.text, 2),
+            signature if len(signature) <= MAX_LINE else f"  {operation.name}(\n{apart}  ): Promise<{answer}> {{",
+            returned if len(returned) <= MAX_LINE else f"    return this.send<{answer}>({{\n{long}    }});",
+            "  }",
+        ]
+    )
+
+
+def _typescript_value(name: str) -> str:
+    value = f"headers.{camel(header(name))}"
+    return f"{value} ?? crypto.randomUUID()" if name == "Idempotency-Key" else value
+
+
+def files() -> dict[Path, str]:
+    """Path below the root -> what stands in it."""
+    document = json.loads(DOCUMENT.read_text())
+    python, node = Path("clients/python/svc_client"), Path("clients/node/src")
+    return {
+        python / "types.py": python_types(document),
+        python / "operations.py": python_operations(document, is_async=False),
+        python / "async_operations.py": python_operations(document, is_async=True),
+        node / "types.ts": typescript_types(document),
+        node / "operations.ts": typescript_operations(document),
+    }
+
+
+if __name__ == "__main__":
+    for file, text in files().items():
+        (ROOT / file).write_text(text)

@@ -1,0 +1,44 @@
+"""Builds the client library for Node.js with the compiler of `web/`: `python -m tools.node_client [FOLDER]`, which also
+puts the npm package into FOLDER. Says so, and does nothing, where there is no npm.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tools.web import INSTALLED, ROOT, WEB, Node, find_node, install
+
+PACKAGE = ROOT / "clients" / "node"
+COMPILER = WEB / "node_modules" / "typescript" / "bin" / "tsc"
+
+
+def compiler() -> Node | str:
+    """The node that can compile, or why there is none."""
+    node = find_node()
+    if node is None:
+        return "there is no node with npm"
+    return install(node, WEB, INSTALLED) or node
+
+
+def compile_to(node: Node, folder: Path) -> None:
+    """Compile the library into a folder. Raises `subprocess.CalledProcessError` where the sources are at fault."""
+    subprocess.run([node.node, COMPILER, "-p", PACKAGE, "--outDir", folder], env=node.environment, check=True)
+
+
+def main(folder: str | None = None) -> int:
+    """Build; 0 also where that is impossible here."""
+    node = compiler()
+    if isinstance(node, str):
+        print(f"The client library for Node.js is left out: {node}.")
+        return 0
+    compile_to(node, PACKAGE / "dist")
+    if folder is not None:
+        command = [*node.npm, "pack", "--silent", "--pack-destination", Path(folder).resolve()]
+        subprocess.run(command, cwd=PACKAGE, env=node.environment, check=True, stdout=subprocess.DEVNULL)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:2]))

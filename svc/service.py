@@ -7,7 +7,7 @@ mailbox is closed, its end travels stage by stage, and then the store is closed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
@@ -71,7 +71,7 @@ DRAIN_MARGIN_S = 2.0
 class Service:
     """One server over one open data directory: every actor, the HTTP application and what they share."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  what it serves, and what the process around it gave it
         self,
         config: Config,
         world: World,
@@ -82,10 +82,12 @@ class Service:
         *,
         network: NetworkWatch | None = None,
         acquire_keeping: Callable[[], bool] = keeper.only_worker,
+        worker_restarts: Callable[[], Sequence[int]] = lambda: [0],
     ) -> None:
         """`directory` is the data directory, for the network files in it. `transport` sends webhooks, and `resolver`
         looks up their hosts, in place of the network's. `network` has been read already. `acquire_keeping` says whether
-        this is the worker that does what only one may do (`keeper.py`). Raises `ConfigError`.
+        this is the worker that does what only one may do (`keeper.py`); `worker_restarts`, how often each was
+        replaced. Raises `ConfigError`.
         """
         self._config, self._world, self._store = config, world, opened.store
         self.traffic = Traffic(config.log_requests)
@@ -94,7 +96,7 @@ class Service:
         self._restarts: Counter[str] = Counter()
         self._loop_watch = EventLoopLag()
         self._network = network or network_watch(config, directory)
-        self._acquire_keeping = acquire_keeping
+        self._acquire_keeping, self._worker_restarts = acquire_keeping, worker_restarts
         resolver = resolver or SystemResolver()
         self._receivers = webhook_transport(config, world, resolver)
         secrets = secrets_key(opened.pepper)
@@ -151,6 +153,7 @@ class Service:
             quotas=self._config.quotas(),
             retention=self._progress,
             restarts=self._restarts,
+            worker_restarts=self._worker_restarts,
             loop=self._loop_watch,
         )
 

@@ -268,7 +268,15 @@ async def test_a_service_whose_metrics_nobody_asks_for_watches_nothing(tmp_path:
 async def test_restarts_are_counted_from_0_for_every_actor_beside_the_pipeline(live: Live):
     """What first appears with its first restart would show no rise."""
     found = Scraped((await live.service.metrics.expose()).decode())
-    assert found.labels("actor") == {"upkeep", "network watch", "retention", "settler", "outbox", "refusal log"}
+    assert found.labels("actor") == {
+        "full flag",
+        "upkeep",
+        "network watch",
+        "retention",
+        "settler",
+        "outbox",
+        "refusal log",
+    }
     assert sum(value for name, _, value in found.all() if name == "svc_actor_restarts_total") == 0
 
 

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
 import trio
 
 from svc.actors import keeper, maintenance, retention, settler
@@ -34,6 +35,7 @@ from svc.domain.attestation.trust import (
     read_revoked,
     read_roots,
 )
+from svc.domain.ratelimit import Buckets, MemoryBuckets
 from svc.domain.webhooks.addresses import TargetPolicy
 from svc.domain.webhooks.cursor import cursors_key
 from svc.domain.webhooks.signature import secrets_key
@@ -51,6 +53,9 @@ from svc.http.traffic import Traffic
 from svc.http.turnstile import KnownKeys
 from svc.metrics import Metrics, Sources
 from svc.network_data.builtin import BuiltInRanges
+from svc.relay import Relay
+from svc.seat import Seat
+from svc.siblings.bus import Alone, Siblings
 from svc.store.directory import Opened
 from svc.webhook_transport.connections import tls_context, usual_tls_context
 from svc.webhook_transport.registration import check_target
@@ -71,7 +76,7 @@ DRAIN_MARGIN_S = 2.0
 class Service:
     """One server over one open data directory: every actor, the HTTP application and what they share."""
 
-    def __init__(  # noqa: PLR0913  what it serves, and what the process around it gave it
+    def __init__(  # noqa: PLR0913  what it is made of, and with whom it shares
         self,
         config: Config,
         world: World,
@@ -80,15 +85,21 @@ class Service:
         transport: Transport | None = None,
         resolver: Resolver | None = None,
         *,
+        seat: Seat = Seat(),  # noqa: B008  immutable
+        siblings: Siblings | None = None,
+        buckets: Buckets | None = None,
         network: NetworkWatch | None = None,
         acquire_keeping: Callable[[], bool] = keeper.only_worker,
         worker_restarts: Callable[[], Sequence[int]] = lambda: [0],
     ) -> None:
         """`directory` is the data directory, for the network files in it. `transport` sends webhooks, and `resolver`
-        looks up their hosts, in place of the network's. `network` has been read already. `acquire_keeping` says whether
-        this is the worker that does what only one may do (`keeper.py`); `worker_restarts`, how often each was
-        replaced. Raises `ConfigError`.
+        looks up their hosts, in place of the network's. `seat` says which worker this is, `siblings` reach the others,
+        and `buckets` are those of all. `network` has been read already. `acquire_keeping` says whether this is the
+        worker that does what only one may do (`keeper.py`); `worker_restarts`, how often each was replaced. Raises
+        `ConfigError`.
         """
+        config = share(config, seat.workers)
+        buckets = buckets or MemoryBuckets()
         self._config, self._world, self._store = config, world, opened.store
         self.traffic = Traffic(config.log_requests)
         self._edge: Edge | None = None
@@ -103,6 +114,7 @@ class Service:
         self.outbox = Outbox(opened.store, world, transport or self._receivers, secrets)
         self.refusals = RefusalLog(opened.store, world, self.outbox.nudge)
         self.live = LiveHub(max(1, config.max_connections // STREAMS_PART))
+        self.relay = Relay(seat, siblings or Alone(), self.outbox, self.refusals, self.live)
         self.pipeline = Pipeline(
             opened.store,
             lambda: self._network.ranges,
@@ -113,8 +125,9 @@ class Service:
             batch_limit=config.batch_limit,
             shares=config.shares(),
             quotas=config.quotas(),
-            nudge=self.outbox.nudge,
-            publish=self.live.publish,
+            nudge=self.relay.due,
+            publish=self.relay.identified,
+            buckets=buckets,
         )
         self.services = Services(
             world=world,
@@ -123,17 +136,20 @@ class Service:
             gate=AuthPolicy(opened.pepper, config.region, config.networks(), config.connection_os_header),
             deferred_key=deferred.signing_key(opened.pepper),
             network_data=self.network_data,
-            note_refusal=self.refusals.note,
+            note_refusal=self.relay.refused,
             webhooks=Webhooks(
-                outbox=self.outbox,
+                due=self.relay.due,
+                removed=self.relay.removed,
+                is_behind=self.outbox.is_behind,
                 secrets_key=secrets,
                 cursors_key=cursors_key(opened.pepper),
                 check_target=partial(check_target, resolver=resolver, reach=webhook_reach(config, world)),
             ),
             request_timeout_s=config.request_timeout_s,
-            limits=RequestLimits(config.allowances(), config.shares()),
+            limits=RequestLimits(config.allowances(), config.shares(), buckets),
             quotas=config.quotas(),
             live=self.live,
+            end_viewers=self.relay.ended,
             try_key=try_page.checked_key(opened, config.try_key, world.now_ms()),
         )
         self.metrics = Metrics(self._sources())
@@ -197,6 +213,7 @@ class Service:
 
     async def _keep(self, metrics: Listeners | None) -> None:
         """Run, until cancelled, what only one worker may run, and answer for all."""
+        self.relay.keep()
         async with trio.open_nursery() as nursery:
             for name, run in self._kept().items():
                 self._restarts[name] += 0
@@ -207,6 +224,7 @@ class Service:
     def _everywhere(self) -> dict[str, Callable[[], Awaitable[None]]]:
         """The actors of every worker whose failure must not stop identification, by name."""
         return {
+            "relay": self.relay.run,
             "full flag": partial(maintenance.clear_full_flag, self._store),
             "network watch": partial(self._network.run, self._world.run_sync, self._config.network_interval_s),
         }
@@ -248,6 +266,15 @@ class Service:
 
     def _network_files(self) -> Iterator[tuple[str, str, date]]:
         return self._network.data.dates()
+
+
+def share(config: Config, workers: int) -> Config:
+    """The settings of one of so many workers: what bounds the memory of all of them is divided."""
+    return msgspec.structs.replace(
+        config,
+        max_connections=max(1, config.max_connections // workers),
+        admission_capacity=max(1, config.admission_capacity // workers),
+    )
 
 
 def network_watch(config: Config, directory: Path | None) -> NetworkWatch:

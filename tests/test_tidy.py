@@ -20,16 +20,19 @@ LAYERS = {
     "svc.store": {"svc.domain", "svc.world"},
     "svc.actors": {"svc.store", "svc.domain", "svc.world", "svc.network_data"},
     "svc.http": {"svc.actors", "svc.store", "svc.domain", "svc.world"},
+    "svc.seat": set(),
+    "svc.siblings": {"svc.domain", "svc.world", "svc.seat"},
+    "svc.relay": {"svc.actors", "svc.siblings", "svc.domain", "svc.seat"},
     "svc.metrics": {"svc.http", "svc.actors", "svc.store", "svc.domain", "svc.world"},
     "svc.service": {
         "svc.metrics", "svc.http", "svc.actors", "svc.store", "svc.domain", "svc.world", "svc.config",
-        "svc.network_data", "svc.webhook_transport",
+        "svc.network_data", "svc.webhook_transport", "svc.seat", "svc.siblings", "svc.relay",
     },
     "svc.serving": {"svc.service", "svc.http", "svc.domain", "svc.config"},
     "svc.parent": {"svc.world"},
     "svc.cli": {
         "svc.serving", "svc.parent", "svc.service", "svc.metrics", "svc.http", "svc.actors", "svc.store", "svc.domain",
-        "svc.world", "svc.config", "svc.network_data", "svc.webhook_transport",
+        "svc.world", "svc.config", "svc.network_data", "svc.webhook_transport", "svc.seat", "svc.siblings", "svc.relay",
     },
 }  # fmt: skip
 """layer -> the layers it may import, itself beside them."""

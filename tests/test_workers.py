@@ -135,6 +135,8 @@ def _is_running(pid: int) -> bool:
 def test_signals_that_reach_the_workers_as_well_do_not_cut_their_drain_short(data: Path):
     """As from a terminal, or from systemd with `KillMode=control-group`."""
     with two_workers(data) as server, socket.create_connection(("127.0.0.1", server.port)) as client:
+        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert client.recv(4096).startswith(b"HTTP/1.1 200 ")  # so that a worker has the connection
         client.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\nX-Long: ")  # a request that the drain waits for
         workers = server.workers()
         for pid in (*workers, server.pid):
@@ -150,6 +152,8 @@ def test_signals_that_reach_the_workers_as_well_do_not_cut_their_drain_short(dat
 @pytest.mark.slow(6)
 def test_a_second_signal_ends_workers_that_still_drain(data: Path):
     with two_workers(data) as server, socket.create_connection(("127.0.0.1", server.port)) as client:
+        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
         client.sendall(b"GET /healthz HTTP/1.1\r\n")
         os.kill(server.pid, signal.SIGTERM)
         server.wait_until_said("draining", 2)

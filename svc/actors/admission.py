@@ -1,7 +1,7 @@
 """Admission: the rate limiter in front of the pipeline.
 
-Owns the token buckets of organizations and of what has a part of their limits, in memory: a restart refills
-(decisions 4).
+Takes from the token buckets of organizations and of what has a part of their limits; they are in memory, and a restart
+refills (decisions 4).
 Hears `Identify`, of each organization in turn. Says `Admitted` to the scorer, or the refusal to the asker.
 Never reads the store.
 """
@@ -14,15 +14,22 @@ import trio
 
 from svc.actors.mailbox import Mailbox
 from svc.actors.messages import Admission, Admitted, Identify, PipelineResult, RateLimited
-from svc.domain.ratelimit import Limiter, Shares
+from svc.domain.ratelimit import Buckets, Limiter, MemoryBuckets, Shares
 
 
-async def run(inbox: Mailbox[Identify], scorer: Mailbox[Admitted], shares: Shares, now_ms: Callable[[], int]) -> None:
-    """Apply the rate limits until the inbox is closed and empty; then close the scorer's.
+async def run(
+    inbox: Mailbox[Identify],
+    scorer: Mailbox[Admitted],
+    shares: Shares,
+    now_ms: Callable[[], int],
+    buckets: Buckets | None = None,
+) -> None:
+    """Apply the rate limits until the inbox is closed and empty; then close the scorer's. `buckets` are this process's
+    own where none are given.
 
     Time is that of now, not of arrival: a body may come long after its head, and would refill the bucket a second time.
     """
-    limiter = Limiter(shares)
+    limiter = Limiter("identify", shares, buckets or MemoryBuckets())
     try:
         while True:
             # One at a time: what an actor has taken already can no longer be overtaken by another organization.

@@ -7,6 +7,7 @@ of its organization and environment an identification costs one look-up.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from uuid import UUID
 
@@ -56,12 +57,19 @@ class Viewer:
     """
 
     def __init__(
-        self, hub: LiveHub, number: int, environment: Environment, filters: Filters, credential: bytes
+        self,
+        hub: LiveHub,
+        number: int,
+        environment: Environment,
+        filters: Filters,
+        credential: bytes,
+        holds: Callable[[], bool],
     ) -> None:
         self._hub = hub
         self.number = number
         self.environment: Environment = environment
         self.credential = credential
+        self.holds = holds
         self._filters = filters
         self._send, self._receive = trio.open_memory_channel[LiveEvent](EVENTS_HELD)
         self._missed = 0
@@ -119,6 +127,10 @@ class LiveHub:
         self._most = most
         self._viewers: dict[tuple[int, Environment], list[Viewer]] = {}
         self._sent = self._missed = 0
+        self.on_change: Callable[[], None] = _nobody_asks
+        """Called when a viewer has come or gone."""
+        self.elsewhere: Callable[[int], int] = _none_elsewhere
+        """Viewers of an organization, by number, in other workers."""
 
     def publish(self, number: int, request_id: UUID, event: Event) -> None:
         """Offer an identification to the viewers of its environment; `number` is its organization's. To be called only
@@ -139,18 +151,36 @@ class LiveHub:
         """Whether there are as many viewers as there may be."""
         return sum(map(len, self._viewers.values())) >= self._most
 
-    def watch(self, number: int, environment: Environment, filters: Filters, credential: bytes) -> Viewer | None:
+    def watch(
+        self,
+        number: int,
+        environment: Environment,
+        filters: Filters,
+        credential: bytes,
+        holds: Callable[[], bool] = lambda: True,
+    ) -> Viewer | None:
         """Subscribe a new viewer of the organization; `None` where that has `MOST_VIEWERS`, or where the hub is full.
-        `credential` is the digest of the session token or key that it was opened with.
+        `credential` is the digest of the session token or key that it was opened with; `holds` says whether that is
+        valid now.
         """
-        if (
-            self.is_full
-            or sum(len(viewers) for (watched, _), viewers in self._viewers.items() if watched == number) >= MOST_VIEWERS
-        ):
+        here = sum(len(viewers) for (watched, _), viewers in self._viewers.items() if watched == number)
+        if self.is_full or here + self.elsewhere(number) >= MOST_VIEWERS:
             return None
-        viewer = Viewer(self, number, environment, filters, credential)
+        viewer = Viewer(self, number, environment, filters, credential, holds)
         self._viewers.setdefault((number, environment), []).append(viewer)
+        self.on_change()
         return viewer
+
+    def places(self) -> dict[tuple[int, Environment], int]:
+        """How many viewers there are, by organization and environment."""
+        return {place: len(viewers) for place, viewers in self._viewers.items()}
+
+    def look(self) -> None:
+        """End the viewers whose credential is no longer valid."""
+        for viewers in self._viewers.values():
+            for viewer in viewers:
+                if not viewer.holds():
+                    viewer.end()
 
     def end(self, credential: bytes) -> None:
         """End the viewers that were opened with this credential, which is no longer valid."""
@@ -167,7 +197,16 @@ class LiveHub:
             self._viewers[place] = left
         else:
             self._viewers.pop(place, None)
+        self.on_change()
 
     def statistics(self) -> LiveStatistics:
         """A copy of the counts."""
         return LiveStatistics(sum(map(len, self._viewers.values())), self._sent, self._missed)
+
+
+def _nobody_asks() -> None:
+    pass
+
+
+def _none_elsewhere(_: int) -> int:
+    return 0

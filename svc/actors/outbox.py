@@ -85,7 +85,7 @@ class Outbox:
         self._attempts: dict[AttemptStatus, int] = {"delivered": 0, "retrying": 0, "failed": 0}
         self._errors: Counter[AttemptError] = Counter()
         self._attempts_s = Histogram(REQUEST_S)
-        self._looked_at_ms = 0
+        self._looked_at_ms = self._look_at_ms = 0
         self._found_late = False
 
     def nudge(self, queues: Iterable[EndpointKey]) -> None:
@@ -103,6 +103,12 @@ class Outbox:
             for scope in queue.in_flight.values():
                 scope.cancel()
         self._swept.set()
+
+    def look(self) -> None:
+        """Look now at what another process may have committed, in every queue."""
+        self._look_at_ms = 0
+        self._swept.set()
+        self._awake.set()
 
     async def drain(self) -> None:
         """Begin no more attempts; returns when those in flight are written down, or after `DRAIN_S`."""
@@ -136,15 +142,15 @@ class Outbox:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._write_down)
             nursery.start_soon(self._sweep)
-            look_at_ms = 0
+            self._look_at_ms = 0
             while True:
                 self._awake = trio.Event()
                 now_ms = self._world.now_ms()
-                if now_ms >= look_at_ms:
+                if now_ms >= self._look_at_ms:
+                    self._look_at_ms = now_ms + POLL_INTERVAL_MS
                     await self._look()
-                    look_at_ms = now_ms + POLL_INTERVAL_MS
                 await self._send_due(nursery)
-                await self._rest(look_at_ms)
+                await self._rest(self._look_at_ms)
 
     async def stand_by(self) -> None:
         """Know whether deliveries are late, and send nothing, until cancelled: while another process sends them."""

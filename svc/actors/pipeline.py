@@ -16,7 +16,7 @@ from svc.actors.messages import Admitted, Assessed, Identify
 from svc.domain.attestation.trust import Trust
 from svc.domain.network import Ranges
 from svc.domain.quotas import Quotas
-from svc.domain.ratelimit import Shares
+from svc.domain.ratelimit import Buckets, Shares
 from svc.store.store import Store
 
 ADMISSION_PARTS = 4
@@ -42,10 +42,11 @@ class Pipeline:
         quotas: Quotas = Quotas(),  # noqa: B008  immutable
         nudge: visitor_index.Nudge = lambda _: None,
         publish: visitor_index.Publish | None = None,
+        buckets: Buckets | None = None,
     ) -> None:
         """`ranges()` is the address look-up in force, `None` while there is none; `trust` is as of `assess`; `nudge` is
         the outbox's, `publish` the live hub's; `shares` and `quotas` bound what one organization takes, by the clock
-        `now_ms`.
+        `now_ms`, as far as `buckets` go.
         """
         self.admission = Mailbox[Identify](
             admission_capacity,
@@ -67,6 +68,7 @@ class Pipeline:
         self._quotas = quotas
         self._nudge = nudge
         self._publish = publish
+        self._buckets = buckets
         self.counters = IdentificationCounters()
 
     async def run(self) -> None:
@@ -83,7 +85,7 @@ class Pipeline:
                 self._publish,
             )
             nursery.start_soon(scorer.run, self._scorer, self._visitor_index, self._ranges, self._trust)
-            nursery.start_soon(admission.run, self.admission, self._scorer, self._shares, self._now_ms)
+            nursery.start_soon(admission.run, self.admission, self._scorer, self._shares, self._now_ms, self._buckets)
 
     def statistics(self) -> dict[str, MailboxStatistics]:
         """The statistics of each mailbox by name, in the order in which a request passes them."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from svc.domain.audit import Actor, AuditRecord, asked
+from svc.siblings.bus import announce
 from svc.store.directory import Opened
 from svc.store.snapshot import Transaction
 from svc.store.transactions.audit import audited
@@ -64,11 +65,13 @@ def recorded(
 
 def go_on(found: Opened, job: Callable[[Transaction], T]) -> T:
     """Make a further step of a change that was recorded already; returns its outcome when that is durable. Raises what
-    the job raises.
+    the job raises. The service, where one runs on the directory, acts on it at once.
     """
     (outcome,) = found.store.write_now([job], may_use_reserve=True)
     if isinstance(outcome, Exception):
         raise outcome
+    if found.directory is not None:
+        announce(found.directory)
     return outcome
 
 

@@ -27,6 +27,8 @@ from svc.parent import Parent
 from svc.seat import Seat
 from svc.service import DRAIN_MARGIN_S, Service, network_watch
 from svc.serving import Sockets, read_tls, run_until_signalled, sockets_for, warm_up
+from svc.siblings.buckets import SharedBuckets
+from svc.siblings.bus import reach
 from svc.store.backup import files
 from svc.store.directory import NotInitializedError, has_store
 from svc.store.region import claim_region
@@ -116,21 +118,28 @@ def serve(
     wait_s = config.takeover_wait_s
     with alone_in(directory, config, world, "svc serve", create=init, copy=not no_snapshot, wait_s=wait_s):
         workers = config.worker_count(len(os.sched_getaffinity(0)))
-        with opened_to_serve(directory, config, world, create=init) as found:
+        with (
+            opened_to_serve(directory, config, world, create=init) as found,
+            reach(directory, Seat()) as siblings,
+        ):
             found.store.check_pages()
             if init:
                 initialize(found, world, config.region, as_json=as_json)
             go_on(found, partial(claim_region, region=config.region))
             limits = ServedLimits(found.store.capacity_bytes(), config.store_share)
             go_on(found, partial(record_limits, limits=limits))
-            service = Service(config, world, found, directory)
+            service = Service(config, world, found, directory, siblings=siblings)
             if workers == 1:
                 tls = partial(read_tls, config)
                 sockets = sockets_for(config.bind, config.metrics_bind)
                 _tune_garbage_collection()
                 trio.run(run_until_signalled, service, sockets, None, tls)
                 return
-        del found, service  # made once here, so that what the settings get wrong ends the program, and no worker
+        del (
+            found,
+            service,
+            siblings,
+        )  # made once here, so that what the settings get wrong ends the program, and no worker
         sys.exit(_serve_with(workers, directory, config))
 
 
@@ -140,6 +149,7 @@ def _serve_with(workers: int, directory: Path, config: Config) -> int:
     network = network_watch(config, directory)
     warm_up()
     sockets = sockets_for(config.bind, config.metrics_bind)
+    buckets = SharedBuckets(World.real().entropy)
     parent = Parent(workers, config.drain_limit_s + DRAIN_MARGIN_S + PARENT_MARGIN_S, sockets.close)
     _tune_garbage_collection()
     seat = parent.run()
@@ -147,25 +157,37 @@ def _serve_with(workers: int, directory: Path, config: Config) -> int:
         return seat
     set_up_logging(config.log_format, seat.index)
     try:
-        _work(seat, parent, sockets, directory, config, network)
+        _work(seat, parent, sockets, directory, config, network, buckets)
     except OperatorError as error:
         log.error("worker cannot serve", because=error.line)  # noqa: TRY400  said in full
         return error.exit_status
     return 0
 
 
-def _work(seat: Seat, parent: Parent, sockets: Sockets, directory: Path, config: Config, network: NetworkWatch) -> None:
+def _work(
+    seat: Seat,
+    parent: Parent,
+    sockets: Sockets,
+    directory: Path,
+    config: Config,
+    network: NetworkWatch,
+    buckets: SharedBuckets,
+) -> None:
     """Serve in this process, one of several workers, until it is to end."""
     world = World.real()
     with (
         opened_directory(directory, config, world, create=False) as found,
         files.locked(directory / KEEPER_LOCK) as keeping,
+        reach(directory, seat) as siblings,
     ):
         service = Service(
             config,
             world,
             found,
             directory,
+            seat=seat,
+            siblings=siblings,
+            buckets=buckets,
             network=network,
             acquire_keeping=keeping.acquire,
             worker_restarts=parent.board.restarts,

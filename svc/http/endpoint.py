@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -12,9 +12,9 @@ import msgspec
 from svc.actors.live import LiveHub
 from svc.actors.mailbox import Mailbox
 from svc.actors.messages import Identify
-from svc.actors.outbox import Outbox
 from svc.domain.quotas import Quotas
 from svc.domain.refusals import Refusal
+from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.refused import RefusedRequest
 from svc.http.authentication import AuthPolicy, Caller
 from svc.http.limits import RequestLimits
@@ -26,8 +26,12 @@ from svc.world import World
 class Webhooks(NamedTuple):
     """What the webhook routes use beside the store."""
 
-    outbox: Outbox
-    """Must be notified of every change, after its commit."""
+    due: Callable[[Iterable[EndpointKey]], None]
+    """As `Outbox.nudge`, wherever the outbox runs: must be called after the commit of every change."""
+    removed: Callable[[EndpointKey], None]
+    """As `Outbox.removed`."""
+    is_behind: Callable[[], bool]
+    """As `Outbox.is_behind`."""
     secrets_key: bytes
     """As in `svc.domain.webhooks.signature`."""
     cursors_key: bytes
@@ -55,7 +59,9 @@ class Services(NamedTuple):
     """On everything that takes a key beside identify."""
     quotas: Quotas
     live: LiveHub
-    """Who watches identifications as they come."""
+    """Who watches identifications as they come, in this worker."""
+    end_viewers: Callable[[bytes], None]
+    """As `LiveHub.end`, in all workers."""
     try_key: str | None = None
     """Secret of the public key of the page `/try`; `None` = there is no such page."""
 

@@ -20,7 +20,7 @@ async def readyz(services: Services, _: Call) -> Outcome:
     full = services.store.is_full
     checks = ReadinessChecks(
         store="full" if full else "ok",
-        webhooks="behind" if services.webhooks.outbox.is_behind() else "ok",
+        webhooks="behind" if services.webhooks.is_behind() else "ok",
         network_data=cast("Literal['ok', 'missing', 'stale']", services.network_data()),
     )
     if full:

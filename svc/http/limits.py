@@ -1,16 +1,15 @@
 """The limits on everything that takes a key beside identify (decisions 4).
 
-Owns the buckets, in memory: a restart refills. One set for each use, so that what a page's public key does cannot keep
+The buckets are in memory: a restart refills. Each use has its own, so that what a page's public key does cannot keep
 the organization's own servers out.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from ipaddress import IPv6Address, ip_address
 
 from svc.domain.eviction import client_prefix
-from svc.domain.ratelimit import MOST_ADDRESSES, Allowances, Bucket, Limiter, Shares, Use, take
+from svc.domain.ratelimit import Allowances, BucketName, Buckets, Limiter, MemoryBuckets, Shares, Use
 from svc.domain.refusals import Refusal, over_rate
 from svc.http.authentication import Caller
 from svc.http.long_reads import LongReads
@@ -24,21 +23,21 @@ could keep everybody out, and what they would guess has 256 bits."""
 
 
 class RequestLimits:
-    """The buckets of one service. `allowances` are requests per second; `shares` bound what nonproduction keys and
-    single addresses take of the one for public keys.
+    """The limits of one service. `allowances` are requests per second; `shares` bound what nonproduction keys and
+    single addresses take of the one for public keys; `buckets` are shared with other workers where there are any.
     """
 
-    def __init__(self, allowances: Allowances, shares: Shares) -> None:
+    def __init__(self, allowances: Allowances, shares: Shares, buckets: Buckets | None = None) -> None:
         self._allowances = allowances
+        self._buckets = buckets = buckets or MemoryBuckets()
         self._limiters: dict[Use, Limiter] = {
-            "client": Limiter(shares),
-            "read": Limiter(_WHOLE),
-            "management": Limiter(_WHOLE),
+            "client": Limiter("client", shares, buckets),
+            "read": Limiter("read", _WHOLE, buckets),
+            "management": Limiter("management", _WHOLE, buckets),
         }
-        self._servers = Limiter(_WHOLE)
+        self._servers = Limiter("server", _WHOLE, buckets)
         """Of `client` requests that come with another key than a public one."""
         self.long_reads = LongReads()
-        self._sign_ins: OrderedDict[str, Bucket] = OrderedDict()
 
     def refusal(self, use: Use, caller: Caller, at_ms: int) -> Refusal | None:
         """`429 rate_limited` where the caller's organization has used up its allowance for this use (decisions 4);
@@ -62,21 +61,20 @@ class RequestLimits:
         """`429 rate_limited` where too many attempts to sign in came from this address or its site; `None` where not,
         and then a token was taken of both.
         """
-        limits = {client_prefix(address): SIGN_INS_PER_S}
+        wanted = {_sign_ins_of(client_prefix(address)): SIGN_INS_PER_S}
         site = site_prefix(address)
         if site is not None:
-            limits[site] = SITE_SIGN_INS_PER_S
-        taken = {name: take(self._sign_ins.get(name), limit, at_ms) for name, limit in limits.items()}
-        wait_s = max(one.retry_after_s for one in taken.values())
-        if not all(one.admitted for one in taken.values()):
-            explanation = "There were too many attempts to sign in. Wait for the seconds in Retry-After."
-            return Refusal("rate_limited", retry_after_s=wait_s, explanation=explanation)
-        for name, one in taken.items():
-            self._sign_ins[name] = one.bucket
-            self._sign_ins.move_to_end(name)
-        while len(self._sign_ins) > MOST_ADDRESSES:
-            self._sign_ins.popitem(last=False)
-        return None
+            wanted[_sign_ins_of(site)] = SITE_SIGN_INS_PER_S
+        taken = self._buckets.take(wanted, at_ms)
+        if all(one.admitted for one in taken):
+            return None
+        explanation = "There were too many attempts to sign in. Wait for the seconds in Retry-After."
+        wait_s = max(one.retry_after_s for one in taken)
+        return Refusal("rate_limited", retry_after_s=wait_s, explanation=explanation)
+
+
+def _sign_ins_of(prefix: str) -> BucketName:
+    return BucketName("sign-in", 0, "address", prefix)
 
 
 def site_prefix(host: str) -> str | None:

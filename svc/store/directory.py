@@ -4,6 +4,7 @@ DATA/store/    the LMDB environment
 DATA/pepper    32 random bytes, mode 0600: without it no key can be checked and none forged
 DATA/serve.lock     held by `svc serve`, and whatever else must be alone (`serve_lock`)
 DATA/follower.lock  held by `svc backup --follow`
+DATA/run/      sockets of the workers that serve it (`siblings/bus.py`)
 """
 
 from __future__ import annotations
@@ -49,10 +50,12 @@ class NotInitializedError(DirectoryError):
 
 
 class Opened(NamedTuple):
-    """An open data directory: its store, which the caller closes, and its pepper."""
+    """An open data directory: its store, which the caller closes, its pepper, and where it is."""
 
     store: Store
     pepper: bytes
+    directory: Path | None = None
+    """`None` for a store alone."""
 
 
 def open_directory(  # noqa: PLR0913  where it is, and how it is opened
@@ -106,7 +109,7 @@ def open_directory(  # noqa: PLR0913  where it is, and how it is opened
         if isinstance(outcome, Exception):
             raise outcome
         raise DirectoryError(f"{pepper_path} is not the pepper that this store's keys were made with")
-    return Opened(store, pepper)
+    return Opened(store, pepper, directory)
 
 
 def has_store(directory: Path) -> bool:

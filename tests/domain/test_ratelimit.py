@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.ratelimit import MOST_ADDRESSES, Bucket, Limiter, Shares, share_of, take
+from svc.domain.ratelimit import MOST_ADDRESSES, Bucket, BucketName, Limiter, MemoryBuckets, Shares, share_of, take
 
 
 def test_a_new_bucket_holds_as_much_as_the_limit():
@@ -53,7 +53,7 @@ def test_a_share_is_whole_and_within_the_limit():
 @given(st.lists(st.tuples(st.booleans(), st.sampled_from(["a", "b", None]), st.integers(0, 40)), max_size=200))
 def test_no_part_takes_more_than_its_share_and_a_refusal_takes_nothing(requests: list[tuple[bool, str | None, int]]):
     """Decisions 4: beside the limiter runs one bucket for each part, which must never be short."""
-    limiter, now = Limiter(Shares(0.25, 0.25, 2)), 0
+    limiter, now = Limiter("identify", Shares(0.25, 0.25, 2), MemoryBuckets()), 0
     buckets: dict[object, Bucket] = {}
     for production, address, step in requests:
         now += step
@@ -68,7 +68,35 @@ def test_no_part_takes_more_than_its_share_and_a_refusal_takes_nothing(requests:
 
 
 def test_the_buckets_of_addresses_are_bounded_and_the_oldest_are_evicted():
-    limiter = Limiter(Shares(address_least_per_s=1))
+    buckets = MemoryBuckets()
+    limiter = Limiter("identify", Shares(address_least_per_s=1), buckets)
     for host in range(MOST_ADDRESSES + 100):
         limiter.take(1, 1_000_000, host, production=True, address=str(host))
-    assert limiter.addresses == MOST_ADDRESSES
+    assert buckets.addresses == MOST_ADDRESSES
+
+
+def test_two_readings_of_the_clock_that_change_places_refill_nothing_twice():
+    """Two processes read 1,000 and 1,001 ms, and the later reading is the first to take."""
+    buckets, name, admitted = MemoryBuckets(), BucketName("identify", 1), 0
+    for now_ms in range(1_000, 3_000):
+        for at_ms in (now_ms + 1, now_ms):
+            (taken,) = buckets.take({name: 100}, at_ms)
+            admitted += taken.admitted
+    assert admitted == 100 + 199, "a full bucket, and 1,999 milliseconds"
+
+
+def test_an_empty_bucket_is_not_closed_for_as_long_as_the_clock_went_back():
+    buckets, name = MemoryBuckets(), BucketName("identify", 1)
+    for _ in range(11):
+        (taken,) = buckets.take({name: 10}, 3_600_000)
+    assert not taken.admitted
+    assert not buckets.take({name: 10}, 0)[0].admitted
+    assert buckets.take({name: 10}, 100)[0].admitted
+
+
+def test_a_refused_request_takes_from_no_bucket():
+    buckets = MemoryBuckets()
+    whole, part = BucketName("identify", 1), BucketName("identify", 1, "nonproduction")
+    assert [one.admitted for one in buckets.take({whole: 2, part: 1}, 0)] == [True, True]
+    assert [one.admitted for one in buckets.take({whole: 2, part: 1}, 0)] == [True, False]
+    assert buckets.take({whole: 2}, 0)[0].admitted

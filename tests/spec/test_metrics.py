@@ -270,6 +270,7 @@ async def test_restarts_are_counted_from_0_for_every_actor_beside_the_pipeline(l
     found = Scraped((await live.service.metrics.expose()).decode())
     assert found.labels("actor") == {
         "full flag",
+        "relay",
         "upkeep",
         "network watch",
         "retention",

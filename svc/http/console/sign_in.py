@@ -123,7 +123,7 @@ async def sign_in(services: Services, call: Call) -> Outcome:
     if isinstance(key, Refusal):
         return Outcome(key)
     if replaced is not None:
-        services.live.end(replaced[1])
+        services.end_viewers(replaced[1])
     return Outcome(_shown(caller, session), headers={"Set-Cookie": cookie(site, token)})
 
 
@@ -146,7 +146,7 @@ async def sign_out(services: Services, call: Call) -> Outcome:
     )
     if isinstance(done, Refusal):
         return Outcome(done)
-    services.live.end(ended)
+    services.end_viewers(ended)
     return Outcome(None, status=204, headers={"Set-Cookie": cleared_cookie(_site(call))})
 
 

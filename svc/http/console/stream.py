@@ -76,12 +76,13 @@ async def stream(services: Services, call: Call) -> Outcome:
         return Outcome(invalid("last-event-id", "invalid_value", "header"))
     caller = await noted(services, call)
     watched = Watched(caller.organization.number, query.environment, filters)
-    viewer = services.live.watch(*watched, credential=_credential(caller))
+    holds = partial(_holds, services, caller)
+    viewer = services.live.watch(*watched, credential=_credential(caller), holds=holds)
     if viewer is None:
         full = "The service has as many live streams open as it may." if services.live.is_full else MOST_OPEN
         return Outcome(Refusal("rate_limited", retry_after_s=int(HEARTBEAT_S), explanation=full))
     resumed = None if last is None else partial(_resumed, services, watched, last, call.at_ms)
-    parts = parts_of(viewer, resumed, partial(_holds, services, caller))
+    parts = parts_of(viewer, resumed, holds)
     return Outcome(Stream(parts, MEDIA_TYPE, viewer.close), headers={"X-Accel-Buffering": "no"})
 
 

@@ -101,7 +101,7 @@ async def update_webhook(services: Services, call: Call) -> Outcome:
     changed = await _change(services, call, job)
     if isinstance(changed, Refusal):
         return Outcome(changed)
-    services.webhooks.outbox.nudge((changed.queue,))  # what waited for a resume, or for a URL that answers
+    services.webhooks.due((changed.queue,))  # what waited for a resume, or for a URL that answers
     return Outcome(_row(services, call, changed))
 
 
@@ -113,7 +113,7 @@ async def delete_webhook(services: Services, call: Call) -> Outcome:
     removed = await _change(services, call, job, may_use_reserve=True)
     if isinstance(removed, Refusal):
         return Outcome(removed)
-    services.webhooks.outbox.removed(removed)
+    services.webhooks.removed(removed)
     return Outcome(None, status=204)
 
 
@@ -193,7 +193,7 @@ async def _queue(services: Services, call: Call, job: Callable[..., Queued | Ref
     queued = await _change(services, call, partial(job, endpoint_id=call.path["webhook_id"], now_ms=call.at_ms))
     if isinstance(queued, Refusal):
         return Outcome(queued)
-    services.webhooks.outbox.nudge((queued.queue,))
+    services.webhooks.due((queued.queue,))
     return Outcome(QueuedDeliveryBody(str(queued.event_id)), status=202)
 
 

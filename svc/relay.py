@@ -1,0 +1,149 @@
+"""The relay: hands what must be done to the worker that does it.
+
+Owns which viewers the other workers have. Hears what the bus brings and what this worker's own parts say; says it to
+the outbox and the refusal log where this worker is the keeper, to the live hub, and to the bus for others. With one
+worker it is a call and no message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+from uuid import UUID
+
+import trio
+
+from svc.actors.live import LiveHub
+from svc.actors.outbox import Outbox
+from svc.actors.refusal_log import RefusalLog
+from svc.domain.records import Event
+from svc.domain.webhooks.records import EndpointKey
+from svc.domain.webhooks.refused import RefusedRequest
+from svc.seat import Seat
+from svc.siblings.bus import Siblings
+from svc.siblings.messages import (
+    Committed,
+    Due,
+    Ended,
+    Identified,
+    Message,
+    Place,
+    Refused,
+    Removed,
+    Standing,
+)
+
+STANDING_S = 5.0
+"""Between two messages about this worker's viewers, beside those about each change."""
+FORGOTTEN_S = 3 * STANDING_S
+"""The viewers of a worker that was silent for so long are gone with it."""
+
+
+class _Heard(NamedTuple):
+    """What another worker last said of itself."""
+
+    at_s: float
+    viewers: dict[Place, int]
+
+
+class Relay:
+    """The relay of one worker. The outbox and the refusal log run in the keeper alone."""
+
+    def __init__(self, seat: Seat, siblings: Siblings, outbox: Outbox, refusals: RefusalLog, live: LiveHub) -> None:
+        self._seat = seat
+        self._siblings = siblings
+        self._outbox = outbox
+        self._refusals = refusals
+        self._live = live
+        live.on_change = self._say_standing
+        live.elsewhere = self.viewers_elsewhere
+        self._others: dict[int, _Heard] = {}
+
+    def keep(self) -> None:
+        """Do from now on what only the keeper does. To be called with its lock alone."""
+        self._siblings.keep()
+
+    def due(self, queues: Iterable[EndpointKey]) -> None:
+        """A commit has made something due in these queues."""
+        if self._siblings.is_keeper:
+            self._outbox.nudge(queues)
+            return
+        named = tuple(queues)
+        if named:
+            self._siblings.to_keeper(Due(named))
+
+    def removed(self, queue: EndpointKey) -> None:
+        """A commit has removed an endpoint."""
+        if self._siblings.is_keeper:
+            self._outbox.removed(queue)
+        else:
+            self._siblings.to_keeper(Removed(queue))
+
+    def refused(self, request: RefusedRequest) -> None:
+        """Count a refused request of a recognized key; never waits."""
+        if self._siblings.is_keeper:
+            self._refusals.note(request)
+        else:
+            self._siblings.to_keeper(Refused(request))
+
+    def identified(self, number: int, request_id: UUID, event: Event) -> None:
+        """Show a committed identification to the viewers of all workers."""
+        self._live.publish(number, request_id, event)
+        for worker, heard in self._others.items():
+            if (number, event.environment) in heard.viewers:
+                self._siblings.to_worker(worker, Identified(number, request_id, event))
+
+    def ended(self, credential: bytes) -> None:
+        """End the viewers of all workers that were opened with this credential."""
+        self._live.end(credential)
+        self._siblings.to_others(Ended(credential))
+
+    def viewers_elsewhere(self, number: int) -> int:
+        """Viewers of an organization that other workers have, as far as this one knows."""
+        return sum(
+            count for heard in self._others.values() for place, count in heard.viewers.items() if place[0] == number
+        )
+
+    async def run(self) -> None:
+        """Until cancelled: handle what comes, and say now and then how this worker stands."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._siblings.run, self.handle)
+            self._say_standing(is_new=True)
+            while True:
+                await trio.sleep(STANDING_S)
+                self._say_standing()
+                now_s = trio.current_time()
+                self._others = {
+                    worker: heard for worker, heard in self._others.items() if now_s - heard.at_s < FORGOTTEN_S
+                }
+
+    def handle(self, message: Message) -> None:
+        """Do what a message from another process asks for."""
+        match message:
+            case Due(queues):
+                self.due(queues)
+            case Removed(queue):
+                self.removed(queue)
+            case Refused(request):
+                self.refused(request)
+            case Identified(organization, request_id, event):
+                self._live.publish(organization, request_id, event)
+            case Ended(credential):
+                self._live.end(credential)
+            case Committed():
+                self._live.look()
+                if self._siblings.is_keeper:
+                    self._outbox.look()
+            case Standing():
+                self._hear(message)
+
+    def _hear(self, standing: Standing) -> None:
+        self._others[standing.worker] = _Heard(trio.current_time(), dict(standing.viewers))
+        if standing.is_new:
+            self._say_standing()
+
+    def _say_standing(self, *, is_new: bool = False) -> None:
+        if self._seat.workers == 1:
+            return
+        viewers = tuple(self._live.places().items())
+        self._siblings.to_others(Standing(self._seat.index, viewers, is_new))

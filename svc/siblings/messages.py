@@ -1,0 +1,91 @@
+"""What workers say to each other, and commands to them. Each message is one that may be lost.
+
+Queues that were not named are found by the outbox's own look, a viewer whose session has ended by its own, and a live
+event that was lost is missed by its viewers alone.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import msgspec
+
+from svc.domain.model import Environment
+from svc.domain.records import Event
+from svc.domain.webhooks.records import EndpointKey
+from svc.domain.webhooks.refused import RefusedRequest
+
+Place = tuple[int, Environment]
+"""What viewers watch: an organization, by number, and an environment."""
+
+
+class Due(msgspec.Struct, frozen=True, array_like=True, tag="due"):
+    """To the keeper: a commit has made something due in these queues."""
+
+    queues: tuple[EndpointKey, ...]
+
+
+class Removed(msgspec.Struct, frozen=True, array_like=True, tag="removed"):
+    """To the keeper: an endpoint was removed."""
+
+    queue: EndpointKey
+
+
+class Refused(msgspec.Struct, frozen=True, array_like=True, tag="refused"):
+    """To the keeper: a request to count for `identification.refused`."""
+
+    request: RefusedRequest
+
+
+class Identified(msgspec.Struct, frozen=True, array_like=True, tag="identified"):
+    """To a worker with viewers: an identification was committed."""
+
+    organization: int
+    request_id: UUID
+    event: Event
+
+
+class Ended(msgspec.Struct, frozen=True, array_like=True, tag="ended"):
+    """To the others: a session or key is no longer valid."""
+
+    credential: bytes
+    """As of `LiveHub.watch`."""
+
+
+class Committed(msgspec.Struct, frozen=True, array_like=True, tag="committed"):
+    """To all, from a command: another process has changed the store."""
+
+
+class Standing(msgspec.Struct, frozen=True, array_like=True, tag="standing"):
+    """To the others, at the start, at each change of its viewers, and every few seconds."""
+
+    worker: int
+    viewers: tuple[tuple[Place, int], ...]
+    is_new: bool
+    """Whether the worker has just begun, and asks the others for theirs."""
+
+
+Message = Due | Removed | Refused | Identified | Ended | Committed | Standing
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder: msgspec.msgpack.Decoder[list[Message]] = msgspec.msgpack.Decoder(list[Message])
+
+
+def pack(messages: list[Message]) -> bytes:
+    """The content of one datagram, MessagePack."""
+    return _encoder.encode(messages)
+
+
+def pack_one(message: Message) -> bytes:
+    """A message as a part of `pack_parts`."""
+    return _encoder.encode(message)
+
+
+def pack_parts(parts: list[bytes]) -> bytes:
+    """As `pack`, of messages that are packed one by one."""
+    return _encoder.encode([msgspec.Raw(part) for part in parts])
+
+
+def unpack(content: bytes) -> list[Message]:
+    """The messages of a datagram. Raises `msgspec.MsgspecError` for anything else."""
+    return _decoder.decode(content)

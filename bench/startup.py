@@ -135,7 +135,7 @@ def _is_ready(port: int) -> bool:
 
 def _show_imports(environment: dict[str, str]) -> None:
     """Milliseconds by package; measuring makes each import slower."""
-    command = [sys.executable, "-X", "importtime", "-c", "import svc.cli.serve, svc.service"]
+    command = [sys.executable, "-X", "importtime", "-c", "import svc.cli.processes"]
     said = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **environment}).stderr
     taken: dict[str, int] = {}
     for line in _IMPORT.findall(said):

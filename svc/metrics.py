@@ -10,7 +10,7 @@ the names of those in use, at most 256.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from heapq import nlargest
 from itertools import accumulate
@@ -184,6 +184,7 @@ SWEPT_AT = Metric(
     "gauge",
     "When retention had last looked at everything; before that, when the service was started.",
 )
+WORKER_RESTARTS = Metric("svc_worker_restarts", "counter", "Workers that died and were replaced.", ("worker",))
 RESTARTS = Metric("svc_actor_restarts", "counter", "Restarts of actors beside the pipeline.", ("actor",))
 LOOP_LATE_SECONDS = Metric("svc_event_loop_lag_seconds", "histogram", "How late a sleep of 100 ms ended.")
 BUILD = Metric("svc_build_info", "gauge", "Always 1.", ("version",))
@@ -221,6 +222,7 @@ class Sources(NamedTuple):
     quotas: Quotas
     retention: Progress
     restarts: Counter[str]
+    worker_restarts: Callable[[], Sequence[int]]
     loop: EventLoopLag
 
 
@@ -278,6 +280,7 @@ class Metrics:
         yield from _webhooks(sources.outbox.statistics(), space, census, now_ms)
         yield from _retention(sources.retention.statistics())
         yield RESTARTS, _by(sources.restarts)
+        yield WORKER_RESTARTS, _by({str(worker): times for worker, times in enumerate(sources.worker_restarts())})
         yield LOOP_LATE_SECONDS, _one(sources.loop.statistics())
         yield BUILD, [((svc.__version__,), 1)]
 

@@ -7,7 +7,7 @@ mailbox is closed, its end travels stage by stage, and then the store is closed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
@@ -92,11 +92,13 @@ class Service:
         buckets: Buckets | None = None,
         network: NetworkWatch | None = None,
         acquire_keeping: Callable[[], bool] = keeper.only_worker,
+        worker_restarts: Callable[[], Sequence[int]] = lambda: [0],
     ) -> None:
         """`directory` is the data directory, for the network files in it. `transport` sends webhooks, and `resolver`
         looks up their hosts, in place of the network's. `seat` says which worker this is, `siblings` reach the others,
         and `buckets` are those of all. `network` has been read already. `acquire_keeping` says whether this is the
-        worker that does what only one may do (`keeper.py`). Raises `ConfigError`.
+        worker that does what only one may do (`keeper.py`); `worker_restarts`, how often each was replaced. Raises
+        `ConfigError`.
         """
         config = share(config, seat.workers)
         buckets = buckets or MemoryBuckets()
@@ -107,7 +109,7 @@ class Service:
         self._restarts: Counter[str] = Counter()
         self._loop_watch = EventLoopLag()
         self._network = network or network_watch(config, directory)
-        self._acquire_keeping = acquire_keeping
+        self._acquire_keeping, self._worker_restarts = acquire_keeping, worker_restarts
         resolver = resolver or SystemResolver()
         self._receivers = webhook_transport(config, world, resolver)
         secrets = secrets_key(opened.pepper)
@@ -170,6 +172,7 @@ class Service:
             quotas=self._config.quotas(),
             retention=self._progress,
             restarts=self._restarts,
+            worker_restarts=self._worker_restarts,
             loop=self._loop_watch,
         )
 

@@ -2,45 +2,19 @@
 
 from __future__ import annotations
 
-import gc
-import os
 import sys
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import click
 import msgspec
-import trio
 
-from svc.cli.changes import go_on
-from svc.cli.data_directory import opened_directory
 from svc.cli.early_walk import EarlyWalk
 from svc.cli.examples import examples
-from svc.cli.initialize import initialize
 from svc.cli.logs import set_up_logging
 from svc.cli.output import directory_option, settings
-from svc.cli.upgrade import alone_in, opened_to_serve
 from svc.config import MAX_WORKERS, Config, as_toml
-from svc.parent import Parent
-from svc.seat import Seat
-from svc.store.backup import files
 from svc.store.directory import NotInitializedError, has_store
-from svc.store.region import claim_region
-from svc.store.served_limits import ServedLimits, record_limits
-from svc.world import World
-
-if TYPE_CHECKING:
-    from svc.cli.reload import Reload
-    from svc.service import Service
-
-KEEPER_LOCK = "keeper.lock"
-"""In the data directory: held by the worker that does what only one of them may do."""
-PARENT_MARGIN_S = 3.0
-"""After the limits of the workers' own drain, before the parent ends those that still run."""
-GEN2_THRESHOLD = 100
-"""Full searches for garbage are this many times rarer than those of the middle generation; Python's own is 10."""
 
 
 class WorkerCount(click.ParamType[int | Literal["auto"]]):
@@ -127,95 +101,6 @@ def serve(
     set_up_logging(config.log_format)
     walk = EarlyWalk.begin(directory) if has_store(directory) else None
     # Most of the time that a start takes, and the walk goes on meanwhile.
-    from svc.service import Service  # noqa: PLC0415
-    from svc.serving import read_tls, run_until_signalled, sockets_for, warm_up  # noqa: PLC0415
-    from svc.siblings.bus import reach  # noqa: PLC0415
+    from svc.cli.processes import serve_directory  # noqa: PLC0415
 
-    warm_up()
-    world = World.real()
-    wait_s = config.takeover_wait_s
-    with alone_in(directory, config, world, "svc serve", create=init, copy=not no_snapshot, wait_s=wait_s):
-        workers = config.worker_count(len(os.sched_getaffinity(0)))
-        with (
-            opened_to_serve(directory, config, world, create=init) as found,
-            reach(directory, Seat()) as siblings,
-        ):
-            if walk is None:
-                found.store.check_pages()
-            else:
-                walk.finish(found.store)
-            if init:
-                initialize(found, world, config.region, as_json=as_json)
-            go_on(found, partial(claim_region, region=config.region))
-            limits = ServedLimits(found.store.capacity_bytes(), config.store_share)
-            go_on(found, partial(record_limits, limits=limits))
-            service = Service(config, world, found, directory, siblings=siblings)
-            if workers == 1:
-                sockets = sockets_for(config.bind, config.metrics_bind)
-                _tune_garbage_collection()
-                reload = _reload(service, config, read)
-                trio.run(run_until_signalled, service, sockets, None, partial(read_tls, config), reload)
-                return
-        del found, service, siblings  # made here so that what the settings get wrong ends the program, and no worker
-        sys.exit(_serve_with(workers, directory, config, read))
-
-
-def _reload(service: Service, config: Config, read: Callable[[], Config], worker: int | None = None) -> Reload:
-    from svc.cli.reload import Reload  # noqa: PLC0415  it needs the service
-
-    return Reload(service, config, read, lambda changed: set_up_logging(changed.log_format, worker))
-
-
-def _serve_with(workers: int, directory: Path, config: Config, read: Callable[[], Config]) -> int:
-    """Run the parent of several workers to its end, or a worker to its own; returns the exit status."""
-    from svc.service import DRAIN_MARGIN_S, Service, network_watch  # noqa: PLC0415
-    from svc.serving import read_tls, run_until_signalled, sockets_for  # noqa: PLC0415
-    from svc.siblings.buckets import SharedBuckets  # noqa: PLC0415
-    from svc.siblings.bus import reach  # noqa: PLC0415
-
-    read_tls(config)
-    network = network_watch(config, directory)
-    sockets = sockets_for(config.bind, config.metrics_bind)
-    buckets = SharedBuckets(World.real().entropy)
-    parent = Parent(workers, config.drain_limit_s + DRAIN_MARGIN_S + PARENT_MARGIN_S, sockets.close)
-    _tune_garbage_collection()
-    seat = parent.run()
-    if isinstance(seat, int):
-        return seat
-    set_up_logging(config.log_format, seat.index)
-    world = World.real()
-    with (
-        opened_directory(directory, config, world, create=False) as found,
-        files.locked(directory / KEEPER_LOCK) as keeping,
-        reach(directory, seat) as siblings,
-    ):
-        service = Service(
-            config,
-            world,
-            found,
-            directory,
-            seat=seat,
-            siblings=siblings,
-            buckets=buckets,
-            network=network,
-            acquire_keeping=keeping.acquire,
-        )
-
-        async def mark(_: list[str]) -> None:
-            parent.board.mark_serving(seat.index)
-
-        tls, reload = partial(read_tls, config), _reload(service, config, read, seat.index)
-        trio.run(run_until_signalled, service, sockets, mark, tls, reload, parent.lifeline)
-    return 0
-
-
-def _tune_garbage_collection() -> None:
-    """Have garbage looked for where some may be, and seldom: each search holds up all requests.
-
-    What the program is made of is no garbage. Nor do requests and connections leave circles behind, so that a search
-    through everything that lives (a thousand connections: 40 ms) is for the few that faults leave.
-    """
-    gc.collect()
-    gc.freeze()
-    newest, newer, _ = gc.get_threshold()
-    gc.set_threshold(newest, newer, GEN2_THRESHOLD)
+    sys.exit(serve_directory(directory, config, read, walk, init=init, as_json=as_json, copy=not no_snapshot))

@@ -269,6 +269,7 @@ async def test_restarts_are_counted_from_0_for_every_actor_beside_the_pipeline(l
     """What first appears with its first restart would show no rise."""
     found = Scraped((await live.service.metrics.expose()).decode())
     assert found.labels("actor") == {
+        "full flag",
         "relay",
         "upkeep",
         "network watch",
@@ -276,7 +277,6 @@ async def test_restarts_are_counted_from_0_for_every_actor_beside_the_pipeline(l
         "settler",
         "outbox",
         "refusal log",
-        "full flag",
     }
     assert sum(value for name, _, value in found.all() if name == "svc_actor_restarts_total") == 0
 

@@ -1,0 +1,166 @@
+"""The processes of `svc serve`: one that serves, or a parent and its workers.
+
+Importing it takes most of the time that a start takes, so `serve` does so when it has nothing else to begin.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import structlog
+import trio
+
+from svc.actors.network_watch import NetworkWatch
+from svc.cli.changes import go_on
+from svc.cli.data_directory import opened_directory
+from svc.cli.early_walk import EarlyWalk
+from svc.cli.initialize import initialize
+from svc.cli.logs import set_up_logging
+from svc.cli.reload import Reload
+from svc.cli.upgrade import alone_in, opened_to_serve
+from svc.config import Config
+from svc.domain.errors import OperatorError
+from svc.parent import Parent, ignore_signals
+from svc.seat import Seat
+from svc.service import DRAIN_MARGIN_S, Service, network_watch
+from svc.serving import Sockets, read_tls, run_until_signalled, sockets_for, warm_up
+from svc.siblings.buckets import SharedBuckets
+from svc.siblings.bus import reach
+from svc.store.backup import files
+from svc.store.region import claim_region
+from svc.store.served_limits import ServedLimits, record_limits
+from svc.world import World
+
+log = structlog.get_logger()
+
+KEEPER_LOCK = "keeper.lock"
+"""In the data directory: held by the worker that does what only one of them may do."""
+PARENT_MARGIN_S = 3.0
+"""After the limits of the workers' own drain, before the parent ends those that still run."""
+GEN2_THRESHOLD = 100
+"""Full searches for garbage are this many times rarer than those of the middle generation; Python's own is 10."""
+
+ReadConfig = Callable[[], Config]
+"""Reads the settings again. Raises `ConfigError`."""
+
+
+def serve_directory(
+    directory: Path,
+    config: Config,
+    read: ReadConfig,
+    walk: EarlyWalk | None,
+    *,
+    init: bool,
+    as_json: bool,
+    copy: bool,
+) -> int:
+    """Serve a data directory until SIGTERM, alone in it; returns the exit status. Returns in each worker, too.
+
+    `walk` is the walk over its store that has begun; the rest are options of `svc serve`.
+    """
+    warm_up()
+    world = World.real()
+    wait_s = config.takeover_wait_s
+    with alone_in(directory, config, world, "svc serve", create=init, copy=copy, wait_s=wait_s):
+        workers = config.worker_count(len(os.sched_getaffinity(0)))
+        with (
+            opened_to_serve(directory, config, world, create=init) as found,
+            reach(directory, Seat()) as siblings,
+        ):
+            if walk is None:
+                found.store.check_pages()
+            else:
+                walk.finish(found.store)
+            if init:
+                initialize(found, world, config.region, as_json=as_json)
+            go_on(found, partial(claim_region, region=config.region))
+            limits = ServedLimits(found.store.capacity_bytes(), config.store_share)
+            go_on(found, partial(record_limits, limits=limits))
+            service = Service(config, world, found, directory, siblings=siblings)
+            if workers == 1:
+                sockets = sockets_for(config.bind, config.metrics_bind)
+                _tune_garbage_collection()
+                reload = _reload(service, config, read)
+                trio.run(run_until_signalled, service, sockets, None, partial(read_tls, config), reload)
+                return 0
+        del found, service, siblings  # made here so that what the settings get wrong ends the program, and no worker
+        return _serve_with(workers, directory, config, read)
+
+
+def _serve_with(workers: int, directory: Path, config: Config, read: ReadConfig) -> int:
+    """Run the parent of several workers to its end, or a worker to its own; returns the exit status."""
+    read_tls(config)
+    network = network_watch(config, directory)
+    sockets = sockets_for(config.bind, config.metrics_bind)
+    buckets = SharedBuckets(World.real().entropy)
+    parent = Parent(workers, config.drain_limit_s + DRAIN_MARGIN_S + PARENT_MARGIN_S, sockets.close)
+    _tune_garbage_collection()
+    seat = parent.run()
+    if isinstance(seat, int):
+        return seat
+    set_up_logging(config.log_format, seat.index)
+    try:
+        _work(seat, parent, sockets, directory, config, read, network, buckets)
+    except OperatorError as error:
+        log.error("worker cannot serve", because=error.line)  # noqa: TRY400  said in full
+        return error.exit_status
+    finally:
+        ignore_signals()
+    return 0
+
+
+def _work(
+    seat: Seat,
+    parent: Parent,
+    sockets: Sockets,
+    directory: Path,
+    config: Config,
+    read: ReadConfig,
+    network: NetworkWatch,
+    buckets: SharedBuckets,
+) -> None:
+    """Serve in this process, one of several workers, until it is to end."""
+    world = World.real()
+    with (
+        opened_directory(directory, config, world, create=False) as found,
+        files.locked(directory / KEEPER_LOCK) as keeping,
+        reach(directory, seat) as siblings,
+    ):
+        service = Service(
+            config,
+            world,
+            found,
+            directory,
+            seat=seat,
+            siblings=siblings,
+            buckets=buckets,
+            network=network,
+            acquire_keeping=keeping.acquire,
+            worker_restarts=parent.board.restarts,
+        )
+
+        async def mark(_: list[str]) -> None:
+            parent.board.mark_serving(seat.index)
+
+        tls, reload = partial(read_tls, config), _reload(service, config, read, seat.index)
+        trio.run(run_until_signalled, service, sockets, mark, tls, reload, parent.lifeline)
+
+
+def _reload(service: Service, config: Config, read: ReadConfig, worker: int | None = None) -> Reload:
+    return Reload(service, config, read, lambda changed: set_up_logging(changed.log_format, worker))
+
+
+def _tune_garbage_collection() -> None:
+    """Have garbage looked for where some may be, and seldom: each search holds up all requests.
+
+    What the program is made of is no garbage. Nor do requests and connections leave circles behind, so that a search
+    through everything that lives (a thousand connections: 40 ms) is for the few that faults leave.
+    """
+    gc.collect()
+    gc.freeze()
+    newest, newer, _ = gc.get_threshold()
+    gc.set_threshold(newest, newer, GEN2_THRESHOLD)

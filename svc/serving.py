@@ -88,7 +88,7 @@ async def run_until_signalled(
     with, now and again at each SIGHUP; without it SIGHUP ends the process as it does others. `lifeline` is a file whose
     end says that the parent has died, which is as a SIGTERM.
     """
-    shutdown, watching = trio.Event(), trio.CancelScope()
+    shutdown = trio.Event()
     now_ms = service.services.world.now_ms
     certificate = None if tls is None else tls()
     warm_up()
@@ -98,16 +98,17 @@ async def run_until_signalled(
     renew = None if tls is None else partial(_renew, listeners, tls, now_ms)
     metrics = open_listeners(sockets.metrics) if sockets.metrics else None
     async with trio.open_nursery() as nursery:
-        await nursery.start(_watch_signals, shutdown, renew)
-        if lifeline is not None:
-            nursery.start_soon(_watch_parent, lifeline, shutdown, watching)
-        edge: Edge = await nursery.start(partial(service.run, listeners, shutdown, metrics=metrics))
-        metrics_at = written(addresses(metrics or []))
-        log.info("serving", addresses=written(edge.addresses), metrics=metrics_at)
-        if once_serving is not None:
-            await once_serving(metrics_at)
-        await shutdown.wait()
-        watching.cancel()
+        async with trio.open_nursery() as watching:
+            await watching.start(_watch_signals, shutdown, renew)
+            if lifeline is not None:
+                watching.start_soon(_watch_parent, lifeline, shutdown)
+            edge: Edge = await nursery.start(partial(service.run, listeners, shutdown, metrics=metrics))
+            metrics_at = written(addresses(metrics or []))
+            log.info("serving", addresses=written(edge.addresses), metrics=metrics_at)
+            if once_serving is not None:
+                await once_serving(metrics_at)
+            await shutdown.wait()
+            watching.cancel_scope.cancel()
         log.info("draining")
     done = service.services.store.statistics()
     log.info("stopped", commits=done.commits, jobs=done.jobs)
@@ -136,11 +137,10 @@ async def _watch_signals(
                 on_hangup()
 
 
-async def _watch_parent(lifeline: int, shutdown: trio.Event, watching: trio.CancelScope) -> None:
-    with watching:
-        await trio.lowlevel.wait_readable(lifeline)
-        log.error("the parent died, draining")
-        shutdown.set()
+async def _watch_parent(lifeline: int, shutdown: trio.Event) -> None:
+    await trio.lowlevel.wait_readable(lifeline)
+    log.error("the parent died, draining")
+    shutdown.set()
 
 
 ReadTls = Callable[[], Certificate | None]

@@ -11,8 +11,10 @@ from typing import Any, Literal
 
 import click
 import msgspec
+import structlog
 import trio
 
+from svc.actors.network_watch import NetworkWatch
 from svc.cli.changes import go_on
 from svc.cli.data_directory import opened_directory
 from svc.cli.initialize import initialize
@@ -20,17 +22,20 @@ from svc.cli.logs import set_up_logging
 from svc.cli.output import directory_option, settings
 from svc.cli.upgrade import alone_in, opened_to_serve
 from svc.config import MAX_WORKERS, Config, as_toml
+from svc.domain.errors import OperatorError
 from svc.parent import Parent
 from svc.seat import Seat
 from svc.service import DRAIN_MARGIN_S, Service, network_watch
-from svc.serving import read_tls, run_until_signalled, sockets_for, warm_up
-from svc.siblings.buckets import SharedBuckets
+from svc.serving import Sockets, read_tls, run_until_signalled, sockets_for, warm_up
 from svc.siblings.bus import reach
+from svc.siblings.counts import Shared
 from svc.store.backup import files
 from svc.store.directory import NotInitializedError, has_store
 from svc.store.region import claim_region
 from svc.store.served_limits import ServedLimits, record_limits
 from svc.world import World
+
+log = structlog.get_logger()
 
 KEEPER_LOCK = "keeper.lock"
 """In the data directory: held by the worker that does what only one of them may do."""
@@ -144,13 +149,25 @@ def _serve_with(workers: int, directory: Path, config: Config) -> int:
     network = network_watch(config, directory)
     warm_up()
     sockets = sockets_for(config.bind, config.metrics_bind)
-    buckets = SharedBuckets(World.real().entropy)
+    shared = Shared(workers, World.real().entropy)
     parent = Parent(workers, config.drain_limit_s + DRAIN_MARGIN_S + PARENT_MARGIN_S, sockets.close)
     _tune_garbage_collection()
     seat = parent.run()
     if isinstance(seat, int):
         return seat
     set_up_logging(config.log_format, seat.index)
+    try:
+        _work(seat, parent, shared, sockets, directory, config, network)
+    except OperatorError as error:
+        log.error("worker cannot serve", because=error.line)  # noqa: TRY400  said in full
+        return error.exit_status
+    return 0
+
+
+def _work(
+    seat: Seat, parent: Parent, shared: Shared, sockets: Sockets, directory: Path, config: Config, network: NetworkWatch
+) -> None:
+    """Serve in this process, one of several workers, until it is to end."""
     world = World.real()
     with (
         opened_directory(directory, config, world, create=False) as found,
@@ -164,16 +181,17 @@ def _serve_with(workers: int, directory: Path, config: Config) -> int:
             directory,
             seat=seat,
             siblings=siblings,
-            buckets=buckets,
+            buckets=shared.buckets,
+            counts=shared.counts,
             network=network,
             acquire_keeping=keeping.acquire,
+            worker_restarts=parent.board.restarts,
         )
 
         async def mark(_: list[str]) -> None:
             parent.board.mark_serving(seat.index)
 
         trio.run(run_until_signalled, service, sockets, mark, partial(read_tls, config), parent.lifeline)
-    return 0
 
 
 def _tune_garbage_collection() -> None:

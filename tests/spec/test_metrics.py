@@ -270,13 +270,14 @@ async def test_restarts_are_counted_from_0_for_every_actor_beside_the_pipeline(l
     found = Scraped((await live.service.metrics.expose()).decode())
     assert found.labels("actor") == {
         "relay",
+        "counts",
+        "full flag",
         "upkeep",
         "network watch",
         "retention",
         "settler",
         "outbox",
         "refusal log",
-        "full flag",
     }
     assert sum(value for name, _, value in found.all() if name == "svc_actor_restarts_total") == 0
 

@@ -92,14 +92,18 @@ def _port(process: subprocess.Popen[str], log: list[str]) -> int:
 class Served:
     """A running server. `port` is where it listens; its log is kept."""
 
-    def __init__(self, directory: Path, *, program: Sequence[str] = PROGRAM, **settings: str) -> None:
+    def __init__(
+        self, directory: Path, *, program: Sequence[str] = PROGRAM, inherited: Sequence[int] = (), **settings: str
+    ) -> None:
         self.log: list[str] = []
         self._process = subprocess.Popen(
             [*program, "serve", "--data", str(directory), "--bind", "127.0.0.1:0"],
             stderr=subprocess.PIPE,
             text=True,
             env={**ENVIRONMENT, **settings},
+            pass_fds=inherited,
         )
+        self._said = threading.Condition()
         self.port = _port(self._process, self.log)
         self._reader = threading.Thread(target=self._read_on, daemon=True)
         self._reader.start()  # a log that nobody reads stops the server when the pipe is full
@@ -107,6 +111,26 @@ class Served:
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    def workers(self) -> list[int]:
+        """The pids of its workers, while it has several."""
+        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text()
+        return [int(child) for child in children.split()]
+
+    def said(self, event: str) -> list[dict[str, Any]]:
+        """The lines of its log so far that tell of this."""
+        with self._said:
+            return [line for line in map(json.loads, self.log) if line["event"] == event]
+
+    def wait_until_said(self, event: str, times: int = 1) -> list[dict[str, Any]]:
+        """As `said`, when there are so many of them."""
+        with self._said:
+            assert self._said.wait_for(lambda: len(self.said(event)) >= times, timeout=60), "".join(self.log)
+            return self.said(event)
+
+    def hang_up(self) -> None:
+        """SIGHUP."""
+        self._process.send_signal(signal.SIGHUP)
 
     def kill(self) -> None:
         """As a power cut would: no warning, no clean-up."""
@@ -118,6 +142,17 @@ class Served:
         self._process.send_signal(signal.SIGTERM)
         return self._end()
 
+    def wait(self) -> int:
+        """Until it ends; its exit status."""
+        return self._end()
+
+    def kill_all(self, workers: Sequence[int]) -> None:
+        """Whatever still runs of it and of these children, which it has not reaped."""
+        if self._process.poll() is None:
+            for pid in {*workers, *self.workers()} & set(self.workers()):
+                os.kill(pid, signal.SIGKILL)
+            self.kill()
+
     def _end(self) -> int:
         status = self._process.wait(timeout=30)
         self._reader.join()
@@ -127,4 +162,7 @@ class Served:
 
     def _read_on(self) -> None:
         assert self._process.stderr is not None
-        self.log.extend(self._process.stderr)
+        for line in self._process.stderr:
+            with self._said:
+                self.log.append(line)
+                self._said.notify_all()

@@ -1,0 +1,346 @@
+"""`svc serve --workers`, with real processes: who serves, who keeps, what ends and what begins again."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc.http.sockets import inherited_sockets
+from svc.parent import FIRST_PAUSE_S, LONGEST_PAUSE_S, Board, failures_after, pause_s
+from svc.store.directory import open_directory
+from svc.world import World
+from tests.support.certificates import Files
+from tests.support.process import PROGRAM, Served, run
+
+TWO = {"SVC_WORKERS": "2"}
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    world = World.real()
+    open_directory(tmp_path / "data", world.run_sync, world.entropy).store.close()
+    return tmp_path / "data"
+
+
+@contextmanager
+def two_workers(data: Path, **settings: str) -> Iterator[Served]:
+    """A parent and two workers that serve; the block ends them, or else they are killed behind it."""
+    server = Served(data, **TWO, **settings)
+    workers = server.workers()
+    try:
+        server.wait_until_said("serving", 2)
+        yield server
+    finally:
+        server.kill_all(workers)
+
+
+def keeper(data: Path) -> int:
+    """The pid of the process that holds the lock."""
+    inode = (data / "keeper.lock").stat().st_ino
+    (holder,) = [
+        fields[4]
+        for fields in map(str.split, Path("/proc/locks").read_text().splitlines())
+        if fields[1] == "FLOCK" and fields[5].endswith(f":{inode}")
+    ]
+    return int(holder)
+
+
+def get(port: int, path: str) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return response.status, response.read()
+    finally:
+        connection.close()
+
+
+def metrics_port(server: Served) -> int:
+    return int(server.said("serving")[0]["metrics"][0].rsplit(":", 1)[1])
+
+
+@pytest.mark.slow(6)
+def test_two_workers_serve_one_port_and_one_of_them_answers_the_metrics(data: Path):
+    with two_workers(data) as server:
+        assert {line["worker"] for line in server.said("serving")} == {0, 1}
+        assert len({line["addresses"][0] for line in server.said("serving")}) == 1
+        assert keeper(data) in server.workers()
+        for _ in range(8):
+            status, body = get(server.port, "/readyz")
+            assert (status, json.loads(body)["checks"]["webhooks"]) == (200, "ok")
+        assert get(metrics_port(server), "/metrics")[0] == 200
+        assert server.terminate() == 0
+        assert len(server.said("draining")) == len(server.said("stopped")) == 2
+
+
+@pytest.mark.slow(6)
+def test_a_worker_that_was_killed_is_replaced_and_the_log_says_by_what(data: Path):
+    with two_workers(data) as server:
+        victim = next(pid for pid in server.workers() if pid != keeper(data))
+        os.kill(victim, signal.SIGKILL)
+        (line,) = server.wait_until_said("worker died, restarting")
+        assert (line["pid"], line["signal"]) == (victim, "Killed")
+        server.wait_until_said("serving", 3)
+        assert victim not in server.workers()
+        assert len(server.workers()) == 2
+        name = f'svc_worker_restarts_total{{worker="{line["worker"]}"}} 1.0'
+        assert name in get(metrics_port(server), "/metrics")[1].decode()
+        assert server.terminate() == 0
+
+
+@pytest.mark.slow(6)
+def test_another_worker_takes_over_when_the_keeper_is_killed(data: Path):
+    with two_workers(data) as server:
+        first = keeper(data)
+        (other,) = set(server.workers()) - {first}
+        os.kill(first, signal.SIGSTOP)  # so that it is not back before the other one has looked
+        assert keeper(data) == first
+        os.kill(first, signal.SIGKILL)
+        server.wait_until_said("keeper from now on")
+        assert keeper(data) in set(server.workers()) - {first} | {other}
+        assert get(metrics_port(server), "/metrics")[0] == 200
+        server.wait_until_said("serving", 3)
+        assert server.terminate() == 0
+
+
+@pytest.mark.slow(8)
+def test_workers_whose_parent_was_killed_drain_and_a_new_service_waits_for_them(data: Path):
+    with two_workers(data) as server:
+        workers = server.workers()
+        server.kill()
+        assert len(server.said("the parent died, draining")) == 2
+        assert len(server.said("stopped")) == 2
+        assert not any(Path(f"/proc/{pid}").exists() and _is_running(pid) for pid in workers)
+    with two_workers(data) as again:
+        assert again.terminate() == 0
+
+
+def _is_running(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.mark.slow(6)
+def test_signals_that_reach_the_workers_as_well_do_not_cut_their_drain_short(data: Path):
+    """As from a terminal, or from systemd with `KillMode=control-group`."""
+    with two_workers(data) as server, socket.create_connection(("127.0.0.1", server.port)) as client:
+        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\nX-Long: ")  # a request that the drain waits for
+        workers = server.workers()
+        for pid in (*workers, server.pid):
+            os.kill(pid, signal.SIGINT)
+        server.wait_until_said("draining", 2)
+        for pid in workers:
+            os.kill(pid, signal.SIGTERM)
+        client.sendall(b"1\r\n\r\n")
+        assert client.recv(100).startswith(b"HTTP/1.1 200 ")
+        assert server.wait() == 0
+
+
+@pytest.mark.slow(6)
+def test_a_second_signal_ends_workers_that_still_drain(data: Path):
+    with two_workers(data) as server, socket.create_connection(("127.0.0.1", server.port)) as client:
+        client.sendall(b"GET /healthz HTTP/1.1\r\n")
+        os.kill(server.pid, signal.SIGTERM)
+        server.wait_until_said("draining", 2)
+        assert server.terminate() == 1
+        assert server.said("worker did not end well") != []
+
+
+@pytest.mark.slow(6)
+def test_a_worker_that_an_operator_ends_drains_and_is_replaced(data: Path):
+    with two_workers(data) as server:
+        os.kill(server.workers()[0], signal.SIGTERM)
+        (line,) = server.wait_until_said("worker died, restarting")
+        assert line["status"] == 0
+        server.wait_until_said("serving", 3)
+        assert server.terminate() == 0
+
+
+@pytest.mark.slow(6)
+def test_workers_that_die_at_the_start_end_nobody_else(data: Path, tmp_path: Path):
+    """The certificate is broken after the start, so that who is born later cannot serve."""
+    files = Files(tmp_path)
+    tls = {"SVC_TLS_CERTFILE": str(files.certfile), "SVC_TLS_KEYFILE": str(files.keyfile)}
+    with two_workers(data, **tls) as server:
+        kept = files.certfile.read_bytes()
+        files.certfile.write_text("no certificate")
+        victim = next(pid for pid in server.workers() if pid != keeper(data))
+        os.kill(victim, signal.SIGKILL)
+        deaths = server.wait_until_said("worker died, restarting", 4)
+        assert [line["in_s"] for line in deaths[:4]] == [0.1, 0.2, 0.4, 0.8]
+        assert [line.get("status") for line in deaths[1:4]] == [1, 1, 1]
+        assert keeper(data) in server.workers()
+        files.certfile.write_bytes(kept)
+        server.wait_until_said("serving", 3)
+        assert server.terminate() == 0
+
+
+@pytest.mark.slow(6)
+def test_every_worker_takes_up_a_renewed_certificate(data: Path, tmp_path: Path):
+    files = Files(tmp_path)
+    with two_workers(data, SVC_TLS_CERTFILE=str(files.certfile), SVC_TLS_KEYFILE=str(files.keyfile)) as server:
+        server.hang_up()
+        assert {line["worker"] for line in server.wait_until_said("certificate reloaded", 2)} == {0, 1}
+        assert server.terminate() == 0
+
+
+@pytest.mark.slow(2)
+@pytest.mark.parametrize("workers", ["0", "65", "some"])
+def test_a_number_of_workers_that_cannot_be_is_refused(data: Path, workers: str):
+    assert "--workers" in run("serve", "--data", str(data), "--workers", workers, status=2).stderr
+    assert "SVC_WORKERS" in run("serve", "--data", str(data), status=1, SVC_WORKERS=workers).stderr
+
+
+@pytest.mark.slow(2)
+def test_what_the_settings_get_wrong_ends_the_program_before_there_are_workers(data: Path):
+    done = run("serve", "--data", str(data), "--bind", ":1", status=1, SVC_ATTESTATION_ROOTS_FILE="/nowhere", **TWO)
+    assert done.stderr.splitlines()[-1].startswith("svc: attestation_roots_file: cannot read /nowhere")
+    assert "worker" not in done.stderr
+
+
+def test_auto_is_as_many_workers_as_cores():
+    assert 'workers = "auto"' in run("serve", "--print-config", "--workers", "auto").stdout
+    assert "workers = 3" in run("serve", "--print-config", SVC_WORKERS="3").stdout
+
+
+# Sockets that are open while the service is not
+
+
+class Unit:
+    """As a socket unit of systemd: it listens, and starts services that inherit the socket."""
+
+    def __init__(self, data: Path, workers: int) -> None:
+        self._data, self._workers = data, workers
+        self._socket = socket.create_server(("127.0.0.1", 0), backlog=1024)
+        self.port = self._socket.getsockname()[1]
+
+    def start(self) -> Served:
+        passing = f'exec 3<&{self._socket.fileno()} && export LISTEN_PID=$$ LISTEN_FDS=1 && exec "$@"'
+        os.set_inheritable(self._socket.fileno(), True)
+        return Served(
+            self._data,
+            program=["/bin/sh", "-c", passing, "sh", *PROGRAM],
+            inherited=(self._socket.fileno(),),
+            SVC_WORKERS=str(self._workers),
+        )
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@pytest.mark.slow(12)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_restart_with_an_inherited_socket_refuses_no_connection(data: Path, workers: int):
+    unit = Unit(data, workers)
+    answered, refused, over = [], [], threading.Event()
+
+    def visit() -> None:
+        while not over.is_set():
+            try:
+                answered.append(get(unit.port, "/healthz")[0])
+            except OSError as error:
+                refused.append(error)
+
+    server = unit.start()
+    visitors = [threading.Thread(target=visit) for _ in range(4)]
+    try:
+        for visitor in visitors:
+            visitor.start()
+        for _ in range(2):
+            server.wait_until_said("serving", workers)
+            assert server.port == unit.port
+            before = len(answered)
+            assert server.terminate() == 0
+            server = unit.start()
+            assert len(answered) >= before
+        assert get(unit.port, "/healthz")[0] == 200
+    finally:
+        over.set()
+        for visitor in visitors:
+            visitor.join()
+        status = server.terminate()
+        unit.close()
+    assert status == 0
+    assert refused == []
+    assert set(answered) == {200}
+
+
+def test_sockets_for_another_process_are_not_taken():
+    environment = {"LISTEN_PID": "1", "LISTEN_FDS": "1", "OTHER": "kept"}
+    assert inherited_sockets(environment) is None
+    assert environment == {"OTHER": "kept"}
+
+
+@pytest.mark.slow(2)
+def test_a_descriptor_that_does_not_listen_is_refused(data: Path):
+    script = 'exec 3</dev/null && export LISTEN_PID=$$ LISTEN_FDS=1 && exec "$@"'
+    done = subprocess.run(
+        ["/bin/sh", "-c", script, "sh", *PROGRAM, "serve", "--data", str(data)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("svc: the inherited descriptor 3 is not a TCP socket that listens")
+
+
+# As pid 1 of a container
+
+
+def _may_unshare() -> bool:
+    try:
+        done = subprocess.run(["unshare", "-r", "-p", "-f", "true"], capture_output=True, timeout=10, check=False)
+    except OSError:
+        return False
+    return done.returncode == 0
+
+
+@pytest.mark.slow(6)
+def test_as_the_first_process_of_a_container_the_parent_drains_and_reaps(data: Path):
+    if not _may_unshare():
+        pytest.skip("this machine lets nobody make a process namespace")
+    orphan = ["/bin/sh", "-c", 'true & exec "$@"', "sh"]  # whoever becomes pid 1 inherits a child that it never made
+    server = Served(data, program=["unshare", "-r", "-p", "-f", *orphan, *PROGRAM], **TWO)
+    server.wait_until_said("serving", 2)
+    (first,) = server.workers()
+    children = Path(f"/proc/{first}/task/{first}/children")
+    os.kill(int(children.read_text().split()[-1]), signal.SIGKILL)
+    server.wait_until_said("serving", 3)
+    assert len(children.read_text().split()) == 2
+    os.kill(first, signal.SIGTERM)
+    assert server.wait() == 0
+    assert len(server.said("stopped")) == 2
+
+
+# What the parent decides
+
+
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=200))
+def test_pauses_grow_while_workers_die_at_once_and_stay_within_their_limits(lives: list[float]):
+    failures = 0
+    for served_s in lives:
+        failures = failures_after(failures, served_s)
+        assert FIRST_PAUSE_S <= pause_s(failures) <= LONGEST_PAUSE_S
+    if all(served_s < 1 for served_s in lives):
+        assert failures == len(lives)
+    assert failures_after(failures, failures) == 1
+
+
+def test_the_board_tells_how_long_a_worker_served():
+    board = Board(2)
+    assert board.note_death(1, replaced=True) == 0.0
+    board.mark_serving(0)
+    assert 0 <= board.note_death(0, replaced=False) < 60
+    assert board.restarts() == [0, 1]

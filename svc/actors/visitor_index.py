@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from functools import partial
+from hashlib import blake2b
 from itertools import islice
 from typing import NamedTuple
 from uuid import UUID
@@ -23,13 +24,14 @@ import trio
 from svc.actors.counters import IdentificationCounters
 from svc.actors.mailbox import Mailbox
 from svc.actors.messages import Assessed, Failed
-from svc.domain.matching import Statistics
+from svc.domain.matching import Statistics, StatisticsUpdate
 from svc.domain.quotas import Quotas
 from svc.domain.records import Event
 from svc.domain.webhooks.records import EndpointKey
-from svc.store.learned import load_class, load_statistics, scope_of, store_statistics
-from svc.store.snapshot import Transaction
+from svc.store.learned import SHARED, load_class, load_statistics, scope_of, store_statistics
+from svc.store.snapshot import Snapshot, Transaction
 from svc.store.store import Store, StoreFullError
+from svc.store.tables import STATISTICS
 from svc.store.transactions.identification import Recorded, identify
 from svc.store.views import is_removed
 from svc.store.views import organization as find_organization
@@ -44,6 +46,11 @@ CLASSES_HELD = 256
 full, so 80 MB at most. Loading one again takes less than a millisecond."""
 
 
+LESSONS_HELD = 8_192
+"""Lessons of all classes together that are not stored yet: each takes some two kilobytes of memory."""
+
+ScopeKey = tuple[int, int]
+"""Organization and scope."""
 Nudge = Callable[[Iterable[EndpointKey]], None]
 """Tells the outbox in which queues a commit has made something due."""
 Publish = Callable[[int, UUID, Event], None]
@@ -79,18 +86,43 @@ class ClassKey(NamedTuple):
     family: int
 
 
+class _Scope:
+    """The statistics of a scope in memory, and what the store does not have of them."""
+
+    def __init__(self, statistics: Statistics) -> None:
+        self.statistics = statistics
+        self.stored: dict[int, bytes | None] = {}
+        """Digest of each row, the shared one included, as this process last read or wrote it; `None` = no row."""
+        self.lessons: list[tuple[int, StatisticsUpdate]] = []
+        """The class of each, since the last write."""
+        self.given_up: set[int] = set()
+
+
+class _Written(NamedTuple):
+    """A scope as a transaction has written it."""
+
+    statistics: Statistics
+    stored: dict[int, bytes | None]
+    rebased: bool
+    """Whether another process had written meanwhile, and the statistics are others than before."""
+
+
 class Frequencies:
-    """The statistics of organizations in memory, at most `most` classes for long; changes are written behind."""
+    """The statistics of organizations in memory, at most `most` classes for long; changes are written behind.
+
+    Where several processes learn, each keeps its updates since its last write. When another has written since, the
+    updates are applied to what is stored and the result is written: as if one process had learned everything, in the
+    order of the writes.
+    """
 
     def __init__(self, store: Store, most: int = CLASSES_HELD) -> None:
         self._store = store
         self._most = most
-        self._scopes: dict[tuple[int, int], Statistics] = {}
+        self._scopes: dict[ScopeKey, _Scope] = {}
         self._held: OrderedDict[ClassKey, None] = OrderedDict()
         """The least recently used first."""
         self._ahead: dict[ClassKey, int] = {}
         """Lessons that are not stored yet; each of these classes is held."""
-        self._given_up: set[ClassKey] = set()
 
     def of(self, key: ClassKey) -> Statistics:
         """The statistics of a scope with this class loaded, from the store where needed. Only to be read; `learn`
@@ -98,14 +130,16 @@ class Frequencies:
         """
         if key in self._held:
             self._held.move_to_end(key)
-            return self._scopes[key[:2]]
+            return self._scopes[key[:2]].statistics
         with self._store.read() as snapshot:
-            statistics = self._scopes.get(key[:2])
-            if statistics is None:
-                statistics = self._scopes[key[:2]] = load_statistics(snapshot, key.organization, key.scope)
-            load_class(snapshot, *key, into=statistics)
+            scope = self._scopes.get(key[:2])
+            if scope is None:
+                scope = self._scopes[key[:2]] = _Scope(load_statistics(snapshot, key.organization, key.scope))
+                scope.stored[SHARED] = _stored(snapshot, *key[:2], SHARED)
+            scope.stored[key.family] = _stored(snapshot, *key)
+            load_class(snapshot, *key, into=scope.statistics)
         self._held[key] = None
-        return statistics
+        return scope.statistics
 
     def learn(self, key: ClassKey, recorded: Recorded) -> None:
         """Apply what a committed identification teaches. Only after the commit: a transaction that is undone teaches
@@ -114,54 +148,106 @@ class Frequencies:
         if recorded.lesson is None:
             return
         given_up = self.of(key).learn(recorded.lesson)
+        scope = self._scopes[key[:2]]
+        scope.lessons.append((key.family, recorded.lesson))
+        scope.given_up.discard(key.family)
         self._ahead[key] = self._ahead.get(key, 0) + 1
-        self._given_up.discard(key)
         if given_up is not None:
             gone = key._replace(family=given_up)
-            self._given_up.add(gone)
+            scope.given_up.add(given_up)
             self._ahead.pop(gone, None)
             self._held.pop(gone, None)
 
     async def write_behind(self, lessons: int) -> None:
-        """Write the classes that are at least `lessons` updates ahead of the store, and evict the least recently used.
-        A full store is logged, and what could not be written stays in memory.
+        """Write the scopes with a class that is at least `lessons` updates ahead of the store, and evict the least
+        recently used classes. A full store is logged, and what could not be written stays in memory.
         """
         # Many at once: else each batch would have a second commit.
         crowded = len(self._held) > self._most + self._most // 4
         surplus = list(islice(self._held, len(self._held) - self._most)) if crowded else []
-        due = {key for key, ahead in self._ahead.items() if ahead >= lessons}
-        due.update(key for key in surplus if key in self._ahead)
+        due = {key[:2] for key, ahead in self._ahead.items() if ahead >= lessons}
+        due.update(key[:2] for key in surplus if key in self._ahead)
+        if sum(len(scope.lessons) for scope in self._scopes.values()) > LESSONS_HELD:
+            due.update(key[:2] for key in self._ahead)
         if due:
             try:
                 (outcome,) = await self._store.write([partial(self._put, due)], urgent=True)
             except StoreFullError:
-                log.warning("statistics not written: the store is full", classes=len(due))
+                log.warning("statistics not written: the store is full", scopes=len(due))
                 surplus = [key for key in surplus if key not in self._ahead]
             else:
-                if outcome is not None:
+                if isinstance(outcome, Exception):
                     raise outcome
-                for key in due:
-                    del self._ahead[key]
-                stored = {key[:2] for key in due}
-                self._given_up = {key for key in self._given_up if key[:2] not in stored}
+                for place in due:
+                    self._keep(place, outcome.get(place))
         for key in surplus:
-            self._let_go(key)
+            if key in self._held:
+                self._let_go(key)
 
-    def _put(self, due: set[ClassKey], transaction: Transaction) -> None:
-        for organization, scope in sorted({key[:2] for key in due}):
-            if is_removed(transaction, organization):
-                continue
-            changed, given_up = (
-                sorted(key.family for key in keys if key[:2] == (organization, scope)) for keys in (due, self._given_up)
-            )
-            statistics = self._scopes[organization, scope]
-            store_statistics(transaction, organization, scope, statistics, changed, given_up)
+    def _put(self, due: set[ScopeKey], transaction: Transaction) -> dict[ScopeKey, _Written]:
+        """Changes nothing in memory: the transaction may be undone, or run again."""
+        return {
+            place: self._put_scope(place, transaction) for place in sorted(due) if not is_removed(transaction, place[0])
+        }
+
+    def _put_scope(self, place: ScopeKey, transaction: Transaction) -> _Written:
+        scope = self._scopes[place]
+        changed = sorted(key.family for key in self._ahead if key[:2] == place)
+        given_up, statistics = scope.given_up, scope.statistics
+        rebased = any(_stored(transaction, *place, row) != scope.stored.get(row) for row in (SHARED, *changed))
+        if rebased:
+            statistics, taught, given_up = _learned_again(transaction, place, scope.lessons)
+            changed = sorted(taught)
+        store_statistics(transaction, *place, statistics, changed, sorted(given_up))
+        return _Written(statistics, {row: _stored(transaction, *place, row) for row in (SHARED, *changed)}, rebased)
+
+    def _keep(self, place: ScopeKey, written: _Written | None) -> None:
+        """Take over what was committed; `None` where the organization is removed, and nothing was written."""
+        scope = self._scopes[place]
+        scope.lessons.clear()
+        scope.given_up.clear()
+        self._ahead = {key: ahead for key, ahead in self._ahead.items() if key[:2] != place}
+        if written is None:
+            return
+        scope.stored.update(written.stored)
+        if written.rebased:
+            scope.statistics, scope.stored = written.statistics, dict(written.stored)
+            for key in [key for key in self._held if key[:2] == place and key.family not in scope.stored]:
+                del self._held[key]  # as another process may have changed it: it is loaded again when it is needed
+            for family in scope.stored:
+                if family != SHARED:
+                    self._held.setdefault(ClassKey(*place, family))
 
     def _let_go(self, key: ClassKey) -> None:
         del self._held[key]
-        self._scopes[key[:2]].unload(key.family)
+        self._scopes[key[:2]].statistics.unload(key.family)
         if not any(other[:2] == key[:2] for other in self._held):
             del self._scopes[key[:2]]
+
+
+def _stored(snapshot: Snapshot, organization: int, scope: int, row: int) -> bytes | None:
+    """Digest of a stored row of statistics; `None` = no row."""
+    raw = snapshot.get(STATISTICS, organization, scope, row)
+    return None if raw is None else blake2b(raw, digest_size=16).digest()
+
+
+def _learned_again(
+    snapshot: Snapshot, place: ScopeKey, lessons: list[tuple[int, StatisticsUpdate]]
+) -> tuple[Statistics, set[int], set[int]]:
+    """What is stored of a scope with these lessons on top; the classes that they taught, and those given up."""
+    statistics = load_statistics(snapshot, *place)
+    taught: set[int] = set()
+    given_up: set[int] = set()
+    for family, lesson in lessons:
+        if family not in taught and family not in given_up:
+            load_class(snapshot, *place, family, into=statistics)
+        gone = statistics.learn(lesson)
+        taught.add(family)
+        given_up.discard(family)
+        if gone is not None:
+            taught.discard(gone)
+            given_up.add(gone)
+    return statistics, taught, given_up
 
 
 async def _record(

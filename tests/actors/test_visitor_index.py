@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Generator
 from functools import partial
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 import msgspec
 import pytest
 import trio
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from svc.actors import visitor_index
 from svc.actors.counters import IdentificationCounters
@@ -33,7 +36,7 @@ from svc.store.transactions.webhook_endpoints import NewEndpoint, create_endpoin
 from svc.world import World
 from tests.actors.test_pipeline import open_store, submission
 from tests.domain.matching_world import features_of
-from tests.support.worlds import HeldThreads
+from tests.support.worlds import HeldThreads, inline
 
 LESSONS_BETWEEN_WRITES = 256
 """What a crash may forget of them, as is promised."""
@@ -136,7 +139,7 @@ async def test_memory_holds_the_classes_that_were_used_last_and_nothing_is_lost(
         for family in (7, 8):
             learn(frequencies, organization, key_of(organization, family=family))
             await frequencies.write_behind(visitor_index.LESSONS_BETWEEN_WRITES)
-            assert sum(len(statistics.rows().classes) for statistics in frequencies._scopes.values()) <= 3
+            assert sum(len(scope.statistics.rows().classes) for scope in frequencies._scopes.values()) <= 3
     assert set(frequencies._scopes) == {(4, PRODUCTION), (5, PRODUCTION)}
     await frequencies.write_behind(1)
     for organization in range(1, 6):
@@ -180,10 +183,95 @@ async def test_statistics_that_cannot_be_written_for_another_reason_end_the_writ
             raise RuntimeError("nobody foresaw this")
 
     frequencies = Frequencies(found.store)
-    frequencies._scopes[1, PRODUCTION] = NetworkFileError()
     learn(frequencies, 1)
+    frequencies._scopes[1, PRODUCTION].statistics = NetworkFileError()
     with pytest.raises(RuntimeError, match="nobody foresaw this"):
         await frequencies.write_behind(1)
+
+
+Learned = tuple[int, int, int, float | None]
+"""Which worker, which class, which device, and how probably it returned."""
+
+
+@given(
+    learned=st.lists(
+        st.one_of(
+            st.tuples(st.integers(0, 2), st.integers(1, 3), st.integers(1, 40), st.none() | st.floats(0, 1, width=32)),
+            st.integers(0, 2),  # that worker writes what it has
+        ),
+        max_size=80,
+    ),
+    scope=st.sampled_from([PRODUCTION, OTHERS]),
+)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_what_several_workers_learn_is_what_one_learns_in_the_order_of_their_writes(
+    tmp_path: Path, learned: list[Learned | int], scope: int
+):
+    with tempfile.TemporaryDirectory(dir=tmp_path) as directory:
+        opened = open_store(Path(directory), inline)
+        try:
+            trio.run(_compare, opened, learned, scope)
+        finally:
+            opened.store.close()
+
+
+async def _compare(opened: Opened, learned: list[Learned | int], scope: int) -> None:
+    one = Statistics()
+    workers = [Frequencies(opened.store, most=2) for _ in range(3)]
+    pending: list[list[StatisticsUpdate]] = [[] for _ in workers]
+
+    async def write(worker: int) -> None:
+        await workers[worker].write_behind(1)
+        for lesson in pending[worker]:
+            one.learn(lesson)
+        pending[worker].clear()
+
+    for step in [*learned, 0, 1, 2]:
+        if isinstance(step, int):
+            await write(step)
+            continue
+        worker, family, device, returned = step
+        features = msgspec.structs.replace(features_of(), family=family, hardware=device)
+        lesson = StatisticsUpdate(features=features, new_devices=0.5, returned=returned)
+        workers[worker].learn(key_of(scope=scope, family=family), Recorded(NOTHING_ELSE, lesson))
+        pending[worker].append(lesson)
+    written = kept(opened, scope=scope)
+    assert (Statistics() if written is None else written).rows() == one.rows()
+    families = {step[1] for step in learned if not isinstance(step, int)}
+    for worker in workers:
+        for family in families:
+            worker.of(key_of(scope=scope, family=family))
+    last = Frequencies(opened.store)
+    for family in families:
+        assert last.of(key_of(scope=scope, family=family)).devices(family) == one.devices(family)
+
+
+async def test_a_class_that_another_worker_gave_up_begins_again_and_the_store_has_no_row_too_many(found: Opened):
+    first, second = Frequencies(found.store), Frequencies(found.store)
+    for family in range(1, CLASSES + 1):
+        learn(first, 2 if family == 9 else 3, key_of(family=family))
+    await first.write_behind(1)
+    learn(second, 1, key_of(family=9))
+    learn(first, 1, key_of(family=1000))
+    await first.write_behind(1)  # gives up class 9
+    await second.write_behind(1)  # gives up the least visited in its turn: class 1000
+    written = kept(found)
+    assert written is not None
+    assert set(written.rows().classes) == {*range(1, CLASSES + 1)}
+    assert written.devices(9) == 1
+
+
+async def test_lessons_of_very_many_classes_are_written_before_they_fill_the_memory(
+    found: Opened, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(visitor_index, "LESSONS_HELD", 20)
+    frequencies = Frequencies(found.store)
+    for family in range(1, 12):
+        learn(frequencies, 2, key_of(family=family))
+        await frequencies.write_behind(visitor_index.LESSONS_BETWEEN_WRITES)
+    written = kept(found)
+    assert written is not None
+    assert sum(written.devices(family) for family in range(1, 12)) == 22
 
 
 def assessed(sent: Any) -> tuple[Assessed, Reply[PipelineResult]]:

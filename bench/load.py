@@ -25,14 +25,31 @@ class _Client:
     """One connection: one request at a time, answered by `Content-Length` bytes."""
 
     def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port))
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.received = b""
+        self.port = port
+        self.connect()
+        self.request = b""
         self.sent_at = 0.0
 
+    def connect(self) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", self.port))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.received = b""
+
     def send(self, request: bytes) -> None:
-        self.sent_at = time.perf_counter()
+        self.request, self.sent_at = request, time.perf_counter()
         self.socket.sendall(request)
+
+    def send_again(self) -> None:
+        """Over a new connection; the time goes on from when it was first sent."""
+        self.socket.close()
+        while True:
+            self.connect()
+            try:
+                self.socket.sendall(self.request)
+            except ConnectionError:
+                self.socket.close()
+            else:
+                return
 
     def receive(self) -> int | None:
         """The status when the answer is whole."""
@@ -51,8 +68,10 @@ class _Client:
         return int(head[9:12])
 
 
-def run(port: int, make_request: Callable[[], bytes], seconds: float) -> Measured:
-    """Keep `CLIENTS` connections busy for so long."""
+def run(port: int, make_request: Callable[[], bytes], seconds: float, *, patient: bool = False) -> Measured:
+    """Keep `CLIENTS` connections busy for so long. `patient` clients send a request that was cut off again, and its
+    time goes on; others raise `ConnectionError`.
+    """
     selector = selectors.DefaultSelector()
     clients = [_Client(port) for _ in range(CLIENTS)]
     for client in clients:
@@ -65,7 +84,15 @@ def run(port: int, make_request: Callable[[], bytes], seconds: float) -> Measure
     while (now := time.perf_counter()) < end:
         for key, _ in selector.select(timeout=end - now):
             client: _Client = key.data
-            status = client.receive()
+            try:
+                status = client.receive()
+            except ConnectionError:
+                if not patient:
+                    raise
+                selector.unregister(client.socket)
+                client.send_again()
+                selector.register(client.socket, selectors.EVENT_READ, client)
+                continue
             if status is not None:
                 times.append(time.perf_counter() - client.sent_at)
                 refused += status != 200

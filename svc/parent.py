@@ -201,5 +201,11 @@ class Parent:
         )
 
 
+def ignore_signals() -> None:
+    """For a worker that has drained: from here to its end no signal changes how it ends."""
+    for number in _HANDLED - {signal.SIGCHLD}:
+        signal.signal(number, signal.SIG_IGN)
+
+
 def _nothing(*_: object) -> None:
     """The handler of signals that are read from the pipe; in a worker, of those that come while it drains already."""

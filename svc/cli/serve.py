@@ -23,7 +23,7 @@ from svc.cli.output import directory_option, settings
 from svc.cli.upgrade import alone_in, opened_to_serve
 from svc.config import MAX_WORKERS, Config, as_toml
 from svc.domain.errors import OperatorError
-from svc.parent import Parent
+from svc.parent import Parent, ignore_signals
 from svc.seat import Seat
 from svc.service import DRAIN_MARGIN_S, Service, network_watch
 from svc.serving import Sockets, read_tls, run_until_signalled, sockets_for, warm_up
@@ -161,6 +161,8 @@ def _serve_with(workers: int, directory: Path, config: Config) -> int:
     except OperatorError as error:
         log.error("worker cannot serve", because=error.line)  # noqa: TRY400  said in full
         return error.exit_status
+    finally:
+        ignore_signals()
     return 0
 
 

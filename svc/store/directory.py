@@ -3,6 +3,7 @@
 DATA/store/    the LMDB environment
 DATA/pepper    32 random bytes, mode 0600: without it no key can be checked and none forged
 DATA/serve.lock     held by `svc serve`, and whatever else must be alone (`serve_lock`)
+DATA/keeper.lock    held by one of several workers, which does what must be done once
 DATA/follower.lock  held by `svc backup --follow`
 DATA/run/      sockets of the workers that serve it (`siblings/bus.py`)
 """

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.acknowledged import killed_under_load
+from tests.support.acknowledged import killed_under_load, one_of_several_killed_under_load
 
 
 @pytest.mark.slow(20)
@@ -20,4 +20,14 @@ async def test_kills_under_load_lose_nothing_and_bill_nothing_twice(tmp_path: Pa
     assert outcome.acknowledged > 50, "the load was too light to show anything"
     assert outcome.acknowledged == outcome.events
     assert outcome.cut_off >= outcome.unheard
+    assert outcome.cut_off > 0, "nothing was under way at any kill"
+
+
+@pytest.mark.slow(40)
+async def test_the_death_of_one_of_two_workers_or_of_their_parent_loses_nothing_either(tmp_path: Path, crash_seed: int):
+    """A worker, the keeper and the parent; then keys that reach both workers at once have one first answer each."""
+    outcome = await one_of_several_killed_under_load(tmp_path, seed=crash_seed, kills=3, keys=40, tell=print)
+    assert outcome.faults == []
+    assert outcome.acknowledged > 50, "the load was too light to show anything"
+    assert outcome.acknowledged == outcome.events
     assert outcome.cut_off > 0, "nothing was under way at any kill"

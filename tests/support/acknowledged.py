@@ -21,7 +21,7 @@ from svc.store.directory import open_directory
 from svc.store.snapshot import Snapshot
 from svc.store.tables import BALANCES, EVENTS, IDEMPOTENCY
 from svc.world import World
-from tests.support.journal import Journal, load, settle
+from tests.support.journal import Journal, load, send_at_once, settle
 from tests.support.live import ORIGIN
 from tests.support.process import Served, run, run_json
 
@@ -57,6 +57,43 @@ async def killed_under_load(directory: Path, seed: int, kills: int, tell: Callab
         tell(f"kill {number + 1}: {len(journal.answers)} acknowledged, {left} of {len(journal.unanswered)} unheard of")
     server = await trio.to_thread.run_sync(Served, directory)
     await settle(server, api_key, journal)
+    assert await trio.to_thread.run_sync(server.terminate) == 0, "the service did not end well"
+    await trio.to_thread.run_sync(partial(run, "check", "--data", str(directory)))
+    with _read(directory) as snapshot:
+        faults = list(lost_or_billed_twice(snapshot, journal))
+        events = snapshot.count(EVENTS)
+    return Outcome(kills, len(journal.answers), cut_off, unheard, events, faults)
+
+
+VICTIMS = ("worker", "keeper", "parent")
+
+
+async def one_of_several_killed_under_load(
+    directory: Path, seed: int, kills: int, keys: int, tell: Callable[[str], None]
+) -> Outcome:
+    """As `killed_under_load`, with two workers: a worker, the keeper and the parent in turn. In the end clients send
+    `keys` idempotency keys to both workers at once. Raises when what is left does not go on.
+    """
+    chance, journal = random.Random(seed), Journal()
+    api_key = shop(directory)
+    start = partial(Served, directory, SVC_WORKERS="2")
+    server = await trio.to_thread.run_sync(start)
+    cut_off = unheard = 0
+    for number in range(kills):
+        victim = VICTIMS[number % len(VICTIMS)]
+        await trio.to_thread.run_sync(server.wait_for_workers, 2)
+        kill = server.kill if victim == "parent" else partial(server.kill_worker, directory, keeper=victim == "keeper")
+        await load(server, api_key, journal, number, chance.uniform(0.2, 0.9), kill=kill)
+        cut_off += len(journal.unanswered)
+        with _read(directory) as snapshot:
+            left = snapshot.count(EVENTS) - len(journal.answers)
+        unheard += left
+        tell(f"{victim}: {len(journal.answers)} acknowledged, {left} of {len(journal.unanswered)} unheard of")
+        if victim == "parent":
+            server = await trio.to_thread.run_sync(start)
+    await trio.to_thread.run_sync(server.wait_for_workers, 2)
+    await settle(server, api_key, journal)
+    await send_at_once(server, api_key, journal, keys)
     assert await trio.to_thread.run_sync(server.terminate) == 0, "the service did not end well"
     await trio.to_thread.run_sync(partial(run, "check", "--data", str(directory)))
     with _read(directory) as snapshot:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import httpx
 import trio
@@ -37,6 +37,8 @@ class Journal:
     def __init__(self) -> None:
         self.answers: dict[str, list[str]] = {}
         self.unanswered: list[tuple[str, int]] = []
+        self.is_closed = False
+        """Whether the clients of this round are to stop after the request that they are at."""
         self._more = trio.Event()
 
     def note(self, key: str, request_id: str) -> None:
@@ -50,12 +52,19 @@ class Journal:
 
 
 async def load(
-    server: Served, api_key: str, journal: Journal, round_number: int, seconds: float, *, pause_s: float = 0
+    server: Served,
+    api_key: str,
+    journal: Journal,
+    round_number: int,
+    seconds: float,
+    *,
+    pause_s: float = 0,
+    kill: Callable[[], None] | None = None,
 ) -> None:
     """Clients that send until the server is killed under them, so long after the first answer, and that send again what
-    was cut off before. Each waits for `pause_s` after an answer.
+    was cut off before. Each waits for `pause_s` after an answer. `kill` kills less than the server.
     """
-    again, journal.unanswered = journal.unanswered, []
+    again, journal.unanswered, journal.is_closed = journal.unanswered, [], False
     async with (
         httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", timeout=10, verify=False) as client,
         trio.open_nursery() as nursery,
@@ -66,8 +75,9 @@ async def load(
         with trio.move_on_after(FIRST_ANSWER_S):
             await journal.more()
         await trio.sleep(seconds)
-        await trio.to_thread.run_sync(server.kill)
-        nursery.cancel_scope.deadline = trio.current_time() + 5
+        await trio.to_thread.run_sync(kill or server.kill)
+        journal.is_closed = True
+        nursery.cancel_scope.deadline = trio.current_time() + (5 if kill is None else 30)
 
 
 async def _client(
@@ -75,7 +85,7 @@ async def _client(
 ) -> None:
     pending = list(again)
     sent = 0
-    while True:
+    while not journal.is_closed:
         if pending:
             key, device = pending.pop()
         else:
@@ -99,6 +109,31 @@ async def _client(
         assert response.status_code == 200, response.text
         journal.note(key, response.json()["request_id"])
         await trio.sleep(pause_s)
+    journal.unanswered.extend(pending)
+
+
+async def send_at_once(server: Served, api_key: str, journal: Journal, keys: int) -> None:
+    """Every client sends the same keys at the same time, each over a connection of its own."""
+
+    async def client() -> None:
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", timeout=30, verify=False) as sender:
+            for number in range(keys):
+                headers = {
+                    "x-api-key": api_key,
+                    "origin": ORIGIN,
+                    "idempotency-key": f"at once/{number}",
+                    "x-forwarded-for": PUBLIC_ADDRESS,
+                }
+                body = {"sdk": {"platform": "web"}, "signals": report(number)}
+                while (
+                    response := await sender.post("/api/v1/identify", json=body, headers=headers)
+                ).status_code == 409:
+                    pass  # another client's is under way
+                journal.note(f"at once/{number}", response.json()["request_id"])
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(CLIENTS):
+            nursery.start_soon(client)
 
 
 async def settle(server: Served, api_key: str, journal: Journal) -> None:

@@ -128,6 +128,28 @@ class Served:
             assert self._said.wait_for(lambda: len(self.said(event)) >= times, timeout=60), "".join(self.log)
             return self.said(event)
 
+    def wait_for_workers(self, count: int) -> None:
+        """Until so many of its workers serve that have not died."""
+        with self._said:
+            assert self._said.wait_for(lambda: self._serving() == count, timeout=60), "".join(self.log)
+
+    def _serving(self) -> int:
+        serving: set[int] = set()
+        for line in map(json.loads, self.log):
+            if line["event"] == "serving":
+                serving.add(line["worker"])
+            elif line["event"] == "worker died, restarting":
+                serving.discard(line["worker"])
+        return len(serving)
+
+    def kill_worker(self, directory: Path, *, keeper: bool) -> None:
+        """The worker that is the keeper, or one that is not, and wait until it is known to have died."""
+        holder = keeper_of(directory)
+        victim = next(pid for pid in self.workers() if (pid == holder) == keeper)
+        before = len(self.said("worker died, restarting"))
+        os.kill(victim, signal.SIGKILL)
+        self.wait_until_said("worker died, restarting", before + 1)
+
     def hang_up(self) -> None:
         """SIGHUP."""
         self._process.send_signal(signal.SIGHUP)
@@ -166,3 +188,14 @@ class Served:
             with self._said:
                 self.log.append(line)
                 self._said.notify_all()
+
+
+def keeper_of(directory: Path) -> int:
+    """The pid of the worker that holds the lock of the keeper."""
+    inode = (directory / "keeper.lock").stat().st_ino
+    (holder,) = [
+        fields[4]
+        for fields in map(str.split, Path("/proc/locks").read_text().splitlines())
+        if fields[1] == "FLOCK" and fields[5].endswith(f":{inode}")
+    ]
+    return int(holder)

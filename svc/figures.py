@@ -5,9 +5,15 @@ What may live here: plain additions. Which metrics there are is said in `svc.met
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TypeVar
+
 import msgspec
 
 from svc.domain.histogram import HistogramStatistics
+
+T = TypeVar("T", bound=str)
+V = TypeVar("V")
 
 Value = float | HistogramStatistics
 Labels = tuple[str, ...]
@@ -41,6 +47,16 @@ def read_figures(content: bytes) -> LeftFigures | None:
         return None
     packed = _decoder.decode(content)
     return LeftFigures(packed.at_ms, {name: dict(values) for name, values in packed.values.items()})
+
+
+def one(value: Value) -> list[tuple[Labels, Value]]:
+    """Without labels."""
+    return [((), value)]
+
+
+def by(values: Mapping[T, V]) -> list[tuple[tuple[T], V]]:
+    """By one label."""
+    return [((name,), value) for name, value in values.items()]
 
 
 def added(one: Table, other: Table) -> Table:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from itertools import accumulate
-from typing import Literal, NamedTuple, TypeVar, get_args
+from typing import Literal, NamedTuple, get_args
 
 import structlog
 import trio
@@ -35,7 +35,7 @@ from svc.census import Census, largest_holdings, take_census
 from svc.domain.histogram import HistogramStatistics
 from svc.domain.quotas import Quotas
 from svc.domain.webhooks.records import EndpointStatus
-from svc.figures import LeftFigures, Table, Value, added, pack_figures, read_figures
+from svc.figures import LeftFigures, Table, Value, added, by, one, pack_figures, read_figures
 from svc.http.edge import EdgeStatistics
 from svc.http.traffic import Traffic, TrafficStatistics
 from svc.seat import Seat
@@ -44,9 +44,6 @@ from svc.store.store import Store, StoreSpace, StoreStatistics
 from svc.world import World
 
 log = structlog.get_logger()
-
-T = TypeVar("T", bound=str)
-V = TypeVar("V")
 
 
 class Metric(NamedTuple):
@@ -209,20 +206,6 @@ Figures = Iterator[tuple[Metric, Iterable[tuple[tuple[str, ...], Value]]]]
 
 ENDPOINT_STATUSES: tuple[EndpointStatus, ...] = get_args(EndpointStatus)
 NETWORK_STATES = ("ok", "missing", "stale")
-
-BY_NAME = {metric.name: metric for metric in METRICS}
-
-Figures = Iterator[tuple[Metric, Iterable[tuple[tuple[str, ...], Value]]]]
-"""Metrics with their values by labels."""
-
-ENDPOINT_STATUSES: tuple[EndpointStatus, ...] = get_args(EndpointStatus)
-NETWORK_STATES = ("ok", "missing", "stale")
-ENDPOINTS_A_STEP = 64
-ORGANIZATIONS_A_STEP = 256
-ORGANIZATIONS_SHOWN = 10
-"""Endpoints looked at without a pause: about half a millisecond."""
-
-
 LEAVE_S = 0.25
 """Between two times that a worker leaves its counts: what another shows of them is so old at most, and what the death
 of a worker loses of them is from so short a time."""
@@ -308,7 +291,7 @@ class Metrics:
                     total = added(total, lasting(left.values) if now_ms - left.at_ms > SILENT_MS else left.values)
         for name, values in total.items():
             yield BY_NAME[name], values.items()
-        yield SILENT, _one(silent)
+        yield SILENT, one(silent)
         yield from self._of_all(census, held, now_ms)
 
     def _own(self) -> Figures:
@@ -324,8 +307,8 @@ class Metrics:
         yield from _commits(sources.store.statistics())
         yield from _attempts(sources.outbox.statistics())
         yield from _retention(sources.retention.statistics())
-        yield RESTARTS, _by(sources.restarts)
-        yield LOOP_LATE_SECONDS, _one(sources.loop.statistics())
+        yield RESTARTS, by(sources.restarts)
+        yield LOOP_LATE_SECONDS, one(sources.loop.statistics())
 
     def _of_all(self, census: Census, held: Mapping[str, int], now_ms: int) -> Figures:
         """What is the same for all workers, or the keeper's alone."""
@@ -337,11 +320,11 @@ class Metrics:
         yield NETWORK_AGE_SECONDS, ages
         space = sources.store.space()
         yield from _store(sources.store.statistics(), space)
-        yield HELD_BYTES, _by(held)
-        yield MAY_HOLD_BYTES, _one(round(sources.quotas.store_share * sources.store.capacity_bytes()))
+        yield HELD_BYTES, by(held)
+        yield MAY_HOLD_BYTES, one(round(sources.quotas.store_share * sources.store.capacity_bytes()))
         yield from _webhooks(sources.outbox.statistics(), space, census, now_ms)
-        yield SWEPT_AT, _one(sources.retention.statistics().swept_at_ms / 1000)
-        yield WORKER_RESTARTS, _by({str(worker): times for worker, times in enumerate(sources.worker_restarts())})
+        yield SWEPT_AT, one(sources.retention.statistics().swept_at_ms / 1000)
+        yield WORKER_RESTARTS, by({str(worker): times for worker, times in enumerate(sources.worker_restarts())})
         yield BUILD, [((svc.__version__,), 1)]
 
 
@@ -367,29 +350,29 @@ class _Alone(Collector):
 
 
 def _streams(live: LiveStatistics) -> Figures:
-    yield STREAMS, _one(live.open)
-    yield STREAMED, _one(live.sent)
-    yield STREAM_MISSED, _one(live.missed)
+    yield STREAMS, one(live.open)
+    yield STREAMED, one(live.sent)
+    yield STREAM_MISSED, one(live.missed)
 
 
 def _traffic(traffic: TrafficStatistics) -> Figures:
     yield REQUESTS, traffic.requests.items()
-    yield REQUEST_SECONDS, _by(traffic.requests_s)
-    yield IN_FLIGHT, _one(traffic.in_flight)
+    yield REQUEST_SECONDS, by(traffic.requests_s)
+    yield IN_FLIGHT, one(traffic.in_flight)
 
 
 def _edge(edge: EdgeStatistics) -> Figures:
-    yield MALFORMED, _one(edge.requests_malformed)
-    yield CONNECTIONS, _one(edge.connections_open)
-    yield ACCEPTED, _one(edge.connections_accepted)
-    yield TURNED_AWAY, _one(edge.connections_refused)
+    yield MALFORMED, one(edge.requests_malformed)
+    yield CONNECTIONS, one(edge.connections_open)
+    yield ACCEPTED, one(edge.connections_accepted)
+    yield TURNED_AWAY, one(edge.connections_refused)
     closed = {
         "evicted": edge.connections_evicted,
         "idle": edge.connections_closed_idle,
         "reading": edge.connections_cut_reading,
         "writing": edge.connections_cut_writing,
     }
-    yield CLOSED, _by(closed)
+    yield CLOSED, by(closed)
 
 
 def _mailboxes(mailboxes: dict[str, MailboxStatistics]) -> Figures:
@@ -403,59 +386,50 @@ def _mailboxes(mailboxes: dict[str, MailboxStatistics]) -> Figures:
 
 def _identifications(counters: IdentificationStatistics) -> Figures:
     yield IDENTIFICATIONS, counters.matched.items()
-    yield QUOTA_REACHED, _by(counters.quotas)
-    yield DUPLICATES, _one(counters.duplicates)
-    yield LEVELS, _by(counters.levels)
-    yield SIGNALS, _by(counters.signals)
+    yield QUOTA_REACHED, by(counters.quotas)
+    yield DUPLICATES, one(counters.duplicates)
+    yield LEVELS, by(counters.levels)
+    yield SIGNALS, by(counters.signals)
     yield LOOKUPS, counters.networks.items()
 
 
 def _commits(store: StoreStatistics) -> Figures:
-    yield COMMITS, _one(store.commits)
-    yield JOBS, _one(store.jobs)
-    yield COMMIT_SECONDS, _one(store.commits_s)
-    yield STORE_WAIT_SECONDS, _one(store.waits_s)
-    yield GROUP_JOBS, _one(store.groups)
+    yield COMMITS, one(store.commits)
+    yield JOBS, one(store.jobs)
+    yield COMMIT_SECONDS, one(store.commits_s)
+    yield STORE_WAIT_SECONDS, one(store.waits_s)
+    yield GROUP_JOBS, one(store.groups)
 
 
 def _store(store: StoreStatistics, space: StoreSpace) -> Figures:
-    yield FULL, _one(store.full)
-    yield USED_BYTES, _one(store.used_bytes)
-    yield MAP_BYTES, _one(store.map_bytes)
-    yield DISK_FREE_BYTES, _one(space.disk_free_bytes)
-    yield READERS, _one(space.readers)
-    yield READER_LAG, _one(space.reader_lag)
-    yield ROWS, _by(space.rows)
+    yield FULL, one(store.full)
+    yield USED_BYTES, one(store.used_bytes)
+    yield MAP_BYTES, one(store.map_bytes)
+    yield DISK_FREE_BYTES, one(space.disk_free_bytes)
+    yield READERS, one(space.readers)
+    yield READER_LAG, one(space.reader_lag)
+    yield ROWS, by(space.rows)
 
 
 def _webhooks(outbox: OutboxStatistics, space: StoreSpace, census: Census, now_ms: int) -> Figures:
-    yield OPEN_DELIVERIES, _one(space.rows["webhook_due"])
+    yield OPEN_DELIVERIES, one(space.rows["webhook_due"])
     due_ms = census.oldest_due_ms
     late = [((status,), max(0, now_ms - due_ms.get(status, now_ms)) / 1000) for status in ENDPOINT_STATUSES]
     yield OLDEST_DUE_SECONDS, late
     yield ENDPOINTS, [((status,), census.endpoints[status]) for status in ENDPOINT_STATUSES]
-    yield SENDING, _one(outbox.in_flight)
-    yield LANES, _one(outbox.queues)
+    yield SENDING, one(outbox.in_flight)
+    yield LANES, one(outbox.queues)
 
 
 def _attempts(outbox: OutboxStatistics) -> Figures:
-    yield ATTEMPTS, _by(outbox.attempts)
-    yield ATTEMPT_ERRORS, _by(outbox.errors)
-    yield ATTEMPT_SECONDS, _one(outbox.attempts_s)
+    yield ATTEMPTS, by(outbox.attempts)
+    yield ATTEMPT_ERRORS, by(outbox.errors)
+    yield ATTEMPT_SECONDS, one(outbox.attempts_s)
 
 
 def _retention(retention: RetentionStatistics) -> Figures:
-    yield DELETED, _by(retention.deleted)
-    yield STEPS_FAILED, _by(retention.failed)
-
-
-def _one(value: Value) -> list[tuple[tuple[str, ...], Value]]:
-    return [((), value)]
-
-
-def _by(values: Mapping[T, V]) -> list[tuple[tuple[T], V]]:
-    """By one label."""
-    return [((name,), value) for name, value in values.items()]
+    yield DELETED, by(retention.deleted)
+    yield STEPS_FAILED, by(retention.failed)
 
 
 def _family(metric: Metric, values: Iterable[tuple[tuple[str, ...], Value]]) -> Family:

@@ -21,12 +21,12 @@ from uuid import UUID
 import structlog
 import trio
 
+from svc.census import take_census
 from svc.cli.logs import AsyncLogWriter, set_up_logging
 from svc.config import Config
 from svc.domain.histogram import WAIT_S, Histogram
 from svc.domain.webhooks.records import MAX_ENDPOINTS
 from svc.http.traffic import Traffic
-from svc.metrics import take_census
 from svc.service import Service
 from svc.store.directory import Opened, open_directory
 from svc.store.snapshot import Transaction

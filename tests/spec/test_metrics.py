@@ -269,8 +269,9 @@ async def test_restarts_are_counted_from_0_for_every_actor_beside_the_pipeline(l
     """What first appears with its first restart would show no rise."""
     found = Scraped((await live.service.metrics.expose()).decode())
     assert found.labels("actor") == {
-        "full flag",
         "relay",
+        "counts",
+        "full flag",
         "upkeep",
         "network watch",
         "retention",

@@ -1,0 +1,67 @@
+"""What the store says of all its organizations at a scrape: how their webhooks stand, and who holds most.
+
+Some rows are read at a time, with checkpoints in between, so that a scrape delays nobody.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from heapq import nlargest
+from typing import NamedTuple
+
+import trio
+
+from svc.domain.webhooks.records import EndpointKey, EndpointStatus
+from svc.store.store import Store
+from svc.store.transactions.holdings import holdings
+from svc.store.views import organization
+from svc.store.webhook_census import standings
+
+ENDPOINTS_A_STEP = 64
+"""Endpoints looked at without a pause: about half a millisecond."""
+ORGANIZATIONS_A_STEP = 256
+ORGANIZATIONS_SHOWN = 10
+
+
+class Census(NamedTuple):
+    """Webhook endpoints by status, and how far behind each status is."""
+
+    endpoints: Counter[EndpointStatus]
+    oldest_due_ms: dict[EndpointStatus, int]
+    """By what they are sent to as; absent where nothing is due."""
+
+
+async def take_census(store: Store, now_ms: int) -> Census:
+    """Count every webhook endpoint. Reads some at a time, with checkpoints in between."""
+    census, after = Census(Counter(), {}), EndpointKey(0, 0)
+    while True:
+        with store.read() as snapshot:
+            found = standings(snapshot, after, ENDPOINTS_A_STEP, now_ms)
+        for standing in found:
+            census.endpoints[standing.status] += 1
+            if standing.due_ms is not None:
+                oldest = census.oldest_due_ms.get(standing.sent_to_as, standing.due_ms)
+                census.oldest_due_ms[standing.sent_to_as] = min(oldest, standing.due_ms)
+        if len(found) < ENDPOINTS_A_STEP:
+            return census
+        after = found[-1].queue
+        await trio.lowlevel.checkpoint()
+
+
+async def largest_holdings(store: Store) -> dict[str, int]:
+    """Bytes held, by organization id, of the `ORGANIZATIONS_SHOWN` that hold most. Reads some organizations at a time,
+    with checkpoints in between.
+    """
+    largest: list[tuple[int, int]] = []
+    after = 0
+    while True:
+        with store.read() as snapshot:
+            found = holdings(snapshot, after, ORGANIZATIONS_A_STEP)
+        held = [(holding.held_bytes, number) for number, holding in found]
+        largest = nlargest(ORGANIZATIONS_SHOWN, [*largest, *held])
+        if len(found) < ORGANIZATIONS_A_STEP:
+            break
+        after = found[-1][0]
+        await trio.lowlevel.checkpoint()
+    with store.read() as snapshot:
+        return {organization(snapshot, number).id: held_bytes for held_bytes, number in largest}

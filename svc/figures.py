@@ -1,0 +1,79 @@
+"""The values of metrics as tables that can be packed and added: those of one worker, and the sum of several.
+
+What may live here: plain additions. Which metrics there are is said in `svc.metrics`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+import msgspec
+
+from svc.domain.histogram import HistogramStatistics
+
+T = TypeVar("T", bound=str)
+V = TypeVar("V")
+
+Value = float | HistogramStatistics
+Labels = tuple[str, ...]
+Table = dict[str, dict[Labels, Value]]
+"""Metric by name -> its values by labels."""
+
+
+class LeftFigures(msgspec.Struct, frozen=True):
+    """What a worker has left: when, in Unix milliseconds, and its values."""
+
+    at_ms: int
+    values: Table
+
+
+class _Packed(msgspec.Struct, frozen=True, array_like=True):
+    at_ms: int
+    values: dict[str, list[tuple[Labels, Value]]]
+
+
+_decoder = msgspec.msgpack.Decoder(_Packed)
+
+
+def pack_figures(left: LeftFigures) -> bytes:
+    """As MessagePack."""
+    return msgspec.msgpack.encode(_Packed(left.at_ms, {name: list(by.items()) for name, by in left.values.items()}))
+
+
+def read_figures(content: bytes) -> LeftFigures | None:
+    """What `pack_figures` has packed; `None` for nothing. Raises `msgspec.MsgspecError` for anything else."""
+    if not content:
+        return None
+    packed = _decoder.decode(content)
+    return LeftFigures(packed.at_ms, {name: dict(values) for name, values in packed.values.items()})
+
+
+def one(value: Value) -> list[tuple[Labels, Value]]:
+    """Without labels."""
+    return [((), value)]
+
+
+def by(values: Mapping[T, V]) -> list[tuple[tuple[T], V]]:
+    """By one label."""
+    return [((name,), value) for name, value in values.items()]
+
+
+def added(one: Table, other: Table) -> Table:
+    """The sums, name by name and labels by labels."""
+    total = {name: dict(values) for name, values in one.items()}
+    for name, values in other.items():
+        into = total.setdefault(name, {})
+        for labels, value in values.items():
+            into[labels] = value if labels not in into else _sum(into[labels], value)
+    return total
+
+
+def _sum(one: Value, other: Value) -> Value:
+    if isinstance(one, HistogramStatistics) and isinstance(other, HistogramStatistics):
+        assert one.bounds == other.bounds, "workers of one service are of one version"
+        counts = tuple(map(sum, zip(one.counts, other.counts, strict=True)))
+        return HistogramStatistics(one.bounds, counts, one.total + other.total)
+    assert not isinstance(one, HistogramStatistics), "of one kind"
+    assert not isinstance(other, HistogramStatistics), "of one kind"
+    return one + other

@@ -1,9 +1,9 @@
 """CPU that the edge takes for one request, in front of an ASGI application that reads the body and sends a constant.
 
-With `--beside DIRECTORY` also that of another checkout, in turn in the same run: what else the machine does then weighs
-on both. With `--beside full` that of this one with plain requests on the path of all others. One client, one request at
-a time, on loopback; the server's CPU is read from its process clock. The least of all rounds is what the work takes; the
-rest is what others took from it.
+With `--beside DIRECTORY` also that of another checkout, in turn in the same run: what else the machine does then
+weighs on both. With `--beside full` that of this one with plain requests on the path of all others. One client, one
+request at a time, on loopback; the server's CPU is read from its process clock. The least of all rounds is what the work
+takes; the rest is what others took from it.
 
     python -m bench.edge [--beside DIRECTORY|full] [--requests 20] [--rounds 300] [--shapes post,get,chunks,connect]
 """

@@ -1,9 +1,9 @@
 """CPU that the edge takes for one request, in front of an ASGI application that reads the body and sends a constant.
 
-With `--beside DIRECTORY` also that of another checkout, in turn in the same run: what else the machine does weighs on
-both. With `--beside full` that of this one with plain requests on the path of all others. One client, one request at
-a time, on loopback; the server's CPU is read from its process clock. The least of all rounds is what the work takes;
-the rest is what others took from it.
+With `--beside DIRECTORY` also that of another checkout, in turn in the same run: what else the machine does then
+weighs on both. With `--beside full` that of this one with plain requests on the path of all others. One client, one
+request at a time, on loopback; the server's CPU is read from its process clock. The least of all rounds is what the
+work takes; the rest is what others took from it.
 
     python -m bench.edge [--beside DIRECTORY|full] [--requests 20] [--rounds 300] [--shapes post,get,chunks,connect]
 """
@@ -69,7 +69,7 @@ async def serve() -> None:
     """Until killed; writes its port to stdout."""
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1", backlog=64)
     print(edge.addresses(listeners)[0][1], flush=True)
-    paths = {"lean": False} if sys.argv[2:] == [FULL] else {}  # which another checkout may not know
+    paths: dict[str, Any] = {"lean": False} if sys.argv[2:] == [FULL] else {}  # which another checkout may not know
     limits = edge.EdgeLimits()
     await edge.serve(application, listeners, limits, refuse=lambda _: (b"", []), shutdown=trio.Event(), **paths)
 

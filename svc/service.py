@@ -142,14 +142,7 @@ class Service:
             verdict_key=verdict_key(opened.pepper),
             network_data=self.network_data,
             note_refusal=self.relay.refused,
-            webhooks=Webhooks(
-                due=self.relay.due,
-                removed=self.relay.removed,
-                is_behind=self.outbox.is_behind,
-                secrets_key=secrets,
-                cursors_key=cursors_key(opened.pepper),
-                check_target=partial(check_target, resolver=resolver, reach=webhook_reach(config, world)),
-            ),
+            webhooks=self._webhooks(opened.pepper, resolver),
             request_timeout_s=config.request_timeout_s,
             limits=RequestLimits(config.allowances(), config.shares(), buckets),
             quotas=config.quotas(),
@@ -158,6 +151,16 @@ class Service:
             try_key=try_page.checked_key(opened, config.try_key, world.now_ms()),
         )
         self.metrics = Metrics(self._sources(), seat, counts)
+
+    def _webhooks(self, pepper: bytes, resolver: Resolver) -> Webhooks:
+        return Webhooks(
+            due=self.relay.due,
+            removed=self.relay.removed,
+            is_behind=self.outbox.is_behind,
+            secrets_key=secrets_key(pepper),
+            cursors_key=cursors_key(pepper),
+            check_target=partial(check_target, resolver=resolver, reach=webhook_reach(self._config, self._world)),
+        )
 
     def _sources(self) -> Sources:
         """What the metrics are read from."""

@@ -34,7 +34,7 @@ LAYERS = {
         "svc.network_data", "svc.webhook_transport", "svc.seat", "svc.siblings", "svc.relay",
     },
     "svc.serving": {"svc.service", "svc.http", "svc.domain", "svc.config"},
-    "svc.parent": {"svc.world"},
+    "svc.parent": {"svc.world", "svc.seat"},
     "svc.cli": {
         "svc.serving", "svc.parent", "svc.service", "svc.metrics", "svc.http", "svc.actors", "svc.store", "svc.domain",
         "svc.world", "svc.config", "svc.network_data", "svc.webhook_transport", "svc.seat", "svc.siblings", "svc.relay",

@@ -114,8 +114,7 @@ class Service:
         self._acquire_keeping, self._worker_restarts = acquire_keeping, worker_restarts
         resolver = resolver or SystemResolver()
         self._receivers = webhook_transport(config, world, resolver)
-        secrets = secrets_key(opened.pepper)
-        self.outbox = Outbox(opened.store, world, transport or self._receivers, secrets)
+        self.outbox = Outbox(opened.store, world, transport or self._receivers, secrets_key(opened.pepper))
         self.refusals = RefusalLog(opened.store, world, self.outbox.nudge)
         self.live = LiveHub(max(1, config.max_connections // STREAMS_PART))
         self.relay = Relay(seat, siblings or Alone(), self.outbox, self.refusals, self.live)

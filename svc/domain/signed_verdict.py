@@ -10,15 +10,17 @@ import base64
 import hashlib
 import hmac
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from svc.domain.identification import Submission
 from svc.domain.records import Organization
 from svc.domain.verdict import Verdict
+
+if TYPE_CHECKING:
+    from svc.domain.identification import Submission  # which loads all that reads a report
 
 VALID_S = 300
 """How long a verdict is accepted after it was signed: the replay window."""

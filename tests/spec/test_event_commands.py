@@ -26,7 +26,8 @@ from svc.domain.listing import Filters
 from svc.store.directory import open_directory
 from svc.store.events import put_event
 from svc.store.naming import show_key
-from svc.store.snapshot import RecordedTransaction, Transaction
+from svc.store.overlay import Overlay
+from svc.store.snapshot import Transaction
 from svc.store.table import NotPersonal
 from svc.store.tables import TABLES
 from svc.store.transactions.erasure import continue_erasure, erase_visitor
@@ -417,12 +418,12 @@ def rows_that_erasure_changes(directory: Path, visitor_id: str) -> set[tuple[str
     changed: dict[str, dict[bytes, bytes | None]] = {}
 
     def erase(transaction: Transaction) -> None:
-        recording = RecordedTransaction(transaction.writer)
-        ended = erase_visitor(recording, 1, visitor_id, 0)
+        ended = erase_visitor(transaction, 1, visitor_id, 0)
         while ended is False:
-            ended = continue_erasure(recording, 1, visitor_id.encode())
+            ended = continue_erasure(transaction, 1, visitor_id.encode())
         assert ended is True
-        changed.update(recording.changes)
+        assert isinstance(transaction.writer, Overlay)
+        changed.update(transaction.writer.changes)
         raise NotCommittedError
 
     world = World.real()

@@ -33,6 +33,7 @@ describe("in a page of https://shop.example", () => {
       workerUrl: undefined,
       deferred: true,
       cache: false,
+      verdict: false,
     });
   });
 

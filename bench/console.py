@@ -1,7 +1,7 @@
 """What the routes of the console cost in a large store, and for how long each holds up everybody else.
 
 One process serves the store that `bench.events` fills, and a client in a thread asks. Beside it a task does nothing but
-give way: the longest turn of the loop (block) is the longest that any other request had to wait.
+let others run: the longest turn of the loop (block) is the longest that any other request had to wait.
 
     python -m bench.console [--events 100000] [--requests 50]
 """

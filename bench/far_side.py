@@ -63,7 +63,7 @@ class Loaded(NamedTuple):
 
     @property
     def accepted(self) -> int:
-        """Each of them an identification of its own, of which every subscriber is told."""
+        """Each of them an identification of its own, which every subscriber is sent."""
         return self.answered - self.refused
 
 

@@ -1,7 +1,7 @@
 """What a store grows by: bytes for an identification, a visitor, a delivery, by table, and the disk that months take.
 
 One virtual day of one organization through the real transactions: reports of some 2 kB from devices that come back and
-are updated now and then, each with an `Idempotency-Key`; some with a deferred report; one webhook endpoint that is told
+are updated now and then, each with an `Idempotency-Key`; some with a deferred report; one webhook endpoint that is sent
 of every identification and answers. Bytes are whole pages, as the store's file has them.
 
     python -m bench.growth [--identifications 10000] [--new 0.1] [--seed 1]

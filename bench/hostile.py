@@ -304,7 +304,7 @@ def _line(name: str, spell: Spell, more: str = " " * 34) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--sockets", type=int, default=2000)
-    parser.add_argument("--reopen-s", type=float, default=5, help="until a socket that was closed is opened anew")
+    parser.add_argument("--reopen-s", type=float, default=5, help="until a socket that was closed is opened again")
     parser.add_argument("--seconds", type=float, default=8, help="of each measurement")
     parser.add_argument("--rate", type=float, default=200, help="honest requests a second")
     parser.add_argument("--kinds", default=",".join((*KINDS, "all")))

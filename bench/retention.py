@@ -1,4 +1,4 @@
-"""Months of virtual time at a constant rate: the real transaction, the real sweeper, a clock that is told the time.
+"""Months of virtual time at a constant rate: the real transaction, the real sweeper, a clock that is set.
 
 Devices come back and now and then a new one comes; each visit is a report of some kilobytes, a part of them with a
 deferred report, an `Idempotency-Key` or a challenge. The sweeper runs each virtual hour, as it would each minute.

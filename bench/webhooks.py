@@ -75,7 +75,7 @@ class Scale(NamedTuple):
     seconds: float
     """Of each load."""
     loads: tuple[tuple[float, int], ...]
-    """Identifications a second, and the endpoints that are told of each."""
+    """Identifications a second, and the endpoints that each is sent to."""
     deliveries: int
     deadline_s: float
     """Of an attempt at a hostile receiver."""
@@ -186,7 +186,7 @@ async def latency(directory: Path, scale: Scale) -> AsyncGenerator[Row]:
         missing = endpoints * loaded.accepted - len(arrivals)
         lag = "" if ended is None else f", the last {delays[-1]:,.0f} ms"
         yield Row(
-            f"{per_s:g} identifications/s, endpoints that are told of each: {endpoints}",
+            f"{per_s:g} identifications/s, endpoints for each: {endpoints}",
             f"p50 {share(delays, 0.5):.1f} ms, p99 {share(delays, 0.99):,.1f} ms{lag}; {missing} missing, "
             f"{loaded.late} late, CPU {cpu / scale.seconds:.0%} of a core",
         )

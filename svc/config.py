@@ -393,7 +393,7 @@ def _refuse_unsafe_webhooks(config: Config, named: Callable[[str], str]) -> None
         raise ConfigError(f"{networks}: {error}") from error
     if opened is not None:
         raise ConfigError(
-            f"{networks} would open {opened}, where a cloud gives a machine's credentials to whoever asks "
+            f"{networks} would open {opened}, where a cloud gives a machine's credentials to anybody who asks "
             "from it; name smaller networks, without that address"
         )
     if config.webhook_ca_file is not None:

@@ -205,7 +205,7 @@ let the store grow beyond what the running service can read.
 _SETTINGS_FILE = """\
 # Settings of svc, each with its default and commented out. This file is generated (`make reference`).
 #
-# Name it with SVC_CONFIG, for the service and for whoever runs its commands, or with `svc serve --config FILE`.
+# Name it with SVC_CONFIG, for the service and for everybody who runs its commands, or with `svc serve --config FILE`.
 # A variable such as SVC_REGION goes before the file. SIGHUP takes over some settings, and the log names those that
 # need a restart. `svc config check FILE` finds mistakes; `svc serve --print-config` shows what is in force.
 """

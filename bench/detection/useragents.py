@@ -3,7 +3,7 @@
     python -m bench.detection.useragents [--data ../shared/data] [--errors 5]
 
 Two names mean the same where docs/useragents.md says so: its tables are read, not repeated. The texts are split in
-halves by a hash. Rules are written with one half before one's eyes; the other half tells what they are worth, and its
+halves by a hash. Rules are written by looking at one half; the other half tells what they are worth, and its
 errors are never shown.
 """
 

@@ -3,7 +3,7 @@
     browsers/ladder.jsonl.gz   {"tag", "profile", "kind", "major", "ua", "components", "botComponents", ...} per capture
 
 A profile is a device. Its steps of one kind are upgrades, some ten releases at a time; the last two steps start another
-build of the browser on the same device (new headless mode with another screen, then with a window). The judge is told
+build of the browser on the same device (new headless mode with another screen, then with a window). The judge is given
 which is which; matching is not.
 """
 

@@ -27,7 +27,7 @@ def replay(lines: Iterable[bytes]) -> Replayed:
         reports, answered = Path(directory, "reports.jsonl"), Path(directory, "answers.jsonl")
         with reports.open("wb") as file:
             file.writelines(lines)
-        # Settings of whoever runs this must not change the answers.
+        # Settings of the environment must not change the answers.
         environment = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
         command = ["replay", str(reports), "--output", str(answered)]
         done = subprocess.run(

@@ -52,7 +52,7 @@ class Mutant(NamedTuple):
     """Path from the root of the tree."""
     line: int
     last_line: int
-    """Of the statement, without what stands under it: whoever runs one of these lines may notice."""
+    """Of the statement, without what stands under it: a test that runs one of these lines may notice."""
     function: str
     """The outermost function that holds it, such as `DeliveryScheduler.take`; empty where it runs when the module is
     imported.

@@ -85,7 +85,7 @@ def link(
         show(shown, as_json=True)
         return
     click.echo(f"{shown['url']}\n\nOpen it in a browser within {minutes} minutes; it works once.")
-    click.echo(f"Sign whoever uses it out again: svc key revoke {made.key.id}")
+    click.echo(f"Sign its user out again: svc key revoke {made.key.id}")
 
 
 def console_url(base: str, token: str) -> str:

@@ -224,7 +224,7 @@ def _cell(row: EventBody, name: str) -> str:
 
 
 def csv_cell(text: str) -> str:
-    """A text on one line, whoever reads it, and with an apostrophe wherever a spreadsheet would begin a formula.
+    """A text on one line in every program, and with an apostrophe wherever a spreadsheet would begin a formula.
     Control characters become escape sequences; backslashes of the text itself stay as they are.
     """
     return _FORMULA.sub(r"\1'", _CONTROL.sub(_escape_sequence, text))

@@ -35,7 +35,7 @@ WHILE_RUNNING = (
 class Reload:
     """Takes over settings, network files and the certificate of a running service, each time it is called.
 
-    `read` reads the settings as at the start and raises `ConfigError`; `on_change` is told of new ones, for what is
+    `read` reads the settings as at the start and raises `ConfigError`; `on_change` is called with new ones, for what is
     outside the service, such as the format of the log.
     """
 

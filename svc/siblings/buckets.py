@@ -8,7 +8,7 @@ a full bucket.
 Bounds. A bucket that nobody has used for a second is full, whatever it was before: its slot can be used again and
 nothing is lost. So the table is exact as long as no set has more than 16 buckets in use within one second. Buckets of
 organizations and of addresses have sets of their own; addresses never evict an organization. There are 4,096 sets of
-each: with 5,000 buckets in use a second, one set in 10^11 has more than 16, and then the bucket that was used least
+each: with 5,000 buckets in use a second, one set in 10^13 has more than 16, and then the bucket that was used least
 lately is refilled. The names are hashed with a key that no client knows.
 """
 

@@ -754,7 +754,7 @@ export interface WebhookBody {
   description: string;
   /** `live`: production traffic; `test`: staging and development. */
   environment: Open<"live" | "test">;
-  /** Types of events that it is told of. */
+  /** Types of events that it subscribes to. */
   events: Array<Open<
     | "billing.status_changed"
     | "identification.completed"

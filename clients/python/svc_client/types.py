@@ -531,7 +531,7 @@ class WebhookBody(TypedDict):
     environment: str
     """`live`: production traffic; `test`: staging and development."""
     events: list[str]
-    """Types of events that it is told of. Now one of `billing.status_changed`, `identification.completed`,
+    """Types of events that it subscribes to. Now one of `billing.status_changed`, `identification.completed`,
     `identification.refused`, `usage.daily_settled`, `visitor.suspect`, `webhook.test`.
     """
     status: str

@@ -17,7 +17,7 @@ def detect_tampering(report: Report, facts: RequestFacts, claimed: Claimed, find
     `engine_mismatch`, `browser_tampering` and others (signals.md 2).
     """
     # Firefox that resists fingerprinting, and Tor Browser, deliberately show one system in the header and another in
-    # the page; what they mask is told apart from lies by `privacy_settings`.
+    # the page; what they mask is distinguished from lies by `privacy_settings`.
     resisting = claimed.engine == "gecko" and bool(report.masked)
     if not resisting:
         _compare_systems(report, claimed, findings)

@@ -99,7 +99,7 @@ class WebhookBody(msgspec.Struct, frozen=True, kw_only=True):
     url: Url
     description: Note
     environment: LiveOrTest
-    events: Annotated[tuple[EventType, ...], SOME_EVENTS, about("Types of events that it is told of.")]
+    events: Annotated[tuple[EventType, ...], SOME_EVENTS, about("Types of events that it subscribes to.")]
     status: Annotated[
         EndpointStatus, about("`failing` is never switched off: the first `2xx` makes it `active` again.", "active")
     ]

@@ -107,8 +107,9 @@ def _last_commit(environment: lmdb.Environment, pause: Callable[[float], None]) 
     """A snapshot with the meta pages that go with it.
 
     LMDB copies the roots of a snapshot from its meta page and tells them to nobody, so they are read once more from
-    the file. Commits write the two meta pages by turns and put the number last: as long as no later commit has ended,
-    none has begun to write over the page of this one.
+    the file. Commits write the two meta pages by turns: as long as no later commit has ended, none has begun to write
+    over the page of this one. A commit ends when new snapshots see it. A process that was killed in the last moment of
+    one leaves its meta page in the file, and that commit never ends; the next one takes its place.
     """
     path = Path(environment.path())
     page_bytes = environment.stat()["psize"]
@@ -117,11 +118,17 @@ def _last_commit(environment: lmdb.Environment, pause: Callable[[float], None]) 
             with environment.begin() as handle:
                 metas = [os.pread(file.fileno(), page_bytes, place) for place in (0, page_bytes)]
                 metas.sort(key=lambda meta: _commit_of(meta) == handle.id())
-                if environment.info()["last_txnid"] == handle.id() == _commit_of(metas[1]):
+                if _newest_seen(environment) == handle.id() == _commit_of(metas[1]):
                     yield _LastCommit(file.fileno(), page_bytes, metas[1], metas[0])
                     return
             pause(PAUSES_S[attempt % len(PAUSES_S)])
     raise CorruptionError(f"{path} has no page that says where its last commit is")
+
+
+def _newest_seen(environment: lmdb.Environment) -> int:
+    """The commit that a snapshot of this moment sees."""
+    with environment.begin() as handle:
+        return handle.id()
 
 
 def _commit_of(meta: bytes) -> int:

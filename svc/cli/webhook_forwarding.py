@@ -81,11 +81,11 @@ def forward(target: str, directory: Path, service_url: str, *, as_json: bool) ->
         server.secure(certificate, key)
         endpoint = _register(service, folder / "endpoint.json", f"https://localhost:{server.server_port}/")
         server.secret = endpoint.secret
-        click.echo(f"Forwarding webhooks of {service.url} to {target} until Ctrl-C.", err=as_json)
-        click.echo(f"Signing secret, the same at each start: {endpoint.secret}\n", err=as_json)
-        signal.signal(signal.SIGTERM, _interrupt)
         try:
             with suppress(KeyboardInterrupt):
+                signal.signal(signal.SIGTERM, _interrupt)
+                click.echo(f"Forwarding webhooks of {service.url} to {target} until Ctrl-C.", err=as_json)
+                click.echo(f"Signing secret, the same at each start: {endpoint.secret}\n", err=as_json)
                 server.serve_forever()
         finally:
             with suppress(CommandError):  # the service may have ended first

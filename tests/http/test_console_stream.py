@@ -7,16 +7,14 @@ from contextlib import aclosing
 from itertools import pairwise
 from uuid import UUID
 
-import pytest
 import trio
+from trio.testing import MockClock
 
 from svc.actors.live import EVENTS_HELD, LiveEvent, LiveHub, Viewer
 from svc.domain.listing import EVERYTHING
 from svc.domain.records import Event
 from svc.http.console.stream import HEARTBEAT_S, PING, WRITE_EVERY_S, parts_of
 from tests.store.test_events import event as made_event
-
-pytestmark = pytest.mark.usefixtures("autojump_clock")
 
 
 def an_event() -> Event:
@@ -34,7 +32,7 @@ def publish(hub: LiveHub, count: int = 1, first: int = 0) -> None:
         hub.publish(1, UUID(int=number), an_event())
 
 
-async def test_a_quiet_stream_says_every_15_seconds_that_it_is_alive_while_its_session_holds():
+async def test_a_quiet_stream_says_every_15_seconds_that_it_is_alive_while_its_session_holds(autojump_clock: MockClock):
     hub, looks = LiveHub(1000), list[float]()
 
     def holds() -> bool:
@@ -47,7 +45,7 @@ async def test_a_quiet_stream_says_every_15_seconds_that_it_is_alive_while_its_s
     assert all(after - before >= HEARTBEAT_S for before, after in pairwise([began, *looks]))
 
 
-async def test_a_busy_stream_looks_whether_its_session_holds_as_often():
+async def test_a_busy_stream_looks_whether_its_session_holds_as_often(autojump_clock: MockClock):
     hub = LiveHub(1000)
     async with trio.open_nursery() as nursery:
 
@@ -64,7 +62,7 @@ async def test_a_busy_stream_looks_whether_its_session_holds_as_often():
         nursery.cancel_scope.cancel()
 
 
-async def test_one_write_has_all_that_has_come_and_there_are_five_a_second_at_most():
+async def test_one_write_has_all_that_has_come_and_there_are_five_a_second_at_most(autojump_clock: MockClock):
     hub = LiveHub(1000)
     times: list[float] = []
     shown = 0
@@ -87,7 +85,7 @@ async def test_one_write_has_all_that_has_come_and_there_are_five_a_second_at_mo
     assert min(after - before for before, after in pairwise(times)) >= WRITE_EVERY_S - 1e-9
 
 
-async def test_a_viewer_that_reads_again_hears_how_much_it_missed():
+async def test_a_viewer_that_reads_again_hears_how_much_it_missed(autojump_clock: MockClock):
     hub = LiveHub(1000)
     async with aclosing(parts_of(watched(hub), None, lambda: True)) as parts:
         await anext(parts)
@@ -97,7 +95,7 @@ async def test_a_viewer_that_reads_again_hears_how_much_it_missed():
     assert part.endswith(b'event: missed\ndata: {"count": 7}\n\n')
 
 
-async def test_what_the_store_gave_already_is_not_sent_again():
+async def test_what_the_store_gave_already_is_not_sent_again(autojump_clock: MockClock):
     hub = LiveHub(1000)
 
     async def resumed():
@@ -114,12 +112,12 @@ async def test_what_the_store_gave_already_is_not_sent_again():
     assert b"000000000001\n" not in second
 
 
-async def test_a_row_is_encoded_once_for_all_viewers():
+async def test_a_row_is_encoded_once_for_all_viewers(autojump_clock: MockClock):
     found = LiveEvent(UUID(int=1), an_event())
     assert found.row is found.row
 
 
-async def test_nobody_is_shown_anything_after_the_end():
+async def test_nobody_is_shown_anything_after_the_end(autojump_clock: MockClock):
     hub = LiveHub(1000)
     viewer = watched(hub)
     hub.end(b"another")

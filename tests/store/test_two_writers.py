@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Generator
+from contextlib import asynccontextmanager, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,9 @@ from svc.domain.operations import Following, unpack_batch
 from svc.domain.quotas import Quotas
 from svc.store import operations
 from svc.store.directory import Opened, open_directory
+from svc.store.engine import CheckDepth
 from svc.store.invariants import violations
+from svc.store.lmdb.engine import LmdbEngine
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.store import Store
 from svc.store.tables import BALANCES, EVENTS, FOLLOWING, META, OPERATIONS, TABLES, VISITORS
@@ -196,3 +198,40 @@ def test_two_processes_under_load_leave_every_sum_exact():
     found = measure(argparse.Namespace(processes=2, groups=groups, organizations=1, new=0.3))
     assert found["violations"] == []
     assert [row["jobs"] for row in found["processes"]] == [groups * GROUP] * 2
+
+
+PAGE_BYTES, COMMIT_AT = 4096, 144
+"""Where LMDB has the number of a commit on a meta page."""
+
+
+def test_a_commit_that_never_ended_is_no_damage_and_the_next_takes_its_place(tmp_path: Path):
+    """A process that is killed in the last moment of a commit leaves its meta page; others see the one before."""
+    with opened_engine(tmp_path) as engine:
+        for number in range(20):
+            engine.write(lambda writer, number=number: writer.put("rows", b"key", b"%d" % number))
+        take_back_the_last_commit(tmp_path)
+        with closing(engine.read()) as reader:
+            assert reader.get("rows", b"key") == b"18"
+        engine.check(CheckDepth.EVERYTHING)
+        engine.write(lambda writer: writer.put("rows", b"other", b"20"))
+        with closing(engine.read()) as reader:
+            assert (reader.get("rows", b"key"), reader.get("rows", b"other")) == (b"18", b"20")
+        engine.check(CheckDepth.EVERYTHING)
+
+
+@contextmanager
+def opened_engine(directory: Path) -> Generator[LmdbEngine]:
+    engine = LmdbEngine.open(directory, map_bytes=64 << 20)
+    engine.open_tables(["rows"], create=True)
+    yield engine
+    engine.close()
+
+
+def take_back_the_last_commit(directory: Path) -> None:
+    """As if its process had been killed before others were shown its number, which is in the lock file."""
+    with (directory / "data.mdb").open("rb") as file:
+        metas = [file.read(PAGE_BYTES)[COMMIT_AT : COMMIT_AT + 8] for _ in range(2)]
+    newest = max(metas, key=partial(int.from_bytes, byteorder="little"))
+    with (directory / "lock.mdb").open("r+b") as file:
+        file.seek(file.read(256).index(newest))
+        file.write((int.from_bytes(newest, "little") - 1).to_bytes(8, "little"))

@@ -3,7 +3,7 @@ large store; and how much of what was answered goes with a node, of which nothin
 
 Following: one service answers 32 keep-alive clients, in turn without and with a follower; CPU of the service and of
 the follower per request. Sizes: a store of valid rows is made until its file is so large; then `svc backup`, `svc
-check` and `svc restore` run as processes of their own, and how long they take and what memory they hold is printed. Last,
+check` and `svc restore` run as processes of their own, and how long they take and their memory is printed. Last,
 how much the file of a busy service grows while a snapshot of it is copied.
 
     python -m bench.backup follow [--seconds 6] [--rounds 3]

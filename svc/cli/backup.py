@@ -54,7 +54,7 @@ verify_option = click.option(
 )
 @click.argument("folder", metavar="DEST", required=False, type=click.Path(file_okay=False, path_type=Path))
 @click.option("--keep", type=click.IntRange(1), metavar="N", help="Remove all but the newest N snapshots afterwards.")
-@click.option("--with-pepper", is_flag=True, help="Put the pepper in: anybody who has it and the snapshot can forge keys.")
+@click.option("--with-pepper", is_flag=True, help="Put the pepper in: with it and the snapshot keys can be forged.")
 @verify_option
 @click.option("--follow", is_flag=True, help="Go on copying every commit within a second, until SIGTERM.")
 @click.option("--unfollow", is_flag=True, help="Have the store keep nothing any more for one who followed.")

@@ -1,7 +1,7 @@
 """BotD's eighteen detectors, run again here over the components that the report carries.
 
 What may live here: the published rules of BotD 2.0 as pure functions, under BotD's own names, and which signal each
-one fires. The library's own verdict travels in the report but decides nothing: a client that forges components would forge
+one fires. The library's own verdict travels in the report but decides nothing: forged components come with a forged
 the verdict too, and a rule that is re-run can be explained. Components come from the visitor: any value may be of any
 type, so each rule asks for the type it needs and is silent about every other.
 """

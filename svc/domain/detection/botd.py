@@ -2,7 +2,7 @@
 
 What may live here: the published rules of BotD 2.0 as pure functions, under BotD's own names, and which signal each
 one fires. The library's own verdict travels in the report but decides nothing: forged components come with a forged
-the verdict too, and a rule that is re-run can be explained. Components come from the visitor: any value may be of any
+verdict, and a rule that is re-run can be explained. Components come from the visitor: any value may be of any
 type, so each rule asks for the type it needs and is silent about every other.
 """
 

@@ -95,9 +95,10 @@ class Dev(NamedTuple):
         return ("--service", self.url, "--data", self.data)
 
 
-@pytest.fixture(scope="module")
-def dev(tmp_path_factory: pytest.TempPathFactory) -> Generator[Dev]:
-    data = tmp_path_factory.mktemp("dev") / "data"
+@pytest.fixture
+def dev(tmp_path: Path) -> Generator[Dev]:
+    """One for each test: what is not delivered yet keeps an endpoint busy."""
+    data = tmp_path / "dev" / "data"
     with socket.create_server(("127.0.0.1", 0)) as free:
         bind = f"127.0.0.1:{free.getsockname()[1]}"
     with running("dev", "--data", data, "--bind", bind, until="Ctrl-C"):

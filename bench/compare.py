@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2, help="of the last measurement")
     parser.add_argument("--seconds", type=float, default=6, help="of each measurement")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--devices", type=int, default=2000)
+    parser.add_argument("--devices", type=int, default=150, help="many: mostly first visits; few: mostly returns")
     parser.add_argument(
         "--without-tokens", action="store_true", help="reports without a client token; not for the peer"
     )

@@ -303,7 +303,7 @@ def _may_unshare() -> bool:
 def test_as_the_first_process_of_a_container_the_parent_drains_and_reaps(data: Path):
     if not _may_unshare():
         pytest.skip("this machine lets nobody make a process namespace")
-    orphan = ["/bin/sh", "-c", 'true & exec "$@"', "sh"]  # whoever becomes pid 1 inherits a child that it never made
+    orphan = ["/bin/sh", "-c", 'true & exec "$@"', "sh"]  # what becomes pid 1 inherits a child that it never made
     server = Served(data, program=["unshare", "-r", "-p", "-f", *orphan, *PROGRAM], **TWO)
     server.wait_until_said("serving", 2)
     (first,) = server.workers()

@@ -158,7 +158,7 @@ def _reload(service: Service, config: Config, read: ReadConfig, worker: int | No
 def _tune_garbage_collection() -> None:
     """Have garbage looked for where some may be, and seldom: each search holds up all requests.
 
-    What the program is made of is no garbage. Nor do requests and connections leave circles behind, so that a search
+    What the program is made of is no garbage. Nor do requests and connections leave reference cycles, so that a search
     through everything that lives (a thousand connections: 40 ms) is for the few that faults leave.
     """
     gc.collect()

@@ -1,7 +1,7 @@
-"""Reads that take long: one at a time, whoever asks.
+"""Reads that take long: one at a time.
 
-Owns whose turn it is, in memory. Each gives way to others many times while it runs; that there is only one keeps the
-sum of them from delaying identifications. A preview takes about a second, so an organization has one of those at most;
+Owns whose turn it is, in memory. Each passes many checkpoints; that there is only one at a time keeps the sum of them
+from delaying identifications. A preview takes about a second, so an organization has one of those at most;
 searches wait for each other.
 """
 

@@ -1,4 +1,4 @@
-"""Token buckets that processes share: exact to one token, whoever takes, dies or hammers."""
+"""Token buckets that processes share: exact to one token, whichever process takes one or dies."""
 
 from __future__ import annotations
 

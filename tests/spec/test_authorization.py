@@ -1,7 +1,7 @@
 """Interface 4 and 5, decisions 1.8 and 2: who may call what. Every route with every kind of caller, through HTTP.
 
 `ACCESS` and `ORIGINS_OF` say it in full, in the terms of the interface; nothing in here asks the service's own tables
-what it allows. A route without a row fails the test: whoever adds one says here who may call it.
+what it allows. A route without a row fails the test: its author says here who may call it.
 """
 
 from __future__ import annotations

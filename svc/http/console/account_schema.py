@@ -85,7 +85,9 @@ class AuditQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         | UnsetType
     ) = UNSET
     actor: (
-        Annotated[Annotated[str, Meta(max_length=200)], about("Only changes by whoever has this id or name.", A_KEY_ID)]
+        Annotated[
+            Annotated[str, Meta(max_length=200)], about("Only changes by the actor with this id or name.", A_KEY_ID)
+        ]
         | UnsetType
     ) = UNSET
 

@@ -16,17 +16,45 @@ const plain = ["--no-sandbox", "--disable-dev-shm-usage", "--no-first-run"];
 const executablePath = mode === "shell" ? "/usr/bin/chromium-headless-shell" : paths[browser];
 const headless = mode !== "window";
 
+/** Playwright, or a package with its interface. */
+async function playwright(chromium) {
+  const running = await chromium.launch({ executablePath, headless, args: plain });
+  await (await running.newPage()).goto(url);
+}
+
+const flagless = {
+  ignoreDefaultArgs: ["--enable-automation"],
+  args: [...plain, "--disable-blink-features=AutomationControlled"],
+};
+
+/** A phone as developer tools emulate it, with the commands that they send; without a driver's flag. */
+const deviceMode = (device, model) => () => {
+  const puppeteer = require("puppeteer-core");
+  return runs.puppeteer(flagless, puppeteer, async (page) => {
+    const { userAgent, viewport } = puppeteer.KnownDevices[device];
+    await page.setViewport(viewport);
+    // Where the developer tools know a model, the client hints are the phone's; of an iPhone there are none.
+    const android = { platform: "Android", platformVersion: "11", architecture: "", model, mobile: true };
+    const protocol = await page.createCDPSession();
+    await protocol.send("Emulation.setUserAgentOverride", { userAgent, ...(model && { userAgentMetadata: android }) });
+  });
+};
+
 const runs = {
-  async puppeteer(options = {}) {
-    const puppeteer = require("puppeteer-core");
+  "device-mode-pixel": deviceMode("Pixel 5", "Pixel 5"),
+  "device-mode-galaxy": deviceMode("Galaxy S9+ landscape", "SM-G965U"),
+  "device-mode-iphone": deviceMode("iPhone 15 Pro"),
+  "device-mode-ipad": deviceMode("iPad Pro 11"),
+  async puppeteer(options = {}, puppeteer = require("puppeteer-core"), prepare = async () => {}) {
     const args = browser === "chromium" ? plain : [];
     const shown = mode === "shell" ? "shell" : headless;
     const running = await puppeteer.launch({ browser: browser === "firefox" ? "firefox" : "chrome", executablePath,
       headless: shown, args, ...options });
-    await (await running.newPage()).goto(url);
+    const page = await running.newPage();
+    await prepare(page);
+    await page.goto(url);
   },
-  "puppeteer-flagless": () =>
-    runs.puppeteer({ ignoreDefaultArgs: ["--enable-automation"], args: [...plain, "--disable-blink-features=AutomationControlled"] }),
+  "puppeteer-flagless": () => runs.puppeteer(flagless),
   async "puppeteer-attached"() {
     const puppeteer = require("puppeteer-core");
     const profile = mkdtempSync(join(tmpdir(), "attached-"));
@@ -40,11 +68,21 @@ const runs = {
     const running = await puppeteer.connect({ browserWSEndpoint: endpoint });
     await (await running.newPage()).goto(url);
   },
-  async playwright() {
-    const { chromium } = require("playwright-core");
-    const running = await chromium.launch({ executablePath, headless, args: plain });
-    await (await running.newPage()).goto(url);
+  async "puppeteer-stealth"() {
+    const { addExtra } = require("puppeteer-extra");
+    const stealthy = addExtra(require("puppeteer-core"));
+    stealthy.use(require("puppeteer-extra-plugin-stealth")());
+    await runs.puppeteer({}, stealthy);
   },
+  "puppeteer-rebrowser": () => runs.puppeteer({}, require("rebrowser-puppeteer-core")),
+  playwright: () => playwright(require("playwright-core").chromium),
+  async "playwright-stealth"() {
+    const chromium = require("playwright-extra").addExtra(require("playwright-core").chromium);
+    chromium.use(require("puppeteer-extra-plugin-stealth")());
+    await playwright(chromium);
+  },
+  "playwright-rebrowser": () => playwright(require("rebrowser-playwright-core").chromium),
+  patchright: () => playwright(require("patchright-core").chromium),
   async selenium() {
     const { Builder } = require("selenium-webdriver");
     if (browser === "minibrowser") {

@@ -13,7 +13,6 @@ chromium. `measure` prints how recognition does on the ladder, as in docs/browse
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import re
 import subprocess
@@ -29,7 +28,7 @@ from typing import Any, Literal
 import msgspec
 
 from bench.browsers.launch import environment_of, start, stop
-from bench.browsers.pack import without_address, without_durations
+from bench.browsers.pack import compressed, of_the_browser, read_rows, without_visit
 from bench.browsers.sdk import development_service, read_event, write_site
 from bench.browsers.server import Collector
 from bench.linkage.judge import Answer
@@ -45,9 +44,6 @@ SECONDS = 40.0
 ATTEMPTS = 3
 COLLECT_MS = 10_000
 """For each source of the report: on a busy machine the SDK's own limit would leave out those that are slow to start."""
-OF_ONE_VISIT = ("client_token", "client_token_is_new", "nonce", "collected_at")
-"""Of the report, and not of the device."""
-HEADERS = ("user-agent", "accept-language")
 
 
 class Device(msgspec.Struct, frozen=True):
@@ -118,11 +114,9 @@ def _visit(chromium: Path, device: Device, collector: Collector, name: str, log:
 
 def row_of(device: Device, found: dict[str, Any], event: dict[str, Any]) -> dict[str, Any]:
     """One line of the file."""
-    signals = {name: value for name, value in event["document"]["signals"].items() if name not in OF_ONE_VISIT}
-    signals = without_address(signals)
-    signals["components"] = without_durations(signals["components"])
+    signals = without_visit(event["document"]["signals"])
     agent = found["headers"]["user-agent"]
-    headers = {name: value for name, value in found["headers"].items() if name in HEADERS or name.startswith("sec-ch-")}
+    headers = of_the_browser(found["headers"])
     major = int(re.findall(r"Chrome/(\d+)", agent)[0])
     return {"device": device.name, "major": major, "headers": headers, "signals": signals}
 
@@ -159,15 +153,14 @@ def capture(file: Path) -> None:
 
 def read(file: Path) -> list[dict[str, Any]]:
     """The rows, each device's versions in order."""
-    return [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
+    return read_rows(file)
 
 
 def write(file: Path, rows: Sequence[dict[str, Any]]) -> None:
     """Rows of one device stand together, where they compress best. The same rows make the same bytes."""
     names = [device.name for device in DEVICES]
     ordered = sorted(rows, key=lambda row: (names.index(row["device"]), row["major"]))
-    text = "".join(json.dumps(row, separators=(",", ":"), sort_keys=True) + "\n" for row in ordered)
-    file.write_bytes(gzip.compress(text.encode(), compresslevel=9, mtime=0))
+    file.write_bytes(compressed(ordered))
 
 
 START = datetime(2026, 1, 5, 10, tzinfo=UTC)

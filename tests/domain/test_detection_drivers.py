@@ -372,6 +372,8 @@ def test_webkit_without_apples_fonts_is_built_for_drivers():
     seen = look(claims, SAFARI, collectors=("fingerprintjs",))
     assert seen["automation"].evidence == ("webkit_without_apples_fonts",)
     assert set(seen) == {"automation", "os_mismatch"}
+    of_chromium = msgspec.structs.replace(claims, vendor="Google Inc.")  # as its developer tools emulate an iPhone
+    assert "automation" not in look(of_chromium, SAFARI, collectors=("fingerprintjs",))
     at_home = msgspec.structs.replace(claims, fonts=("Menlo",), apple_font=True)
     assert look(at_home, SAFARI, collectors=("fingerprintjs",)) == {}
 

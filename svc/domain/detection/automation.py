@@ -229,9 +229,10 @@ def _find_stealth(traits: list[str], findings: Findings) -> None:
 
 def _find_foreign_webkit(findings: Findings) -> None:
     """WebKit for Linux and Windows that calls itself Safari on a Mac, with none of Apple's fonts, nor the font that
-    only Apple's WebKit knows: browsers like that are built for drivers, such as Playwright.
+    only Apple's WebKit knows: browsers like that are built for drivers, such as Playwright. Where the engine is another
+    one, it is no WebKit: Chromium's developer tools emulate an iPhone like that.
     """
-    if {"no_stock_fonts", "no_apple_font"} <= set(findings.places.get("fonts", ())):
+    if "engine" not in findings.places and {"no_stock_fonts", "no_apple_font"} <= set(findings.places.get("fonts", ())):
         findings.add("automation", "webkit_without_apples_fonts")
 
 

@@ -63,7 +63,17 @@ ONLY_IN = {
 }
 """module -> where alone it may be imported (`uuid` for making ids: the type UUID may be named anywhere)."""
 
-DOMAIN_MAY_IMPORT = {"msgspec", "blake3", "cryptography", "idna", "tzdata", "ua_parser", "crawleruseragents", "svc"}
+DOMAIN_MAY_IMPORT = {
+    "msgspec",
+    "blake3",
+    "cryptography",
+    "idna",
+    "isal",
+    "tzdata",
+    "ua_parser",
+    "crawleruseragents",
+    "svc",
+}
 
 MAX_MODULE_LINES = 450
 MAX_FUNCTION_LINES = 70

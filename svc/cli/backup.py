@@ -57,7 +57,7 @@ verify_option = click.option(
 @click.option("--with-pepper", is_flag=True, help="Put the pepper in: with it and the snapshot keys can be forged.")
 @verify_option
 @click.option("--follow", is_flag=True, help="Go on copying every commit within a second, until SIGTERM.")
-@click.option("--unfollow", is_flag=True, help="Have the store keep nothing any more for one who followed.")
+@click.option("--unfollow", is_flag=True, help="Stop following permanently: releases the retained operation log.")
 @click.option(
     "--limit-mib",
     type=click.IntRange(1),

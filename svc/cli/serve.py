@@ -56,7 +56,7 @@ class WorkerCount(click.ParamType[int | Literal["auto"]]):
     type=click.Path(dir_okay=False, path_type=Path),
     envvar="SVC_CONFIG",
     show_envvar=True,
-    help="TOML file of settings; SVC_* variables go before it.",
+    help="TOML file of settings; SVC_* variables override it.",
 )
 @click.option("--print-config", is_flag=True, help="Print all settings in force as TOML, and end.")
 @click.option("--no-snapshot", is_flag=True, help="Upgrade an older store without keeping a copy of it before.")

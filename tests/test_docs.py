@@ -42,7 +42,14 @@ from tools.words import LIMIT, sections, words
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 MARKDOWN = sorted(
-    [*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "ops").rglob("*.md"), *(ROOT / "examples").glob("*.md")]
+    [
+        *ROOT.glob("*.md"),
+        *DOCS.rglob("*.md"),
+        *(ROOT / "ops").rglob("*.md"),
+        *(ROOT / "examples").glob("*.md"),
+        *ROOT.glob("clients/*/README.md"),
+        *ROOT.glob("web/*/README.md"),
+    ]
 )
 FENCED = re.compile(r"^```(?P<kind>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 

@@ -206,14 +206,14 @@ def network_data(examined: Examined) -> Finding:
     match found.state(today, config.network_stale_days):
         case "missing":
             says = "there is none: every identification is unavailable, and free"
-            return Finding("network data", "problem", says, "run `svc data install free`, or set network_builtin")
+            return Finding("network data", "problem", says, "run `svc data update`, or set network_builtin")
         case "stale":
             says = f"older than {config.network_stale_days} days ({sources})"
             return Finding("network data", "warning", says, "run `svc data update`; `svc data status` shows which")
         case "ok":
             if not reading:
                 says = "built-in ranges only: countries and networks are unknown"
-                return Finding("network data", "warning", says, "run `svc data install free`")
+                return Finding("network data", "warning", says, "run `svc data update`")
             return Finding("network data", "ok", sources)
 
 

@@ -26,7 +26,7 @@ from svc.domain.webhooks.addresses import metadata_opened
 PREFIX = "SVC_"
 GIB = 1 << 30
 INIT_VARIABLES = frozenset({"SVC_INIT_ORGANIZATION", "SVC_INIT_ORIGINS", "SVC_INIT_CREDIT_USD", "SVC_INIT_KEYS_FILE"})
-"""What `svc serve --init` creates on an empty volume; read by that command alone (docs/install.md)."""
+"""What `svc serve --init` creates on an empty volume; read by that command alone (docs/containers.md)."""
 NOT_SETTINGS = frozenset({"SVC_DATA", "SVC_CONFIG"}) | INIT_VARIABLES
 """Variables that are read by the command line and are not part of the settings."""
 SERVICE_LINK = re.compile(
@@ -74,22 +74,23 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     tls_certfile: Annotated[
         str | None,
         about(
-            "PEM file of the certificate to answer with over TLS, its chain behind it; plain HTTP when not set.",
+            "PEM file of the TLS certificate, followed by its chain; plain HTTP if not set.",
             "/etc/svc/fullchain.pem",
         ),
     ] = None
     tls_keyfile: Annotated[
         str | None,
         about(
-            "PEM file of that certificate's key, without a passphrase. Both files are read again at SIGHUP.",
+            "PEM file of the certificate's key, without a passphrase. SIGHUP reloads both files.",
             "/etc/svc/privkey.pem",
         ),
     ] = None
     region: Annotated[
-        str, Meta(pattern="^[a-z][a-z0-9]{0,15}$"), about("Region of this server; keys of another are refused.")
+        str, Meta(pattern="^[a-z][a-z0-9]{0,15}$"), about("Region of this service; keys of other regions are refused.")
     ] = "us"
     trusted_proxies: Annotated[
-        tuple[str, ...], about("Networks (CIDR) whose X-Forwarded-For is believed.", ["10.0.0.0/8", "fd00::/8"])
+        tuple[str, ...],
+        about("Networks (CIDR) of reverse proxies whose X-Forwarded-For is trusted.", ["10.0.0.0/8", "fd00::/8"]),
     ] = ()
     connection_os_header: Annotated[
         Annotated[str, Meta(pattern="^[a-z0-9-]{1,64}$")] | None,
@@ -100,7 +101,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         ),
     ] = None
     pepper_file: Annotated[
-        str | None, about("Where the pepper is kept; `pepper` in the data directory when not set.", "/etc/svc/pepper")
+        str | None, about("File of the pepper; `pepper` in the data directory if not set.", "/etc/svc/pepper")
     ] = None
     network_builtin: Annotated[
         bool,
@@ -116,17 +117,13 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             "/var/lib/svc-network",
         ),
     ] = None
-    network_interval_s: Annotated[
-        Seconds, about("Between two looks at that folder for files that were replaced, added or removed.")
-    ] = 30
+    network_interval_s: Annotated[Seconds, about("Interval between checks of that folder for changed files.")] = 30
     network_stale_days: Annotated[
         Count, about("Age at which the built-in ranges, or a file of that folder, are reported as stale.")
     ] = 180
     network_vpn_neighbors: Annotated[
         Natural,
-        about(
-            "So many servers that VPN lists name in one /24 make the whole /24 a VPN's; 0 = only the addresses listed."
-        ),
+        about("Number of listed VPN servers that make a whole /24 count as a VPN; 0 = only the listed addresses."),
     ] = 2
     network_sources: Annotated[
         tuple[str, ...],
@@ -178,18 +175,19 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     webhook_allow_networks: Annotated[
         tuple[str, ...],
         about(
-            "Networks (CIDR) that webhooks may be sent to beside the public internet. One that holds the address on "
-            "which a cloud hands out its machines' credentials is refused.",
+            "Networks (CIDR) that webhooks may be sent to besides the public internet. A network that contains a cloud "
+            "metadata address is refused.",
             ["10.20.0.0/16"],
         ),
     ] = ()
     webhook_allow_ports: Annotated[
-        tuple[Port, ...], about("Ports that webhooks may be sent to beside 443 and those above 1023.", [444])
+        tuple[Port, ...], about("Ports that webhooks may be sent to besides 443 and those above 1023.", [444])
     ] = ()
     webhook_ca_file: Annotated[
         str | None,
         about(
-            "PEM file of authorities that are trusted for receivers, beside the usual ones.", "/etc/svc/authorities.pem"
+            "PEM file of certificate authorities trusted for receivers, besides the public ones.",
+            "/etc/svc/authorities.pem",
         ),
     ] = None
     try_key: Annotated[
@@ -201,20 +199,16 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         ),
     ] = None
     visitor_retention_days: Annotated[
-        Count, about("After which a visitor who has not come back is forgotten; not before its last event.")
+        Count, about("Time after the last visit until a visitor is deleted; not before its last event.")
     ] = 365
-    log_format: Annotated[LogFormat, about("Lines of JSON for programs, or text for people; on standard error.")] = (
-        "json"
-    )
+    log_format: Annotated[LogFormat, about("Log format on standard error: JSON lines or text.")] = "json"
     log_requests: Annotated[
         Literal["all", "refused", "none"],
-        about("Which requests have a line in the log; `refused` are those that were not answered 2xx."),
+        about("Requests that are logged; `refused` = those without a 2xx response."),
     ] = "all"
     metrics_bind: Annotated[
         str,
-        about(
-            "HOST:PORT at which `GET /metrics` is answered, without a key, to anyone who reaches it; empty = nowhere."
-        ),
+        about("HOST:PORT of `GET /metrics`, which needs no key; empty = disabled."),
     ] = "127.0.0.1:9464"
 
     map_gib: Annotated[
@@ -222,35 +216,26 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ] = 64
     workers: Annotated[
         Workers,
-        about(
-            "Processes that serve, beside one that watches over them where there are several; auto = one for each core "
-            "that this process may use."
-        ),
+        about("Worker processes, plus a parent if there are several; auto = one per usable core."),
     ] = 1
     max_connections: Annotated[Count, about("Open client connections.")] = 1000
-    request_timeout_s: Annotated[Seconds, about("For a whole request to arrive.")] = 10
-    write_timeout_s: Annotated[Seconds, about("For the client to take each part of an answer.")] = 5
-    keep_alive_timeout_s: Annotated[Seconds, about("For the next request on a connection.")] = 60
-    drain_limit_s: Annotated[Seconds, about("For running requests to finish after SIGTERM.")] = 8
+    request_timeout_s: Annotated[Seconds, about("Time limit for receiving a whole request.")] = 10
+    write_timeout_s: Annotated[Seconds, about("Time limit for the client to read each part of a response.")] = 5
+    keep_alive_timeout_s: Annotated[Seconds, about("Time limit for the next request on an idle connection.")] = 60
+    drain_limit_s: Annotated[Seconds, about("Time limit for running requests to finish after SIGTERM.")] = 8
     takeover_wait_s: Annotated[
         float,
         Meta(ge=0),
-        about(
-            "For the service that still holds the data directory to drain and end, before a start of `svc serve` "
-            "gives up."
-        ),
+        about("Time that `svc serve` waits at its start for another service to release the data directory."),
     ] = 15
     admission_capacity: Annotated[
         Count,
-        about("Requests that may wait to be admitted, a quarter of them of one organization; over it is 503 at once."),
+        about("Requests that may wait for admission, a quarter of them from one organization; more get 503 at once."),
     ] = 1024
     stage_capacity: Annotated[Count, about("Requests that may wait between two stages.")] = 64
     batch_limit: Annotated[
         Count,
-        about(
-            "Identifications in one commit, at most. More are a little cheaper each, and keep other organizations "
-            "waiting."
-        ),
+        about("Maximum identifications in one commit. Larger commits cost less each, but delay other organizations."),
     ] = 32
 
     nonproduction_rate_share: Annotated[
@@ -261,9 +246,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ] = 0.25
     address_rate_least: Annotated[
         Count,
-        about(
-            "Identifications a second that one address may make in any case, as far as the organization's limit goes."
-        ),
+        about("Identifications a second that one address may always make, within the limit of the organization."),
     ] = 10
     client_rate: Annotated[
         Natural,
@@ -283,15 +266,15 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         float,
         Meta(ge=0),
         about(
-            "Reports that are archived in a UTC day, for each organization. Beyond it events are stored without them."
+            "Size of the reports archived per organization and UTC day. Above it, events are stored without reports."
         ),
     ] = 4
-    nonproduction_archive_gib_per_day: Annotated[float, Meta(ge=0), about("The same outside production.")] = 0.25
+    nonproduction_archive_gib_per_day: Annotated[float, Meta(ge=0), about("The same, outside production.")] = 0.25
     store_share: Annotated[
         Share,
         about(
-            "Part of the store that one organization may hold; beyond it its identifications are 503. 1 where there "
-            "is only one organization."
+            "Share of the store that one organization may use; above it, its identifications get 503. Set 1 for a "
+            "single organization."
         ),
     ] = 0.5
     keys_per_day: Annotated[

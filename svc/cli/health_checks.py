@@ -206,14 +206,14 @@ def network_data(examined: Examined) -> Finding:
     match found.state(today, config.network_stale_days):
         case "missing":
             says = "there is none: every identification is unavailable, and free"
-            return Finding("network data", "problem", says, "run `svc data install free`, or set network_builtin")
+            return Finding("network data", "problem", says, "run `svc data update`, or set network_builtin")
         case "stale":
             says = f"older than {config.network_stale_days} days ({sources})"
             return Finding("network data", "warning", says, "run `svc data update`; `svc data status` shows which")
         case "ok":
             if not reading:
                 says = "built-in ranges only: countries and networks are unknown"
-                return Finding("network data", "warning", says, "run `svc data install free`")
+                return Finding("network data", "warning", says, "run `svc data update`")
             return Finding("network data", "ok", sources)
 
 
@@ -266,7 +266,7 @@ def tls(examined: Examined) -> Finding:
         host, _ = read_bind(config.bind)
         if host in ("127.0.0.1", "::1", "localhost"):
             return Finding("tls", "ok", f"plain HTTP on {config.bind}, which only this machine reaches")
-        do = "end TLS in a reverse proxy before it, or set tls_certfile and tls_keyfile (docs/install.md)"
+        do = "end TLS in a reverse proxy before it, or set tls_certfile and tls_keyfile (docs/tls.md)"
         return Finding("tls", "warning", f"plain HTTP on {config.bind}, which other machines may reach", do)
     now = datetime.fromtimestamp(examined.world.now_ms() / 1000, UTC)
     says = f"{config.tls_certfile} is valid until {certificate.not_after:%Y-%m-%d}"

@@ -7,17 +7,23 @@
 SHELL := /bin/bash
 PYTHON ?= python3.11
 BIN := .venv/bin
+# More processes than the two cores of a small machine: many tests wait for programs that they start.
+PARALLEL := -n 4 --dist worksteal
 
-.PHONY: run test quick venv web check format bench bench-stages bench-events bench-pages sim fuzz accuracy detection mutation reference screenshots browsers wheel clients lock clean
+.PHONY: run test test-long quick venv web check format bench bench-stages bench-events bench-pages sim fuzz accuracy detection mutation reference screenshots browsers wheel clients lock clean
 
 run: venv
 	$(BIN)/svc dev
 
 test: venv
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest $(PARALLEL)
+
+# As `test`, with every example, seed and case of which that takes a share.
+test-long: venv
+	EFFORT=long $(BIN)/pytest $(PARALLEL)
 
 quick: venv
-	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
+	$(BIN)/pytest $(PARALLEL) -m "not slow"
 
 venv: .venv/ready web
 

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tests.fuzz import TARGETS
+from tests.support.effort import effort
 
-EXAMPLES = 200
+EXAMPLES = effort(70, 200)
 
 
 @pytest.mark.slow(6)

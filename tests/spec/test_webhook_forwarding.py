@@ -9,6 +9,7 @@ import socket
 import ssl
 import subprocess
 import threading
+import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,11 +22,13 @@ import pytest
 
 from svc.cli.dev_service import DevService
 from svc.cli.webhook_signature import verify_delivery
+from svc.domain.refusals import CATALOGUE
 from svc.domain.webhooks.records import EVENT_TYPES
 from svc.world import World
 from tests.spec.commands import PROGRAM, ROOT, Run
 
 PATIENCE_S = 30
+_, BUSY = CATALOGUE["webhook_busy"]
 
 
 class Received(NamedTuple):
@@ -122,7 +125,13 @@ def listening(dev: Dev, application: Application) -> Iterator[tuple[subprocess.P
 
 
 def trigger(run: Run, dev: Dev, event_type: str) -> dict[str, Any]:
-    return run("webhook", "trigger", event_type, *dev.options(), "--json").json
+    """Once the delivery before has ended: an application has it a moment before the service knows what became of it."""
+    for _ in range(PATIENCE_S * 10):
+        done = run("webhook", "trigger", event_type, *dev.options(), "--json")
+        if BUSY not in done.err:
+            break
+        time.sleep(0.1)
+    return done.json
 
 
 @pytest.mark.slow(20)

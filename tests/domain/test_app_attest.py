@@ -233,7 +233,7 @@ def test_without_a_root_or_an_app_nothing_verifies():
     assert attest(DEVICE, AppleTrust(roots=trust().roots)) == ("app_unexpected",)
 
 
-def test_roots_of_android_and_of_apple_do_not_vouch_for_each_other():
+def test_roots_of_android_and_of_apple_do_not_verify_each_other():
     """Each root takes the place of the other's."""
     of_android = x509.load_der_x509_certificate(attestation_world.root())
     both = Trust(

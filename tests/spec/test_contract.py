@@ -41,7 +41,7 @@ CHECKS = (
 """Whether a request is refused or taken is the business of the tests of its operation."""
 EXAMPLES = effort(4, 10)
 """Random requests per operation, and of chains as many."""
-LIMIT_S = 120
+LIMIT_S = 300
 SHOP = "shop.example"
 """The host that the examples of the document name."""
 PROGRAM = shutil.which("schemathesis", path=str(Path(sys.executable).parent)) or "schemathesis"

@@ -7,17 +7,23 @@
 SHELL := /bin/bash
 PYTHON ?= python3.11
 BIN := .venv/bin
+# More processes than the two cores of a small machine: many tests wait for programs that they start.
+PARALLEL := -n 4 --dist worksteal
 
-.PHONY: run test quick venv web check format bench bench-stages bench-events bench-pages sim fuzz accuracy detection mutation reference screenshots browsers wheel clients lock clean
+.PHONY: run test test-long quick venv web check format bench bench-stages bench-events bench-pages sim fuzz accuracy detection mutation reference screenshots browsers wheel clients lock clean
 
 run: venv
 	$(BIN)/svc dev
 
 test: venv
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest $(PARALLEL)
+
+# As `test`, with every example, seed and case of which that takes a share.
+test-long: venv
+	EFFORT=long $(BIN)/pytest $(PARALLEL)
 
 quick: venv
-	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
+	$(BIN)/pytest $(PARALLEL) -m "not slow"
 
 venv: .venv/ready web
 
@@ -30,7 +36,7 @@ web: .venv/ready
 	@echo "Setting up .venv with $(PYTHON), once; it takes from half a minute to some minutes."
 	@$(PYTHON) -m venv .venv
 	@echo "Installing the $$(grep -c == requirements.lock) libraries of requirements.lock; a dot is a download:"
-	@set -o pipefail; PYTHONUNBUFFERED=1 $(BIN)/pip install --disable-pip-version-check --require-hashes -r requirements.lock \
+	@set -o pipefail; PYTHONUNBUFFERED=1 $(BIN)/pip install --disable-pip-version-check --no-deps --require-hashes -r requirements.lock \
 	  2> .venv/pip.log \
 	  | while read -r word _; do case $$word in Collecting|Processing) printf .;; Installing) printf ' unpacking';; esac; done \
 	  || { echo; cat .venv/pip.log; exit 1; }
@@ -81,6 +87,7 @@ fuzz: venv
 # Replays the streams of the shared data beside the project, and rewrites the figures in docs. STREAMS="dev hard" for
 # others; MILLION=1 to measure among a million visitors, too; JSON=file for every figure.
 accuracy: venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r bench/linkage/requirements.lock
 	$(BIN)/python -m bench.linkage.accuracy $(if $(STREAMS),--streams $(STREAMS)) $(if $(MILLION),--million) \
 	  $(if $(JSON),--json $(JSON))
 
@@ -122,9 +129,10 @@ clients: venv
 	$(BIN)/python -m tools.node_client dist
 
 # Raise the pinned versions within the bounds of pyproject.toml: those of development, of these the ones that run, and the
-# tools that build the image.
+# tools that build the image. Of Django and what it needs, which the package with Swagger UI names, nothing is imported.
 lock: venv
-	$(BIN)/pip-compile --quiet --upgrade --extra dev --generate-hashes --allow-unsafe --strip-extras \
+	$(BIN)/pip-compile --quiet --upgrade --extra dev --generate-hashes --strip-extras \
+	  --unsafe-package django --unsafe-package asgiref --unsafe-package sqlparse \
 	  --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-annotate -o requirements.lock pyproject.toml
 	$(BIN)/pip-compile --quiet -c requirements.lock --generate-hashes --allow-unsafe --strip-extras \
 	  --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-annotate -o ops/requirements.lock pyproject.toml

@@ -8,21 +8,27 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.effort import effort
+
 ROOT = Path(__file__).parents[1]
 SHARED_DATA = ROOT.parent / "shared" / "data"
 
 # How long an example takes depends on what else the machine does: no verdict may. The suite tries the same examples at
 # each run; HYPOTHESIS_PROFILE=explore draws others.
-settings.register_profile("explore", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "explore", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=effort(50, 100)
+)
 settings.register_profile("suite", settings.get_profile("explore"), derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
@@ -36,6 +42,15 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 
+# A store flushes each commit, which costs milliseconds on a disk and nothing in memory. What a killed process leaves is
+# the same in both, and what a power cut leaves is derived from a record of the writes (tests/crash/test_power.py).
+MEMORY = Path("/dev/shm")
+ROOM_BYTES = 2 << 30
+if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= ROOM_BYTES:
+    os.environ["TMPDIR"] = str(MEMORY)
+    tempfile.tempdir = None  # was chosen before
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--crash-seed", type=int, help="seed of the crash tests (default: that of the commit)")
 
@@ -46,17 +61,41 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest tests run first, as `slow` says, so that no worker waits for another's at the end."""
-    items.sort(key=_seconds, reverse=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Each worker begins with its share of the slow tests, the longest first, and none waits for another's at the end.
+
+    xdist gives each worker a run of the list, as long as any other's, and lets it take from others when it is through.
+    The slow tests of a module stay together, since they share fixtures.
+    """
+    workers: int = getattr(config, "workerinput", {}).get("workercount", 1)
+    modules: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("slow"):
+            modules.setdefault(item.nodeid.partition("::")[0], []).append(item)
+    shares: list[list[pytest.Item]] = [[] for _ in range(workers)]
+    seconds = [0.0] * workers
+    for module in sorted(modules.values(), key=_seconds, reverse=True):
+        least = min(range(workers), key=seconds.__getitem__)
+        shares[least] += sorted(module, key=lambda item: _seconds([item]), reverse=True)
+        seconds[least] += _seconds(module)
+    quick = [item for item in items if not item.get_closest_marker("slow")]
+    left = len(items)
+    items.clear()
+    for place, share in enumerate(shares):
+        room = max(0, left // (workers - place) - len(share))
+        items += [*share, *quick[:room]]
+        del quick[:room]
+        left -= len(share) + room
+    items += quick
 
 
-def _seconds(item: pytest.Item) -> float:
-    """As `@pytest.mark.slow(seconds)` says. Tests with the same figure keep their order."""
-    marker = item.get_closest_marker("slow")
-    if marker is None:
-        return 0
-    return marker.args[0] if marker.args else 1
+def _seconds(items: list[pytest.Item]) -> float:
+    """What `@pytest.mark.slow(seconds)` says of tests of one module; of all together where it marks the module."""
+    found: dict[object, float] = {}
+    for item in items:
+        node, marker = next(item.iter_markers_with_node("slow"))
+        found[node] = marker.args[0] if marker.args else 1
+    return sum(found.values())
 
 
 @pytest.fixture

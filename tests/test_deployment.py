@@ -16,6 +16,7 @@ import sys
 import tomllib
 import urllib.request
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,8 +39,12 @@ SETTINGS = Config()
 # What the image is built of
 
 
+@cache
 def context() -> list[str]:
-    """Files of the checkout that `.dockerignore` leaves in the build context; the last pattern that matches decides."""
+    """Files of the checkout that `.dockerignore` leaves in the build context; the last pattern that matches decides.
+
+    As Docker does, it looks into no folder that is left out, unless a pattern brings back what is in there.
+    """
     patterns = [
         (line.lstrip("!"), line.startswith("!"))
         for line in (ROOT / ".dockerignore").read_text().splitlines()
@@ -57,9 +62,15 @@ def context() -> list[str]:
                 kept = back
         return kept
 
-    tops = [path for path in ROOT.iterdir() if path.name not in (".venv", ".git")]
-    files = (file for top in tops for file in ([top] if top.is_file() else top.rglob("*")) if file.is_file())
-    return sorted(path for file in files if is_in(path := file.relative_to(ROOT).as_posix()))
+    def files(folder: Path) -> Iterator[str]:
+        for each in folder.iterdir():
+            path = each.relative_to(ROOT).as_posix()
+            if not each.is_dir():
+                yield from [path] if is_in(path) else []
+            elif is_in(path) or any(back and pattern.startswith(f"{path}/") for pattern, back in patterns):
+                yield from files(each)
+
+    return sorted(files(ROOT))
 
 
 def copied() -> list[str]:

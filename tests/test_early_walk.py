@@ -40,7 +40,7 @@ def opened(tmp_path: Path) -> Iterator[Walked]:
     found.close()
 
 
-def test_a_whole_store_is_walked_by_the_process_alone(data: Path, opened: Walked):
+def test_a_whole_store_is_checked_by_the_process_alone(data: Path, opened: Walked):
     EarlyWalk.begin(data).finish(opened)
     assert opened.walks == 0
 
@@ -64,7 +64,7 @@ def test_what_the_process_finds_is_raised_here(data: Path, opened: Walked):
     assert opened.walks == 0
 
 
-def test_a_process_that_cannot_walk_leaves_it_to_the_caller(tmp_path: Path, opened: Walked):
+def test_a_process_that_cannot_check_leaves_it_to_the_caller(tmp_path: Path, opened: Walked):
     EarlyWalk.begin(tmp_path / "nothing").finish(opened)
     assert opened.walks == 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from functools import partial
 from pathlib import Path
 
@@ -15,8 +16,9 @@ from svc.store.transactions.webhook_endpoints import Issued, NewEndpoint, create
 from svc.store.views import accounts
 from svc.world import World
 from tests.spec.answers import DRIVEN, TOO_LITTLE
+from tests.spec.commands import Ran, Run, runner
 from tests.support.live import report
-from tests.support.process import run, run_json
+from tests.support.process import run
 
 pytestmark = pytest.mark.slow
 
@@ -28,15 +30,36 @@ def lines(*rows: object) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-def replayed(tmp_path: Path, text: str, *arguments: str, status: int = 0) -> list[dict]:
-    file = tmp_path / "reports.jsonl"
-    file.write_text(text)
-    return [json.loads(line) for line in run("replay", str(file), *arguments, status=status).stdout.splitlines()]
+class Program:
+    """`svc` inside this process, and what it printed."""
+
+    def __init__(self, run: Run, folder: Path) -> None:
+        self._run = run
+        self.file = folder / "reports.jsonl"
+
+    def __call__(self, *arguments: str, status: int = 0) -> Ran:
+        done = self._run(*arguments)
+        assert done.status == status, done
+        return done
+
+    def json(self, *arguments: str) -> dict:
+        return json.loads(self(*arguments, "--json").out)
+
+    def replay(self, text: str, *arguments: str, status: int = 0) -> list[dict]:
+        """Its answers to a file with this text."""
+        self.file.write_text(text)
+        return [json.loads(line) for line in self("replay", str(self.file), *arguments, status=status).out.splitlines()]
 
 
-def test_replay_answers_each_report_in_virtual_time_with_its_event(tmp_path: Path):
-    answers = replayed(
-        tmp_path,
+@pytest.fixture
+def svc(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Program:
+    for name in [name for name in os.environ if name.startswith("SVC_")]:
+        monkeypatch.delenv(name)
+    return Program(runner(capsys, monkeypatch), tmp_path)
+
+
+def test_replay_answers_each_report_in_virtual_time_with_its_event(svc: Program):
+    answers = svc.replay(
         lines(
             {"at": "2026-03-01T10:00:00Z", "ip": "81.2.69.160", "signals": report(1), "tag": "first"},
             {"at": "2026-03-08T10:00:00+02:00", "ip": "81.2.69.160", "signals": report(1), "platform": "web"},
@@ -62,7 +85,7 @@ def test_two_replays_of_a_file_are_the_same_byte_for_byte(tmp_path: Path):
     assert run("replay", str(file)).stdout == run("replay", str(file)).stdout
 
 
-def test_replay_says_which_lines_it_could_not_take_and_goes_on(tmp_path: Path):
+def test_replay_says_which_lines_it_could_not_take_and_goes_on(svc: Program):
     text = (
         lines({"signals": []})
         + "nonsense\n\n"
@@ -73,37 +96,37 @@ def test_replay_says_which_lines_it_could_not_take_and_goes_on(tmp_path: Path):
             {"signals": report()},
         )
     )
-    answers = replayed(tmp_path, text, status=1)
+    answers = svc.replay(text, status=1)
     fields = [answer["error"]["details"][0]["field"] for answer in answers[:-1]]
     assert fields == ["signals", "", "at", "ip", "colour"]
     assert [answer.get("line") for answer in answers] == [1, 2, 4, 5, 6, None], "line 3 is empty, and counts"
     assert answers[-1]["visitor_is_new"]
 
 
-def test_replay_takes_the_lines_of_the_time_that_was_asked_for(tmp_path: Path):
+def test_replay_takes_the_lines_of_the_time_that_was_asked_for(svc: Program):
     days = [f"2026-01-0{day}T00:00:00Z" for day in (1, 2, 3)]
     text = lines(*({"at": day, "signals": report(number)} for number, day in enumerate(days)), {"signals": report(9)})
-    chosen = replayed(tmp_path, text, "--since", days[1], "--until", days[2])
+    chosen = svc.replay(text, "--since", days[1], "--until", days[2])
     assert [answer["event"]["occurred_at"][:10] for answer in chosen] == ["2026-01-02", "2026-01-02"]
-    assert len(replayed(tmp_path, text, "--since", days[0])) == 4
-    run("replay", str(tmp_path / "reports.jsonl"), "--since", days[1], "--until", days[1], status=2)
+    assert len(svc.replay(text, "--since", days[0])) == 4
+    svc("replay", str(svc.file), "--since", days[1], "--until", days[1], status=2)
 
 
-def test_replay_names_the_refused_lines_in_its_last_word(tmp_path: Path):
+def test_replay_names_the_refused_lines_in_its_last_word(svc: Program, tmp_path: Path):
     file = tmp_path / "reports.jsonl"
     file.write_text(lines({"signals": report()}, *({"signals": []} for _ in range(12))))
-    said = run("replay", str(file), status=1).stderr.splitlines()[-1]
+    said = svc("replay", str(file), status=1).err.splitlines()[-1]
     assert said.startswith("svc: 12 lines were refused")
     assert said.endswith("line 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, ...")
 
 
-def test_replay_into_a_data_directory_leaves_the_events_there(tmp_path: Path):
-    organization = run_json("org", "create", "shop", "--data", str(tmp_path / "data"))["organization_id"]
+def test_replay_into_a_data_directory_leaves_the_events_there(svc: Program, tmp_path: Path):
+    organization = svc.json("org", "create", "shop", "--data", str(tmp_path / "data"))["organization_id"]
     arguments = ["--data", str(tmp_path / "data"), "--organization", organization]
-    first = replayed(tmp_path, lines({"signals": report(1)}), *arguments)
-    again = replayed(tmp_path, lines({"signals": report(1)}), *arguments)
+    first = svc.replay(lines({"signals": report(1)}), *arguments)
+    again = svc.replay(lines({"signals": report(1)}), *arguments)
     assert first[0]["visitor_id"] == again[0]["visitor_id"]
-    run("check", "--data", str(tmp_path / "data"))
+    svc("check", "--data", str(tmp_path / "data"))
 
 
 def vpn_list(folder: Path) -> Path:
@@ -113,16 +136,16 @@ def vpn_list(folder: Path) -> Path:
     return folder
 
 
-def test_replay_uses_the_network_data_that_the_service_would_use(tmp_path: Path):
+def test_replay_uses_the_network_data_that_the_service_would_use(svc: Program, tmp_path: Path):
     """Those of the data directory; of a folder that is named; of none."""
     data = tmp_path / "data"
-    run("org", "create", "shop", "--data", str(data))
+    svc("org", "create", "shop", "--data", str(data))
     vpn_list(data / "network")
     text = lines({"ip": ADDRESS, "signals": report(1)})
-    (elsewhere,) = replayed(tmp_path, text)
+    (elsewhere,) = svc.replay(text)
     assert "anonymity_network" not in elsewhere["event"]
     for arguments in (("--data", str(data)), ("--network", str(vpn_list(tmp_path / "lists")))):
-        (answer,) = replayed(tmp_path, text, *arguments)
+        (answer,) = svc.replay(text, *arguments)
         assert answer["event"]["anonymity_network"] == "vpn"
         assert "vpn" in {trigger["group"] for trigger in answer["triggers"]}
 
@@ -139,9 +162,9 @@ def test_replay_writes_json_lines_alone_to_standard_output_and_the_log_to_standa
     assert "vpn.txt" in done.stderr
 
 
-def test_replay_into_a_data_directory_queues_no_webhook(tmp_path: Path):
+def test_replay_into_a_data_directory_queues_no_webhook(svc: Program, tmp_path: Path):
     data = tmp_path / "data"
-    organization = run_json("org", "create", "shop", "--data", str(data))["organization_id"]
+    organization = svc.json("org", "create", "shop", "--data", str(data))["organization_id"]
     world = World.real()
     with opened_directory(data, Config(), world, create=False) as found:
         with found.store.read() as snapshot:
@@ -156,16 +179,14 @@ def test_replay_into_a_data_directory_queues_no_webhook(tmp_path: Path):
         job = partial(create_endpoint, number=number, new=new, secrets_key=b"", now_ms=0)
         (issued,) = found.store.write_now([job])
         assert isinstance(issued, Issued)
-    (answer,) = replayed(
-        tmp_path, lines({"signals": report(1, **DRIVEN)}), "--data", str(data), "--organization", organization
-    )
+    (answer,) = svc.replay(lines({"signals": report(1, **DRIVEN)}), "--data", str(data), "--organization", organization)
     assert answer["suspect_level"] == "medium"
     with opened_directory(data, Config(), world, create=False) as found, found.store.read() as snapshot:
         assert snapshot.count(WEBHOOK_EVENTS) == 0
-    run("check", "--data", str(data))
+    svc("check", "--data", str(data))
 
 
-def test_replay_sums_up_what_it_came_to(tmp_path: Path):
+def test_replay_sums_up_what_it_came_to(svc: Program, tmp_path: Path):
     file = tmp_path / "reports.jsonl"
     file.write_text(
         lines(
@@ -176,7 +197,7 @@ def test_replay_sums_up_what_it_came_to(tmp_path: Path):
             {"signals": []},
         )
     )
-    said = run("replay", str(file), status=1).stderr.splitlines()
+    said = svc("replay", str(file), status=1).err.splitlines()
     assert "5 reports replayed, 1 refused" in said
     assert "visitors  new 2, returning 1, not identifiable 1" in said
     assert "levels    low 2, not scored 1, medium 1" in said

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -79,9 +79,16 @@ MAX_MODULE_LINES = 450
 MAX_FUNCTION_LINES = 70
 
 
-def imports(path: Path) -> Iterator[tuple[str, list[str], int]]:
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
+def imports(path: Path) -> list[tuple[str, list[str], int]]:
     """(module, names taken from it, line) of every import that runs; those for type checkers are left out."""
-    tree = ast.parse(path.read_text())
+    tree = parsed(path)
+    found: list[tuple[str, list[str], int]] = []
     typing_only = {
         id(inner)
         for node in ast.walk(tree)
@@ -92,11 +99,11 @@ def imports(path: Path) -> Iterator[tuple[str, list[str], int]]:
         if id(node) in typing_only:
             continue
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield alias.name, [], node.lineno
+            found += [(alias.name, [], node.lineno) for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
             assert node.level == 0, f"{path}:{node.lineno} imports relatively"
-            yield node.module, [alias.name for alias in node.names], node.lineno
+            found.append((node.module, [alias.name for alias in node.names], node.lineno))
+    return found
 
 
 def layer_of(module: str) -> str | None:
@@ -167,10 +174,9 @@ def test_nothing_imports_the_composition_root_but_what_runs_it():
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_modules_and_functions_stay_small_and_say_what_they_are_for(path: Path):
-    source = path.read_text()
-    lines = source.count("\n")
+    lines = path.read_text().count("\n")
     assert lines <= MAX_MODULE_LINES, f"{path} has {lines} lines: it holds two things"
-    tree = ast.parse(source)
+    tree = parsed(path)
     if tree.body:
         assert ast.get_docstring(tree), f"{path} does not say what may live there"
     for node in ast.walk(tree):

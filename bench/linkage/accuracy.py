@@ -220,7 +220,7 @@ def _write_docs(folder: Path, results: Results) -> None:
     try:
         from bench.linkage.picture import draw  # noqa: PLC0415  the tables do without matplotlib
     except ModuleNotFoundError:
-        print("no picture: matplotlib is not installed; `make venv` installs it", file=sys.stderr)
+        print("no picture: matplotlib is not installed; `make accuracy` installs it", file=sys.stderr)
         return
     draw(folder / "accuracy.png", results.judged, results.costs)
 

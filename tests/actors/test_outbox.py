@@ -189,7 +189,7 @@ async def test_an_organization_never_has_more_than_32_requests_open(tmp_path: Pa
 
 
 @pytest.mark.slow
-async def test_an_outage_with_a_crowd_waiting_burns_few_attempts_and_recovers_in_minutes(
+async def test_an_outage_with_a_backlog_uses_few_attempts_and_recovers_in_minutes(
     tmp_path: Path, autojump_clock: MockClock
 ):
     with outbox_world(tmp_path) as world:
@@ -257,7 +257,7 @@ async def test_a_test_that_waits_when_the_endpoint_is_paused_ends_unsent(tmp_pat
         assert queued_test(world, endpoint) == Refusal("webhook_paused")
 
 
-async def test_a_test_does_not_wait_behind_a_crowd_and_its_success_ends_the_outage(
+async def test_a_test_does_not_wait_behind_a_backlog_and_its_success_ends_the_outage(
     tmp_path: Path, autojump_clock: MockClock
 ):
     with outbox_world(tmp_path) as world:

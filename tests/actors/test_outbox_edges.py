@@ -81,7 +81,9 @@ async def test_what_waits_for_a_paused_or_a_failing_endpoint_is_not_late(tmp_pat
         assert not world.outbox.is_behind()
 
 
-async def test_every_lane_is_found_and_one_late_delivery_among_all_is_late(tmp_path: Path, autojump_clock: MockClock):
+async def test_every_endpoint_queue_is_found_and_one_late_delivery_among_all_is_late(
+    tmp_path: Path, autojump_clock: MockClock
+):
     """More queues than are looked at without a pause; the first of them alone is late."""
     with outbox_world(tmp_path) as world:
         numbers = [world.organization() for _ in range(LANES_PER_LOOK // 8 + 1)]

@@ -126,7 +126,7 @@ async def test_what_is_recovered_too_soon_has_nine_attempts_before_it_again(tmp_
 
 
 @pytest.mark.slow
-async def test_a_crowd_that_waits_for_a_probe_is_sent_at_once_when_the_endpoint_gets_another_url(
+async def test_a_backlog_that_waits_for_a_probe_is_sent_at_once_when_the_endpoint_gets_another_url(
     tmp_path: Path, autojump_clock: MockClock
 ):
     """Though events went on joining it, for which it was not counted again."""

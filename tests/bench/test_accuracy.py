@@ -7,6 +7,7 @@ import gzip
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -326,14 +327,14 @@ def test_tables_and_page_show_every_method_and_keep_the_prose(folder: Path, tmp_
     assert calibration_table(judged).rows
 
     (tmp_path / "accuracy.md").write_text(f"Before.\n{BEGIN}\nold\n{END}\nAfter.\n")
-    pytest.importorskip("matplotlib")
     _write_docs(tmp_path, Results(judged, {}, {}, [], "tiny, token", identical=True))
     page = (tmp_path / "accuracy.md").read_text()
     assert page.startswith("Before.")
     assert page.endswith("After.\n")
     assert "| tiny | FP-Stalker's rules |" in page
     assert "old" not in page
-    assert (tmp_path / "accuracy.png").read_bytes().startswith(b"\x89PNG")
+    if find_spec("matplotlib"):  # which `make accuracy` installs
+        assert (tmp_path / "accuracy.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.slow

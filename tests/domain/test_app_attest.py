@@ -49,6 +49,7 @@ from tests.domain.apple_world import (
     trust,
 )
 from tests.domain.attestation_world import CHALLENGE, NOW_MS
+from tests.support.effort import effort
 
 Vector = dict[str, Any]
 DAY_MS = 86_400_000
@@ -232,7 +233,7 @@ def test_without_a_root_or_an_app_nothing_verifies():
     assert attest(DEVICE, AppleTrust(roots=trust().roots)) == ("app_unexpected",)
 
 
-def test_roots_of_android_and_of_apple_do_not_vouch_for_each_other():
+def test_roots_of_android_and_of_apple_do_not_verify_each_other():
     """Each root takes the place of the other's."""
     of_android = x509.load_der_x509_certificate(attestation_world.root())
     both = Trust(
@@ -482,7 +483,7 @@ def test_numbers_with_a_point_are_read(half: str, value: float):
 
 
 @pytest.mark.slow(1)
-@settings(max_examples=300)
+@settings(max_examples=effort(100, 300))
 @given(st.binary(max_size=60))
 def test_no_bytes_are_read_in_another_way_than_the_library_reads_them(raw_item: bytes):
     try:

@@ -60,6 +60,7 @@ from tests.domain.attestation_world import (
     trust,
     whole,
 )
+from tests.support.effort import effort
 
 
 def read(attestation: Any, platform: Platform = "android", trusted: Trust | None = None) -> Attestation | None:
@@ -171,7 +172,7 @@ def test_what_is_not_written_the_one_right_way_is_no_key_description(raw: bytes)
     assert read_key_description(raw) is None
 
 
-@settings(max_examples=300)
+@settings(max_examples=effort(100, 300))
 @given(st.binary(max_size=200), st.integers(0, 400), st.binary(max_size=4))
 def test_no_bytes_make_it_raise(raw: bytes, at: int, put_in: bytes):
     assert read_key_description(raw) is None

@@ -37,11 +37,11 @@ def test_a_request_that_has_just_begun_is_left_alone():
     assert leaving(waiting("a", REQUEST_GRACE_S, is_in_request=True)) == [0]
 
 
-def test_the_largest_crowd_loses_first_however_long_others_have_waited():
+def test_the_largest_client_prefix_loses_first_however_long_others_have_waited():
     assert leaving(waiting("honest", 60), waiting("crowd", 1), waiting("crowd", 2)) == [2]
 
 
-def test_crowds_of_one_size_lose_in_turn():
+def test_client_prefixes_of_one_size_lose_in_turn():
     everybody = [waiting("a", 5), waiting("a", 1), waiting("b", 4), waiting("b", 2)]
     assert leaving(*everybody, count=4) == [0, 2, 3, 1]
 
@@ -66,7 +66,7 @@ def test_nobody_gives_way_where_nobody_waits():
     ),
     st.integers(0, 50),
 )
-def test_the_rule_holds_for_any_crowds(everybody: list[IdleConnection], count: int):
+def test_the_rule_holds_for_any_client_prefixes(everybody: list[IdleConnection], count: int):
     may_go = {n for n, one in enumerate(everybody) if not one.is_in_request or NOW_S - one.since_s >= REQUEST_GRACE_S}
     gone = eviction_order(everybody, count, NOW_S)
     assert gone == eviction_order(everybody, count, NOW_S)
@@ -97,5 +97,5 @@ def test_the_rule_holds_for_any_crowds(everybody: list[IdleConnection], count: i
         ("", "192.0.2.1", False),
     ],
 )
-def test_addresses_that_one_client_can_have_at_will_are_one_crowd(one: str, other: str, same: bool):
+def test_addresses_that_one_client_can_have_at_will_are_one_client_prefix(one: str, other: str, same: bool):
     assert (client_prefix(one) == client_prefix(other)) is same

@@ -215,7 +215,7 @@ def chance(devices: int, counts: dict[int, float]) -> tuple[Chance, Statistics, 
     return Chance(features_of(), counts, statistics), statistics, features_of()
 
 
-def test_twins_are_expected_by_the_frequencies_of_what_agrees() -> None:
+def test_coincidental_matches_are_expected_by_the_frequencies_of_what_agrees() -> None:
     found, statistics, seen = chance(9, {})
     logs = statistics.log_frequencies(seen)
     agreement = BIT[Attribute.CANVAS] | BIT[Attribute.AUDIO]
@@ -235,7 +235,7 @@ def test_twins_are_expected_by_the_frequencies_of_what_agrees() -> None:
 
 
 @pytest.mark.parametrize("others", [0.0, 1.0, 40.0])
-def test_twins_are_no_more_than_the_block_shows_and_no_fewer(others: float) -> None:
+def test_coincidental_matches_are_no_more_than_the_block_shows_and_no_fewer(others: float) -> None:
     found, _, _ = chance(500, {EXACT: 1.0 + others})
     shown = found.log_twins(ALL_AGREE, same_version=True, exact=True)
     least = math.log(others) if others else -math.inf

@@ -23,6 +23,7 @@ from svc.domain.report.plain import READ_HERE
 from svc.domain.report.values import MOST_FIGURES, figures
 from svc.domain.signals import CATALOGUE
 from svc.domain.useragent import read_agent
+from tests.support.effort import effort
 
 FACTS = RequestFacts(ip="192.0.2.1", user_agent="Mozilla/5.0")
 DESKTOPS = tuple(
@@ -209,7 +210,7 @@ def replaced(value: Any, path: tuple[Any, ...], change: Any) -> Any:
 @pytest.mark.slow
 @pytest.mark.skipif(not REAL, reason="needs the captures in shared/data, which are not here")
 @given(st.data())
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=effort(100, 300), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_a_real_capture_is_read_whatever_of_it_is_replaced(data: st.DataObject):
     signals = data.draw(st.sampled_from(REAL))
     for _ in range(data.draw(st.integers(1, 4))):
@@ -222,7 +223,7 @@ def test_a_real_capture_is_read_whatever_of_it_is_replaced(data: st.DataObject):
 
 @pytest.mark.slow(6)
 @given(st.data())
-@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=effort(130, 400), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_a_report_of_every_shape_is_read_whatever_of_it_is_replaced(data: st.DataObject):
     signals = data.draw(st.sampled_from(SHAPES))
     for _ in range(data.draw(st.integers(1, 5))):

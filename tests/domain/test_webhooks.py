@@ -36,7 +36,7 @@ from svc.domain.webhooks.states import DELIVERY_TRANSITIONS, ENDPOINT_TRANSITION
 
 AT_MS = 1_767_225_600_000
 REQUEST_ID = UUID("019b76da-a800-7752-8079-3cdead0412c1")
-LANE = EndpointKey(1, 2)
+QUEUE = EndpointKey(1, 2)
 KEY = DeliveryKey(b"e" * 16, "auto")
 EVENT = Event(
     verdict=Verdict(
@@ -220,7 +220,7 @@ def test_nine_attempts_in_about_seven_hours_over_a_thousand_seeds():
     for seed in range(1000):
         key = DeliveryKey(hashlib.sha256(seed.to_bytes(4)).digest()[:16], "auto")
         at, attempt = AT_MS, 1
-        while (verdict := classify_result(result(attempt, scheduled_ms=at), LANE, key)).due_ms is not None:
+        while (verdict := classify_result(result(attempt, scheduled_ms=at), QUEUE, key)).due_ms is not None:
             assert verdict.status == "retrying"
             assert 0.9 <= (verdict.due_ms - at) / STEPS_MS[attempt - 1] <= 1.1
             at, attempt = verdict.due_ms, attempt + 1
@@ -243,37 +243,37 @@ def test_jitter_is_of_the_delivery_alone():
         for attempt in (1, 2)
     }
     assert len(steps) == 8
-    assert jittered(10_000, LANE, KEY, 1) == jittered(10_000, LANE, KEY, 1)
+    assert jittered(10_000, QUEUE, KEY, 1) == jittered(10_000, QUEUE, KEY, 1)
 
 
 def test_retries_count_from_the_scheduled_time_unless_the_delivery_had_to_wait():
-    step = jittered(STEPS_MS[3], LANE, KEY, 4)
-    assert classify_result(result(4, started_ms=AT_MS + 9_000), LANE, KEY).due_ms == AT_MS + step
+    step = jittered(STEPS_MS[3], QUEUE, KEY, 4)
+    assert classify_result(result(4, started_ms=AT_MS + 9_000), QUEUE, KEY).due_ms == AT_MS + step
     days_later = AT_MS + 3 * 86_400_000
-    assert classify_result(result(4, started_ms=days_later), LANE, KEY).due_ms == days_later + step
+    assert classify_result(result(4, started_ms=days_later), QUEUE, KEY).due_ms == days_later + step
 
 
 @pytest.mark.parametrize("code", [429, 503])
 def test_retry_after_is_honoured_up_to_twice_the_step(code: int):
-    step = jittered(STEPS_MS[2], LANE, KEY, 3)
+    step = jittered(STEPS_MS[2], QUEUE, KEY, 3)
     ended = AT_MS + 100
 
     def due_ms(retry_after_s: int) -> int | None:
-        return classify_result(result(3, code=code, retry_after_s=retry_after_s), LANE, KEY).due_ms
+        return classify_result(result(3, code=code, retry_after_s=retry_after_s), QUEUE, KEY).due_ms
 
     assert due_ms(1) == AT_MS + step
     assert due_ms(180) == ended + 180_000
     assert due_ms(86_400) == ended + 2 * step
-    assert classify_result(result(3, code=500, retry_after_s=180), LANE, KEY).due_ms == AT_MS + step
+    assert classify_result(result(3, code=500, retry_after_s=180), QUEUE, KEY).due_ms == AT_MS + step
 
 
 def test_a_410_a_test_and_a_redelivery_are_not_tried_again():
-    assert classify_result(result(code=410), LANE, KEY) == ("failed", None)
-    assert classify_result(result(), LANE, KEY).status == "retrying"
+    assert classify_result(result(code=410), QUEUE, KEY) == ("failed", None)
+    assert classify_result(result(), QUEUE, KEY).status == "retrying"
     kinds: list[DeliveryKind] = ["test", "redelivery"]
     for kind in kinds:
-        assert classify_result(result(), LANE, DeliveryKey(b"e" * 16, kind)) == ("failed", None)
-    assert classify_result(result(error=None, code=204), LANE, KEY) == ("delivered", None)
+        assert classify_result(result(), QUEUE, DeliveryKey(b"e" * 16, kind)) == ("failed", None)
+    assert classify_result(result(error=None, code=204), QUEUE, KEY) == ("delivered", None)
 
 
 # States
@@ -294,7 +294,7 @@ def test_every_status_knows_what_follows_from_everything_that_can_happen():
 def after(health: Health, *results: Result) -> tuple[Health, Any]:
     trigger = None
     for one in results:
-        health, trigger = after_attempt(health, one, classify_result(one, LANE, KEY), "auto")
+        health, trigger = after_attempt(health, one, classify_result(one, QUEUE, KEY), "auto")
     return health, trigger
 
 
@@ -311,7 +311,7 @@ def test_failures_are_counted_one_by_one_from_the_first():
     health = Health()
     for number in range(1, 5):
         failed = result(number, started_ms=AT_MS + number)
-        health, trigger = after_attempt(health, failed, classify_result(failed, LANE, KEY), "auto")
+        health, trigger = after_attempt(health, failed, classify_result(failed, QUEUE, KEY), "auto")
         assert trigger is None
         assert health == Health(number, AT_MS + 1, AT_MS + number)
 

@@ -16,7 +16,7 @@ KEY, OTHER = EndpointKey(1, 1), EndpointKey(1, 2)
 DELIVERY = DeliveryKey(bytes(16), "auto")
 
 
-def test_a_lane_that_was_dropped_wakes_nobody() -> None:
+def test_a_queue_that_was_dropped_wakes_nobody() -> None:
     queues: DeliveryScheduler[None] = DeliveryScheduler()
     queues.offer(KEY, 100)
     queues.offer(KEY, 50)
@@ -27,7 +27,7 @@ def test_a_lane_that_was_dropped_wakes_nobody() -> None:
     assert queues.wake_at_ms() is None
 
 
-def test_a_lane_that_waits_longer_than_it_was_said_wakes_nobody_at_the_earlier_time() -> None:
+def test_a_queue_that_waits_longer_than_it_was_said_wakes_nobody_at_the_earlier_time() -> None:
     queues: DeliveryScheduler[None] = DeliveryScheduler()
     queues.offer(KEY, 100)
     queues.offer(OTHER, 300)
@@ -44,7 +44,7 @@ def test_a_lane_that_waits_longer_than_it_was_said_wakes_nobody_at_the_earlier_t
     assert queues.wake_at_ms() == 500
 
 
-def test_a_lane_in_line_needs_no_waking() -> None:
+def test_a_queue_in_line_needs_no_waking() -> None:
     """What it waits for is a slot, and whoever frees one goes on by itself."""
     queues: DeliveryScheduler[None] = DeliveryScheduler()
     queues.offer(KEY, 0)

@@ -103,7 +103,7 @@ def test_after_an_outage_the_window_opens_by_doubling():
     assert not window.opening
 
 
-def test_lanes_take_turns_and_none_has_more_than_its_slots():
+def test_endpoint_queues_take_turns_and_none_has_more_than_its_slots():
     sender = Sender()
     for number in range(1, 4):
         sender.queues.offer(EndpointKey(number, 1), 0)
@@ -168,7 +168,7 @@ def test_nobody_is_forgotten_behind_two_limits_at_once():
     assert len(served) == 590
 
 
-def test_a_lane_sleeps_until_it_is_due_and_an_earlier_offer_wakes_it():
+def test_a_queue_sleeps_until_it_is_due_and_an_earlier_offer_wakes_it():
     sender = Sender()
     sender.queues.offer(EndpointKey(1, 1), 500)
     assert sender.queues.take(499) is None
@@ -182,7 +182,7 @@ def test_a_lane_sleeps_until_it_is_due_and_an_earlier_offer_wakes_it():
     assert sender.queues.take(900) is queue
 
 
-def test_a_lane_with_nothing_to_do_and_nothing_to_remember_is_dropped():
+def test_a_queue_with_nothing_to_do_and_nothing_to_remember_is_dropped():
     sender = Sender()
     sender.queues.offer(EndpointKey(1, 1), 0)
     queue = sender.queues.take(0)
@@ -216,7 +216,7 @@ def test_the_limits_are_those_of_the_decisions():
     assert (OUTAGE_FAILURES, CROWD, PROBE_MS, LONGEST_PROBE_MS) == (5, 100, 5_000, 300_000)
 
 
-def test_a_lane_that_is_forgotten_while_it_sleeps_is_not_handed_out():
+def test_a_queue_that_is_forgotten_while_it_sleeps_is_not_handed_out():
     sender = Sender()
     sender.queues.offer(EndpointKey(1, 1), 500)
     queue = sender.queues.find(EndpointKey(1, 1))
@@ -229,7 +229,7 @@ def test_a_lane_that_is_forgotten_while_it_sleeps_is_not_handed_out():
     assert sender.queues.wake_at_ms() is None
 
 
-def test_a_lane_with_nothing_in_flight_is_dropped_when_nothing_waits():
+def test_a_queue_with_nothing_in_flight_is_dropped_when_nothing_waits():
     sender = Sender()
     sender.queues.offer(EndpointKey(1, 1), 0)
     queue = sender.queues.take(0)
@@ -238,7 +238,7 @@ def test_a_lane_with_nothing_in_flight_is_dropped_when_nothing_waits():
     assert sender.queues.all() == []
 
 
-def test_a_lane_whose_attempt_ends_is_not_handed_out_before_it_is_due():
+def test_a_queue_whose_attempt_ends_is_not_handed_out_before_it_is_due():
     sender = Sender()
     sender.queues.offer(EndpointKey(1, 1), 0)
     queue = sender.queues.take(0)
@@ -252,7 +252,7 @@ def test_a_lane_whose_attempt_ends_is_not_handed_out_before_it_is_due():
     assert sender.queues.take(900) is queue
 
 
-def test_a_lane_whose_turn_came_before_the_clock_was_set_back_waits_for_it_again():
+def test_a_queue_whose_turn_came_before_the_clock_was_set_back_waits_for_it_again():
     sender = Sender()
     sender.queues.offer(EndpointKey(1, 1), 500)
     queue = sender.queues.take(500)

@@ -22,6 +22,7 @@ CUT = b"..."
 def garbage() -> Iterator[list[object]]:
     """What only a search finds, from here on."""
     gc.collect()
+    gc.freeze()  # what other tests left is not searched again
     gc.disable()
     gc.set_debug(gc.DEBUG_SAVEALL)
     yield gc.garbage

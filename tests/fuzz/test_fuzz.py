@@ -6,11 +6,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tests.fuzz import TARGETS
+from tests.support.effort import effort
 
-EXAMPLES = 200
+EXAMPLES = effort(70, 200)
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TARGETS)
 def test_nothing_that_is_sent_breaks_its_reader(name: str):
     target = TARGETS[name]

@@ -247,7 +247,7 @@ def test_the_proxy_of_the_environment_is_used(publisher: Publisher, monkeypatch:
     assert asked == [publisher.url.removeprefix("https://")]
 
 
-def test_a_server_whose_certificate_nobody_vouches_for_is_not_believed(publisher: Publisher):
+def test_a_server_whose_certificate_no_authority_has_signed_is_not_trusted(publisher: Publisher):
     publisher.pages["/list"] = Page(listed(100))
     with pytest.raises(FetchError, match="certificate"):
         fetch(f"{publisher.url}/list", tls_context(), 100_000)

@@ -16,8 +16,9 @@ from tests.sim.plan import SHORT, Crash, Identify, Jump, Plan, Register, Shop, m
 from tests.sim.shrink import as_test, shrink
 from tests.sim.simulation import Outcome, simulate
 from tests.sim.test_mutations import losing
+from tests.support.effort import effort
 
-SEEDS = range(12)
+SEEDS = range(effort(6, 12))
 ROOT = Path(__file__).parents[2]
 
 

@@ -96,15 +96,15 @@ class Subscriber(Automation):
         """Time passes; what arrives because of it. The outbox sleeps by the machine's clock, so it is woken."""
         self.live.clock.advance(seconds=seconds, hours=hours)
         first = EndpointKey(self.organization.number, 1)  # wakes it when there is no work, too
-        self.live.service.outbox.nudge([first, *(queue for queue, _ in self._lanes())])
+        self.live.service.outbox.nudge([first, *(queue for queue, _ in self._queues())])
         await trio.testing.wait_all_tasks_blocked()
         return self.receivers.take()
 
     def due_in_s(self) -> float:
         """Until the next attempt of anything."""
-        return (min(due_ms for _, due_ms in self._lanes()) - self.live.clock.now_ms) / 1000
+        return (min(due_ms for _, due_ms in self._queues()) - self.live.clock.now_ms) / 1000
 
-    def _lanes(self) -> list[tuple[EndpointKey, int]]:
+    def _queues(self) -> list[tuple[EndpointKey, int]]:
         with self.live.found.store.read() as snapshot:
             return lanes_with_work(snapshot, EndpointKey(0, 0), 99)
 

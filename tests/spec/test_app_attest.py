@@ -203,7 +203,7 @@ async def test_by_default_apples_root_is_trusted_and_no_app(tmp_path: Path):
     assert not read_trust(Config()).apple.apps
 
 
-async def test_an_android_root_vouches_for_no_apple_device(tmp_path: Path):
+async def test_an_android_root_verifies_no_apple_device(tmp_path: Path):
     async with shop(
         tmp_path, attestation_apple_roots_file=None, attestation_roots_file=write_roots(tmp_path / "apple.pem")
     ) as live:

@@ -27,6 +27,7 @@ from svc.store.webhook_views import endpoints_of
 from svc.world import twenty_characters
 from tests.spec.answers import nothing_stored
 from tests.spec.subscriber import URL, Names
+from tests.support.effort import effort
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
 from tests.support.receivers import Receivers
 
@@ -166,6 +167,25 @@ class Cell(NamedTuple):
     caller: Caller
     origin: str
     organization: str
+
+    def faults(self) -> int:
+        """The number of reasons to refuse it. With one, a single check stands between caller and answer.
+
+        A route for everybody has no reason; a key and an `Origin` are what could become one by mistake.
+        """
+        access, caller = self.access, self.caller
+        if not access.kinds:
+            return (caller.secret is not None) + (self.origin != "none")
+        return sum(
+            (
+                caller.kind not in access.kinds,
+                caller.region != REGIONS[0],
+                caller.state != STATES[0],
+                caller.environment not in ORIGINS_OF.get((caller.kind, self.origin), ()),
+                self.organization != "own",
+                access.role not in (None, caller.role),
+            )
+        )
 
     def expected(self) -> int:
         """Decisions 1.8: the key before the organization in the path, and that before the role."""
@@ -337,13 +357,21 @@ class Wire:
             self._stream = None
 
 
-@pytest.mark.slow(30)
-async def test_every_route_lets_in_whom_it_should_and_nobody_else(tmp_path: Path):
-    """One request per cell: route x kind x environment x region x state x role x organization x `Origin`."""
+ONE_IN = effort(12, 1)
+"""Of so many cells with several faults one is tried; which, differs from commit to commit."""
+
+
+@pytest.mark.slow(10)
+async def test_every_route_lets_in_whom_it_should_and_nobody_else(tmp_path: Path, crash_seed: int):
+    """A request per cell of route x kind x environment x region x state x role x organization x `Origin`.
+
+    Every cell without a reason to refuse it or with one; of those with several, a share.
+    """
     async with live_service(tmp_path, transport=Receivers(), resolver=Names()) as live:
         everybody = list(callers(live))
         assert len(everybody) == 3 * 3 * 2 * 3 + 2 * 2 * 3 + 4 * 2 + 3
-        matrix, wire = list(cells(everybody)), Wire(live.port)
+        whole, wire = list(cells(everybody)), Wire(live.port)
+        matrix = [cell for at, cell in enumerate(whole) if cell.faults() <= 1 or (at + crash_seed) % ONE_IN == 0]
         resources = Resources(live, iter([await visitor(live, device) for device in range(1, 9)]))
         let_in = [cell for cell in matrix if cell.lets_in()]
         refused = [cell for cell in matrix if not cell.lets_in()]
@@ -376,5 +404,6 @@ async def test_every_route_lets_in_whom_it_should_and_nobody_else(tmp_path: Path
     spoken = json.dumps(logged, default=str)
     secrets = {cell.caller.secret for cell in matrix if cell.caller.state == "active" and cell.caller.kind != "none"}
     assert not [secret for secret in secrets if str(secret) in spoken]
-    assert len(matrix) > 10_000
-    print(f"{len(matrix)} cells: {len(let_in)} let in, {len(refused)} refused")  # noqa: T201  shown by `pytest -rP`
+    assert len(whole) > 10_000
+    assert {cell.route for cell in matrix} == set(ROUTES)
+    print(f"{len(matrix)} of {len(whole)} cells: {len(let_in)} let in, {len(refused)} refused")  # noqa: T201  shown by `pytest -rP`

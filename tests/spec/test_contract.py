@@ -26,6 +26,7 @@ from tests.spec.automation import Automation
 from tests.spec.subscriber import Names
 from tests.support import made_up_requests
 from tests.support.conformity import find
+from tests.support.effort import effort
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
 from tests.support.receivers import Receivers
 
@@ -38,9 +39,9 @@ CHECKS = (
     "ignored_auth",
 )
 """Whether a request is refused or taken is the business of the tests of its operation."""
-EXAMPLES = 10
+EXAMPLES = effort(4, 10)
 """Random requests per operation, and of chains as many."""
-LIMIT_S = 120
+LIMIT_S = 300
 SHOP = "shop.example"
 """The host that the examples of the document name."""
 PROGRAM = shutil.which("schemathesis", path=str(Path(sys.executable).parent)) or "schemathesis"

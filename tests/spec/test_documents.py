@@ -99,7 +99,7 @@ async def test_a_secret_development_key_is_taken_from_the_page_of_this_very_serv
     assert response.status_code == 200
 
 
-async def test_a_front_that_ended_tls_does_not_make_the_page_a_stranger(live: Live):
+async def test_a_reverse_proxy_that_ended_tls_does_not_make_the_page_a_stranger(live: Live):
     _, secret = live.issue("secret")
     response = await identify_from(live, secret, "https://id.shop.example", host="id.shop.example")
     assert response.status_code == 200

@@ -152,7 +152,7 @@ async def test_keys_that_differ_only_at_their_end_are_two(live: Live):
         assert "duplicate" not in answer
 
 
-async def test_twins_sent_at_once_are_one_identification(live: Live):
+async def test_duplicates_sent_at_once_are_one_identification(live: Live):
     """Decisions 3.2: exactly one of them is new, the others hear its request id; it is paid once."""
     _, secret = live.issue(environment="production")
     answers: list[dict[str, Any]] = []
@@ -170,7 +170,7 @@ async def test_twins_sent_at_once_are_one_identification(live: Live):
     assert live.balance() == 10_000_000 - 3_000
 
 
-async def test_a_twin_waits_for_the_first_to_be_on_disk(tmp_path: Path):
+async def test_a_duplicate_waits_for_the_first_to_be_on_disk(tmp_path: Path):
     """Decisions 3.2: "a key whose first request is still in progress waits for it and then gets the duplicate"."""
     threads = HeldThreads()
     async with live_service(tmp_path, run_sync=threads) as live:
@@ -196,7 +196,7 @@ async def test_a_twin_waits_for_the_first_to_be_on_disk(tmp_path: Path):
         assert [answer.get("duplicate", False) for answer in answers] == [False, True]
 
 
-async def test_the_twin_of_a_refused_first_is_processed(live: Live):
+async def test_the_duplicate_of_a_refused_first_is_processed(live: Live):
     """Decisions 3.2: both at once, credit for the cheaper one only; the order does not matter."""
     _, secret = live.issue(environment="production", organization=live.new_organization(credit_usd=0.0005).number)
     responses: list[httpx.Response] = []

@@ -29,7 +29,7 @@ from tests.support.receivers import Receivers, always
 URL = "https://receiver.example/"
 ENDPOINT = "whk_00000000000000000001"
 NEW = NewEndpoint(id=ENDPOINT, url=URL, description="", environment="live", events=(EVENT, "identification.completed"))
-LANE = EndpointKey(1, 1)
+QUEUE = EndpointKey(1, 1)
 GONE = Attempted(410, "http_status", 20, None)
 LONG_AGO = "2020-01-01T00:00:00+01:00"
 
@@ -46,10 +46,10 @@ def failed_at(run: Run, tmp_path: Path) -> int:
     for fact in range(3):
         store.write_now([lambda txn, fact=fact: enqueue(txn, 1, EVENT, "live", {"fact": fact}, now_ms)])
         with store.read() as snapshot:
-            claim = next_delivery(snapshot, LANE, now_ms, ())
+            claim = next_delivery(snapshot, QUEUE, now_ms, ())
         assert isinstance(claim, ClaimedDelivery)
         result = Result(1, now_ms, now_ms, 12, 410, "http_status")
-        made = AttemptRecord(world.request_id(now_ms), LANE, claim.key, claim.endpoint, claim.event, result)
+        made = AttemptRecord(world.request_id(now_ms), QUEUE, claim.key, claim.endpoint, claim.event, result)
         store.write_now([partial(log_attempt, made=made)])
     store.close()
     return now_ms

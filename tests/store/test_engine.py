@@ -28,6 +28,7 @@ from hypothesis.stateful import (
 from svc.store.codec import MAX_KEY_BYTES
 from svc.store.engine import CheckDepth, Engine, MissingTableError, Reader, Writer, after_prefix
 from svc.store.lmdb.engine import LmdbEngine
+from tests.support.effort import effort
 
 OpenAt = Callable[[Path], Engine]
 
@@ -226,7 +227,9 @@ class EngineMachine(RuleBasedStateMachine):
 def test_an_engine_and_a_dict_say_the_same(open_at: OpenAt):
     run_state_machine_as_test(
         lambda: EngineMachine(open_at),
-        settings=settings(max_examples=40, stateful_step_count=20, deadline=None, derandomize=True, database=None),
+        settings=settings(
+            max_examples=effort(25, 40), stateful_step_count=20, deadline=None, derandomize=True, database=None
+        ),
     )
 
 

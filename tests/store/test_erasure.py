@@ -43,7 +43,7 @@ def test_what_disagrees_is_told(tmp_path: Path, job: Job, sentence: str):
     assert sentence in violation
 
 
-def test_a_block_may_name_who_has_departed_and_a_key_an_event_that_was_erased(tmp_path: Path):
+def test_a_block_may_name_a_deleted_visitor_and_a_key_an_event_that_was_erased(tmp_path: Path):
     def departed(transaction: Transaction) -> None:
         transaction.put(DELETED_VISITORS, (1, 7), 5)
         transaction.put(ERASED_EVENTS, (1,), 1)

@@ -24,6 +24,7 @@ from svc.store.key_parts import U32
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.snapshot import Late, Snapshot, Transaction
 from svc.store.table import FOR_EVER, NOT_PERSONAL, Table
+from tests.support.effort import effort
 
 TABLES = tuple(
     Table(name, Key(shelf=U32, place=U32), Signed("number"), FOR_EVER, NOT_PERSONAL) for name in ("books", "sums")
@@ -300,7 +301,9 @@ class WritersMachine(RuleBasedStateMachine):
 def test_groups_that_interleave_come_to_what_they_do_in_the_order_of_their_commits():
     run_state_machine_as_test(
         WritersMachine,
-        settings=settings(max_examples=100, stateful_step_count=15, deadline=None, derandomize=True, database=None),
+        settings=settings(
+            max_examples=effort(40, 100), stateful_step_count=15, deadline=None, derandomize=True, database=None
+        ),
     )
 
 

@@ -107,7 +107,7 @@ def test_a_follower_is_told_to_begin_again(tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_the_command_mends_a_store_that_the_check_finds_wrong(tmp_path: Path):
+def test_the_command_repairs_a_store_that_the_check_finds_wrong(tmp_path: Path):
     with filled_store(tmp_path, *events(100)) as store:
         store.write_now([count_again])
         store.change_log(partial(Transaction.clear, table=EVENTS_BY_VISITOR))

@@ -73,7 +73,7 @@ async def test_one_write_waits_for_the_other(tmp_path: Path):
     store.close()
 
 
-async def test_a_full_map_refuses_the_whole_batch_and_heals_when_there_is_room(tmp_path: Path):
+async def test_a_full_map_refuses_the_whole_batch_and_recovers_when_there_is_free_space(tmp_path: Path):
     store = Store.open(tmp_path, inline, map_bytes=512 << 10)
     big = lambda transaction, number: transaction.put(STATISTICS, (number, 0, 0), bytes(64 << 10))  # noqa: E731
     written = 0

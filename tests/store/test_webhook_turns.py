@@ -80,7 +80,7 @@ def test_the_first_due_is_handed_out_and_what_is_in_flight_is_passed_over(tmp_pa
 
 
 @pytest.mark.parametrize(("waiting", "backlogged"), [(100, False), (101, True)])
-def test_more_than_a_hundred_due_are_a_crowd_where_the_endpoint_fails(tmp_path: Path, waiting: int, backlogged: bool):
+def test_more_than_a_hundred_due_are_a_backlog_where_the_endpoint_fails(tmp_path: Path, waiting: int, backlogged: bool):
     """Decisions 8.8."""
     with outbox_world(tmp_path) as world:
         number = world.organization()
@@ -106,7 +106,7 @@ def test_more_than_a_hundred_due_are_a_crowd_where_the_endpoint_fails(tmp_path: 
         assert (asked_for.key.kind, asked_for.failing, asked_for.backlogged) == ("test", True, False)
 
 
-def test_what_is_due_later_is_no_crowd(tmp_path: Path):
+def test_what_is_due_later_is_no_backlog(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         queue = world.endpoint(number, URL).queue
@@ -124,7 +124,7 @@ def test_what_is_due_later_is_no_crowd(tmp_path: Path):
         assert later.backlogged
 
 
-def test_lanes_with_work_come_some_at_a_time_with_the_time_of_their_first(tmp_path: Path):
+def test_endpoint_queues_with_work_come_some_at_a_time_with_the_time_of_their_first(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         numbers = [world.organization() for _ in range(2)]
         queues = [world.endpoint(number, URL).queue for number in numbers for _ in range(2)]

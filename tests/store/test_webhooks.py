@@ -286,7 +286,7 @@ def test_a_failed_attempt_is_scheduled_again_and_a_delivered_one_is_not(tmp_path
         assert [(one.status, one.attempt) for one in world.attempts(number)] == [("retrying", 1), ("delivered", 2)]
 
 
-def test_the_ninth_failure_ends_a_delivery_and_the_next_2xx_heals_the_endpoint(tmp_path: Path):
+def test_the_ninth_failure_ends_a_delivery_and_the_endpoint_recovers_with_the_next_2xx(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint = world.endpoint(number, URL)
@@ -303,7 +303,7 @@ def test_the_ninth_failure_ends_a_delivery_and_the_next_2xx_heals_the_endpoint(t
         assert status(world, endpoint) == "active"
 
 
-def test_a_410_ends_the_delivery_and_a_changed_url_or_a_resume_heals(tmp_path: Path):
+def test_a_410_ends_the_delivery_and_the_endpoint_recovers_by_a_changed_url_or_a_resume(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint = world.endpoint(number, URL)

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.identify import _body, _prepare
+from bench.identify import prepare, report_body
 from bench.load import CLIENTS, Measured, requests, run
 from tests.support.process import Served
 
@@ -40,7 +40,7 @@ class Running:
     """A service with so many workers over a directory of its own."""
 
     def __init__(self, directory: Path, workers: int) -> None:
-        self.api_key = _prepare(str(directory))
+        self.api_key = prepare(str(directory))
         self.workers = workers
         began = time.perf_counter()
         self.server = Served(directory, SVC_WORKERS=str(workers), SVC_LOG_REQUESTS="none")
@@ -75,7 +75,7 @@ def main() -> None:
     parser.add_argument("--devices", type=int, default=2000)
     parser.add_argument("--kill-every", type=float, metavar="S", help="kill one of two workers so often")
     options = parser.parse_args()
-    bodies = [_body(number, token=False) for number in range(options.devices)]
+    bodies = [report_body(number, token=False) for number in range(options.devices)]
     counts = (2,) if options.kill_every else (1, 2)
     print(f"{CLIENTS} clients, {options.devices} devices, {options.rounds} rounds of {options.seconds:g} s each\n")
     print(f"{'workers':>8}{'req/s':>8}{'p50 ms':>9}{'p99 ms':>9}{'CPU us':>9}{'refused':>9}")

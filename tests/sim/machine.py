@@ -75,6 +75,8 @@ class Sabotage(msgspec.Struct, frozen=True):
     """(`put` or `delete`, table, key): whether the store leaves this write out."""
     sends: Callable[[Transport], Transport] = lambda transport: transport
     """What stands between the outbox and the network."""
+    keeps: Callable[[bool], bool] = lambda acquired: acquired
+    """Whether a worker is the keeper, from whether it got the lock."""
 
 
 class Machine:
@@ -318,7 +320,7 @@ class Worker:
         keeping = held.enter_context(files.locked(directory / KEEPER_LOCK))
 
         def acquire() -> bool:
-            self.is_keeper = keeping.acquire()
+            self.is_keeper = self._machine.sabotage.keeps(keeping.acquire())
             return self.is_keeper
 
         return {

@@ -135,7 +135,10 @@ class Machine:
     async def run(self) -> None:
         """The supervisor: one life after the other, until `stop`."""
         while not self._stopped:
-            await self._live()
+            try:
+                await self._live()
+            except Exception as error:  # noqa: BLE001  a commit that failed in the moment of the power cut
+                self._judge(error)
             self.ended_at.append(trio.current_time())
             self.keeper_ended_at.append(trio.current_time())
             self.internet.cut_all()
@@ -235,8 +238,7 @@ class Machine:
             try:
                 await worker.run(self._street.door(), self.up.set)
             except Exception as error:  # noqa: BLE001  every way to end is judged
-                unexplained = [leaf for leaf in leaves(error) if not isinstance(leaf, DiskError)]
-                self.faults += [f"a worker ended: {leaf!r}" for leaf in unexplained]
+                self._judge(error)
             finally:
                 del self._workers[seat.index]
             if worker.is_keeper:
@@ -247,6 +249,10 @@ class Machine:
             failures = failures_after(failures, trio.current_time() - began)
             if not self._is_ending:
                 await trio.sleep(pause_s(failures))
+
+    def _judge(self, error: Exception) -> None:
+        unexplained = [leaf for leaf in leaves(error) if not isinstance(leaf, DiskError)]
+        self.faults += [f"a worker ended: {leaf!r}" for leaf in unexplained]
 
     def _refuse_clients(self) -> None:
         """From here on the life ends, and no worker is replaced."""

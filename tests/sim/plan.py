@@ -209,9 +209,10 @@ class Scale(msgspec.Struct, frozen=True):
 
 
 SHORT = Scale(shops=3, hooks=8, hours=3, bursts=10, steps_a_burst=10)
+TINY = Scale(shops=2, hooks=4, hours=0.5, bursts=5, steps_a_burst=8)
 FULL = Scale(shops=10, hooks=40, hours=24, bursts=36, steps_a_burst=12)
 """24 virtual hours, 10 organizations, 40 endpoints."""
-SCALES = {"short": SHORT, "full": FULL}
+SCALES = {"tiny": TINY, "short": SHORT, "full": FULL}
 
 
 def make_plan(seed: int, scale: Scale, workers: int = 1) -> Plan:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from svc.store.tables import IDEMPOTENCY
-from tests.sim.plan import SHORT, Crash, Identify, Jump, Plan, Register, Restart, Shop, make_plan
+from tests.sim.plan import SCALES, SHORT, Crash, Identify, Jump, Plan, Register, Restart, Shop, make_plan
 from tests.sim.shrink import as_test, shrink
 from tests.sim.simulation import Outcome, simulate
 from tests.sim.test_mutations import losing
@@ -47,16 +47,17 @@ def something_happened(outcome: Outcome) -> bool:
 
 
 @pytest.mark.slow(40)
-@pytest.mark.parametrize("workers", [1, 2])
-def test_the_same_seed_gives_the_same_trace_also_in_another_process(workers: int, tmp_path: Path):
+@pytest.mark.parametrize(("scale", "workers"), [("short", 1), ("tiny", 2)])
+def test_the_same_seed_gives_the_same_trace_also_in_another_process(scale: str, workers: int, tmp_path: Path):
     program = (
         "import sys; from pathlib import Path; from tests.sim import plan, simulation as run; "
-        "print(run.simulate(plan.make_plan(7, plan.SHORT, int(sys.argv[2])), Path(sys.argv[1])).trace)"
+        "made = plan.make_plan(7, plan.SCALES[sys.argv[2]], int(sys.argv[3])); "
+        "print(run.simulate(made, Path(sys.argv[1])).trace)"
     )
-    here = simulate(make_plan(7, SHORT, workers), tmp_path / "here").trace
+    here = simulate(make_plan(7, SCALES[scale], workers), tmp_path / "here").trace
     elsewhere = [
         subprocess.run(
-            [sys.executable, "-c", program, str(tmp_path / seed), str(workers)],
+            [sys.executable, "-c", program, str(tmp_path / seed), scale, str(workers)],
             env={**os.environ, "PYTHONHASHSEED": seed},
             cwd=ROOT,
             check=True,
@@ -66,7 +67,7 @@ def test_the_same_seed_gives_the_same_trace_also_in_another_process(workers: int
         for seed in ("1", "2")
     ]
     assert elsewhere == [here, here]
-    assert simulate(make_plan(8, SHORT, workers), tmp_path / "other").trace != here
+    assert simulate(make_plan(8, SCALES[scale], workers), tmp_path / "other").trace != here
 
 
 @pytest.mark.slow

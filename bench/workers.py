@@ -142,8 +142,9 @@ def _tell_of(service: Running) -> None:
     service.server.terminate()
     stopped = service.server.said("stopped")
     commits, jobs, repeated = (sum(line[name] for line in stopped) for name in ("commits", "jobs", "repeated"))
+    per_commit, again = jobs / max(commits, 1), repeated / max(jobs, 1)
     print(
-        f"\n{service.workers} workers: {jobs / max(commits, 1):.1f} requests per commit, {repeated / max(jobs, 1):.1%} ran again, started in "
+        f"\n{service.workers} workers: {per_commit:.1f} requests per commit, {again:.1%} ran again, started in "
         f"{service.started_s:.1f} s, RSS/PSS of each in MB: {memory}"
     )
 

@@ -75,10 +75,11 @@ bench-pages: venv
 	  --deferral 20 500 5000 --json bench/pages.json --plot docs/images/pages.svg
 
 # The whole service under faults, on virtual time: a seed is 24 hours, 10 organizations and 40 endpoints. SEEDS=n for so
-# many, SEED=k for the first of them (that one alone without SEEDS), JOBS=n processes, SCALE=short for 3 hours of 3.
+# many, SEED=k for the first of them (that one alone without SEEDS), JOBS=n processes, SCALE=short for 3 hours of 3,
+# WORKERS=2 for a service of two workers, of which one, the keeper or the parent is killed now and then.
 sim: venv
 	$(BIN)/python -m tests.sim --seeds $(or $(SEEDS),$(if $(SEED),1,20)) --first $(or $(SEED),0) --jobs $(or $(JOBS),2) \
-	  --scale $(or $(SCALE),full)
+	  --scale $(or $(SCALE),full) --workers $(or $(WORKERS),1)
 
 # What comes from outside, made up for as long as is wanted. SECONDS=n for all targets together, TARGET=name for one.
 fuzz: venv

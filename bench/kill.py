@@ -4,22 +4,29 @@ R2, with webhooks: every one arrives, or is listed as failed and can be recovere
 200, 500, 410 or drop by seed. R1, of identifications alone under a heavier load: none that was acknowledged is lost,
 none is made or billed twice; the run with webhooks asks that too. `tests/crash` holds the short forms.
 
-    python -m bench.kill [--kills 100] [--seed 1] [--failing-arrivals 3]
-    python -m bench.kill --identifications [--kills 300] [--seed 1]
+    python -m bench.kill [--kills 100] [--seed 1] [--failing-arrivals 3] [--workers 2]
+    python -m bench.kill --identifications [--kills 300] [--seed 1] [--workers 2]
+
+With two workers a worker, the keeper or the parent is killed, drawn by seed; the others go on.
 """
 
 from __future__ import annotations
 
 import argparse
+import statistics
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import trio
 
 from tests.support.acknowledged import Outcome as OfIdentifications
-from tests.support.acknowledged import killed_under_load
+from tests.support.acknowledged import killed_under_load, one_of_several_killed_under_load
 from tests.support.killed import Killed
 from tests.support.killed import Outcome as OfWebhooks
+
+KEYS_AT_ONCE = 300
+"""Idempotency keys that every client sends at the same time, after the last kill."""
 
 
 def main() -> None:
@@ -27,24 +34,32 @@ def main() -> None:
     parser.add_argument("--identifications", action="store_true", help="without webhooks, under a heavier load")
     parser.add_argument("--kills", type=int, help="100, or 300 of identifications alone")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--workers", type=int, choices=(1, 2), default=1)
     parser.add_argument("--failing-arrivals", type=int, default=3, help="after so many a receiver is done failing")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as name:
         directory = Path(name)
         if options.identifications:
-            outcome: OfIdentifications | OfWebhooks = trio.run(
-                killed_under_load, directory, options.seed, options.kills or 300, _tell
-            )
+            outcome: OfIdentifications | OfWebhooks = trio.run(partial(_identifications, directory, options))
         else:
-            killed = Killed(directory, options.seed, options.failing_arrivals, _tell)
+            killed = Killed(directory, options.seed, options.failing_arrivals, _tell, workers=options.workers)
             outcome = trio.run(killed.run, options.kills or 100)
     print()
     for field, value in outcome._asdict().items():
-        if field != "faults":
+        if field == "back_s":
+            print(f"{'back after':<16}{statistics.median(value):>10.2f} s in the middle, {max(value):.2f} s at most")
+        elif field != "faults":
             print(f"{field:<16}{value:>10,}")
     for fault in outcome.faults[:20]:
         print(fault)
     raise SystemExit(f"{len(outcome.faults)} faults" if outcome.faults else 0)
+
+
+async def _identifications(directory: Path, options: argparse.Namespace) -> OfIdentifications:
+    kills = options.kills or 300
+    if options.workers == 1:
+        return await killed_under_load(directory, options.seed, kills, _tell)
+    return await one_of_several_killed_under_load(directory, options.seed, kills, KEYS_AT_ONCE, _tell, at_random=True)
 
 
 def _tell(line: str) -> None:

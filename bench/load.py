@@ -108,18 +108,22 @@ def _share(times: list[float], share: float) -> float:
     return 1000 * times[min(len(times) - 1, int(len(times) * share))] if times else 0.0
 
 
-def requests(api_key: str, bodies: list[bytes], seed: int) -> Callable[[], bytes]:
-    """Posts of random bodies, each with an idempotency key of its own."""
+def requests(
+    api_key: str, bodies: list[bytes], seed: int, address: Callable[[int], str] = lambda _: "81.2.69.160"
+) -> Callable[[], bytes]:
+    """Posts of random bodies, each with an idempotency key of its own. `address` is that of a body's sender, by its
+    place.
+    """
     chance = random.Random(seed)
     heads = [
         (
             "POST /api/v1/identify HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: */*\r\nAccept-Encoding: gzip, deflate, br\r\n"
             "Accept-Language: en-GB,en;q=0.9\r\nContent-Type: application/json\r\nOrigin: https://shop.example\r\n"
             "User-Agent: Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) "
-            "Chrome/137.0.0.0 Safari/537.36\r\nX-Forwarded-For: 81.2.69.160\r\n"
+            f"Chrome/137.0.0.0 Safari/537.36\r\nX-Forwarded-For: {address(place)}\r\n"
             f"X-Api-Key: {api_key}\r\nContent-Length: {len(body)}\r\nIdempotency-Key: "
         ).encode()
-        for body in bodies
+        for place, body in enumerate(bodies)
     ]
 
     def make() -> bytes:

@@ -6,6 +6,10 @@ every device visits once: in the first as a new visitor, in the others with its 
 or without it from elsewhere, where it may be taken for another. Neither HTTP is in it (`bench.identify`), nor what the
 mailboxes and the loop add.
 
+A group is written in two phases (ADR 41). `transaction` are the jobs, and `first phase` is what recording and keeping
+apart what they read and write adds: both are on the loop. `commit` is the second phase, for which the service has a
+thread: the lock, the rows, the commit.
+
     python -m bench.stages [--sdk] [--rounds 4] [--devices 1000] [--json]
 
 Reports are made-up ones of 2 kB, or with `--sdk` those of the web SDK, of 20 kB.
@@ -59,7 +63,8 @@ from svc.http.traffic import Traffic
 from svc.service import Service
 from svc.store.directory import Opened, open_directory
 from svc.store.learned import PRODUCTION
-from svc.store.snapshot import Transaction
+from svc.store.snapshot import Late, Transaction
+from svc.store.store import Store
 from svc.store.transactions.identification import Recorded, identify
 from svc.world import World
 
@@ -87,8 +92,8 @@ class Stages:
     def __init__(self, found: Opened, world: World) -> None:
         self._services = Service(Config(), world, found).services
         self._world = world
-        self._store = found.store
-        self._frequencies = Frequencies(found.store)
+        self._store = Store(found.store.engine, self._second_phase, world.now_ms)
+        self._frequencies = Frequencies(self._store)
         self._traffic = Traffic()
         self._trust = published_trust()
         self.cpu_s: defaultdict[str, float] = defaultdict(float)
@@ -103,7 +108,7 @@ class Stages:
         with self._timed(stage):
             return [function(*row) for row in zip(*columns, strict=True)]
 
-    def identify(self, visits: Sequence[Visit]) -> None:
+    async def identify(self, visits: Sequence[Visit]) -> None:
         """Identify a group in one transaction. Raises `AssertionError` where one is refused."""
         at_ms = self._world.now_ms()
         ids = self._each("request id", self._world.request_id, [at_ms] * len(visits))
@@ -115,8 +120,8 @@ class Stages:
             partial(identify, assessment=assessment, statistics=self._frequencies.of(key))
             for key, assessment in zip(classes, assessments, strict=True)
         ]
-        with self._timed("commit"):
-            outcomes = self._store.write_now([partial(self._run, job) for job in jobs])
+        with self._timed("first phase"):
+            outcomes = await self._store.write([partial(self._run, job) for job in jobs], urgent=True)
         recorded = [outcome for outcome in outcomes if isinstance(outcome, Recorded)]
         self._each("learn", self._frequencies.learn, classes, recorded)
         self._each("response", self._respond, submissions, recorded)
@@ -180,14 +185,22 @@ class Stages:
             )
         ]  # fmt: skip
 
-    def _run(self, job: Callable[[Transaction], Recorded], transaction: Transaction) -> Recorded:
-        """A stage of its own, and none of the commit around it."""
+    def _run(self, job: Callable[[Transaction], Late[Recorded]], transaction: Transaction) -> Late[Recorded]:
+        with self._within("transaction"):
+            return job(transaction)
+
+    async def _second_phase(self, function: Callable[[], T], /) -> T:
+        with self._within("commit"):
+            return function()
+
+    @contextmanager
+    def _within(self, stage: str) -> Generator[None]:
+        """A stage of its own, and none of the first phase around it."""
         began = time.thread_time()
-        recorded = job(transaction)
+        yield
         took = time.thread_time() - began
-        self.cpu_s["transaction"] += took
-        self.cpu_s["commit"] -= took
-        return recorded
+        self.cpu_s[stage] += took
+        self.cpu_s["first phase"] -= took
 
     def _respond(self, submission: Submission, recorded: Recorded) -> bytes:
         assert isinstance(recorded.outcome, Identified)
@@ -239,7 +252,7 @@ def plain_report(number: int) -> tuple[dict[str, Any], str]:
     return report, report["userAgent"]
 
 
-def measure(rounds: int, devices: int, *, sdk: bool = False) -> dict[str, list[dict[str, float]]]:
+async def measure(rounds: int, devices: int, *, sdk: bool = False) -> dict[str, list[dict[str, float]]]:
     """Microseconds of CPU per identification by stage, for each round of each kind."""
     world = World.real()
     measured: defaultdict[str, list[dict[str, float]]] = defaultdict(list)
@@ -247,21 +260,18 @@ def measure(rounds: int, devices: int, *, sdk: bool = False) -> dict[str, list[d
         found = open_directory(Path(directory), world.run_sync, world.entropy, durable=False)
         sender = caller(found, world)
         stages = Stages(found, world)
-        stages.identify(visits(sender, devices + 1, 0, sdk=sdk)[-1:])  # what is made once: patterns, tables of names
+        await stages.identify(
+            visits(sender, devices + 1, 0, sdk=sdk)[-1:]
+        )  # what is made once: patterns, tables of names
         for number in range(rounds * len(KINDS) + 1):
             stages.cpu_s.clear()
             todo = visits(sender, devices, number, sdk=sdk)
             for first in range(0, devices, GROUP):
-                stages.identify(todo[first : first + GROUP])
+                await stages.identify(todo[first : first + GROUP])
             kind = KINDS[(number - 1) % len(KINDS)] if number else "new"
             measured[kind].append({stage: 1e6 * cpu_s / devices for stage, cpu_s in stages.cpu_s.items()})
         found.store.close()
     return measured
-
-
-async def run(options: argparse.Namespace) -> dict[str, list[dict[str, float]]]:
-    """`measure` under trio, whose clock times requests."""
-    return measure(options.rounds, options.devices, sdk=options.sdk)
 
 
 def main() -> None:
@@ -273,7 +283,7 @@ def main() -> None:
     options = parser.parse_args()
     with Path(os.devnull).open("w") as nowhere, redirect_stderr(nowhere):
         set_up_logging("json")
-        measured = trio.run(run, options)
+        measured = trio.run(partial(measure, options.rounds, options.devices, sdk=options.sdk))
     if options.json:
         json.dump(measured, sys.stdout)
         return

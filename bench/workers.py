@@ -1,6 +1,9 @@
 """One worker and two on the same load, in turn: requests per second, latency, CPU and size of commits.
 
-    python -m bench.workers [--rounds 5] [--seconds 6] [--kill-every 1]
+    python -m bench.workers [--rounds 5] [--seconds 6] [--devices 2000] [--one-network] [--kill-every 1]
+
+Many devices are mostly first visits. Each comes from a network of its own, unless `--one-network`: the visitors of one
+network are on one list, and two workers that meet new ones of it at the same time do the work of one again.
 
 With `--kill-every S` one of the workers, chosen by seed, is killed so often. Clients then send what was cut off again,
 and its time runs from when it was first sent.
@@ -19,7 +22,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.identify import _body, _prepare
+from bench.identify import prepare, report_body
 from bench.load import CLIENTS, Measured, requests, run
 from tests.support.process import Served
 
@@ -40,7 +43,7 @@ class Running:
     """A service with so many workers over a directory of its own."""
 
     def __init__(self, directory: Path, workers: int) -> None:
-        self.api_key = _prepare(str(directory))
+        self.api_key = prepare(str(directory))
         self.workers = workers
         began = time.perf_counter()
         self.server = Served(directory, SVC_WORKERS=str(workers), SVC_LOG_REQUESTS="none")
@@ -74,8 +77,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="pairs of measurements")
     parser.add_argument("--devices", type=int, default=2000)
     parser.add_argument("--kill-every", type=float, metavar="S", help="kill one of two workers so often")
+    parser.add_argument("--one-network", action="store_true", help="all devices have the same address")
     options = parser.parse_args()
-    bodies = [_body(number, token=False) for number in range(options.devices)]
+    bodies = [report_body(number, token=False) for number in range(options.devices)]
     counts = (2,) if options.kill_every else (1, 2)
     print(f"{CLIENTS} clients, {options.devices} devices, {options.rounds} rounds of {options.seconds:g} s each\n")
     print(f"{'workers':>8}{'req/s':>8}{'p50 ms':>9}{'p99 ms':>9}{'CPU us':>9}{'refused':>9}")
@@ -84,7 +88,7 @@ def main() -> None:
         rows: dict[int, list[Row]] = {workers: [] for workers in counts}
         for number in range(options.rounds + 1):
             for service in services:
-                row = _measure(service, bodies, options.seconds if number else 2.0, number, options.kill_every)
+                row = _measure(service, bodies, options.seconds if number else 2.0, number, options)
                 if number:  # the first round warms caches up
                     rows[service.workers].append(row)
                     measured = row.measured
@@ -101,21 +105,31 @@ def main() -> None:
         print(f"\ntwo workers: {rate:.2f} x the requests of one, each for {cpu:.2f} x the CPU")
 
 
-def _measure(service: Running, bodies: list[bytes], seconds: float, seed: int, kill_every: float | None) -> Row:
+def _measure(service: Running, bodies: list[bytes], seconds: float, seed: int, options: argparse.Namespace) -> Row:
+    kill_every = options.kill_every
+    make = requests(service.api_key, bodies, seed, one_address if options.one_network else own_address)
     before, over = service.cpu_s(), threading.Event()
     killer = threading.Thread(target=_kill, args=(service, random.Random(seed), kill_every, over))
     if kill_every is not None:
         killer.start()
     try:
-        measured = run(
-            service.server.port, requests(service.api_key, bodies, seed), seconds, patient=kill_every is not None
-        )
+        measured = run(service.server.port, make, seconds, patient=kill_every is not None)
     finally:
         over.set()
         if kill_every is not None:
             killer.join()
             service.server.wait_for_workers(service.workers)
     return Row(measured, 1e6 * (service.cpu_s() - before) / measured.requests)
+
+
+def own_address(device: int) -> str:
+    """In a network of the device's own."""
+    return f"81.{device >> 8 & 255}.{device & 255}.160"
+
+
+def one_address(_: int) -> str:
+    """The same for all."""
+    return "81.2.69.160"
 
 
 def _kill(service: Running, chance: random.Random, every_s: float, over: threading.Event) -> None:
@@ -127,9 +141,10 @@ def _tell_of(service: Running) -> None:
     memory = service.memory()
     service.server.terminate()
     stopped = service.server.said("stopped")
-    commits, jobs = (sum(line[name] for line in stopped) for name in ("commits", "jobs"))
+    commits, jobs, repeated = (sum(line[name] for line in stopped) for name in ("commits", "jobs", "repeated"))
+    per_commit, again = jobs / max(commits, 1), repeated / max(jobs, 1)
     print(
-        f"\n{service.workers} workers: {jobs / max(commits, 1):.1f} requests per commit, started in "
+        f"\n{service.workers} workers: {per_commit:.1f} requests per commit, {again:.1%} ran again, started in "
         f"{service.started_s:.1f} s, RSS/PSS of each in MB: {memory}"
     )
 

@@ -4,9 +4,10 @@ Each process assesses visits and commits them in groups, as a worker of the serv
 is on its way to the disk, the next is assessed. All write for one organization, the worst case, or each for its own.
 In the end the store is checked: every sum is what its rows add up to.
 
-    python -m bench.writers [--processes 2] [--groups 60] [--organizations 1] [--new 0] [--json]
+    python -m bench.writers [--processes 2] [--groups 60] [--organizations 1] [--new 0] [--numbers-at-once 32] [--json]
 
 `--new`: share of the visits that are a device's first; the others come from devices that were all there before.
+`--numbers-at-once`: as of `VisitorNumbers`, 1 for none in advance.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from svc.cli.organizations import create_organization
 from svc.config import Config
 from svc.domain.identification import Assessment, Submission, assess
 from svc.domain.model import RequestFacts
+from svc.domain.visitor_numbers import TAKEN_AT_ONCE, VisitorNumbers
 from svc.network_data.builtin import BuiltInRanges
 from svc.store.directory import open_directory
 from svc.store.engine import Engine, Writer
@@ -45,6 +47,8 @@ GROUP = 22
 """Identifications per commit, as measured with 32 clients."""
 DEVICES = 660
 """Which have been here before."""
+LOOKS = 1_000_003
+"""Different devices that reports are made up for."""
 
 
 class Timed:
@@ -86,9 +90,10 @@ class Process:
         self._timed = Timed(self._found.store.engine)
         self._found.store.engine = self._timed  # pyright: ignore[reportAttributeAccessIssue]  it does what the engine does
         self._frequencies = Frequencies(self._found.store)
+        self._numbers = VisitorNumbers(options.numbers_at_once)
         self._options = options
         self._chance = random.Random(options.number)
-        self._next_device = DEVICES + (1 + options.number) * 10_000_000
+        self._next_device = DEVICES + options.number * (LOOKS // options.processes)
         self._introduced = iter(range(options.number, DEVICES, options.processes))
 
     async def run(self) -> dict[str, Any]:
@@ -133,13 +138,16 @@ class Process:
 
     async def _record(self, assessments: list[Assessment]) -> None:
         keys = [ClassKey(one.submission.organization, PRODUCTION, one.features.family) for one in assessments]
+        handed_out = self._numbers.hand_out(key.organization for key in keys)
         jobs = [
-            partial(identify, assessment=assessment, statistics=self._frequencies.of(key))
-            for key, assessment in zip(keys, assessments, strict=True)
+            partial(identify, assessment=assessment, statistics=self._frequencies.of(key), next_number=next_number)
+            for key, assessment, next_number in zip(keys, assessments, handed_out, strict=True)
         ]
-        for key, recorded in zip(keys, await self._found.store.write(jobs, urgent=True), strict=True):
+        outcomes = await self._found.store.write(jobs, urgent=True)
+        for key, next_number, recorded in zip(keys, handed_out, outcomes, strict=True):
             assert isinstance(recorded, Recorded), recorded
             self._frequencies.learn(key, recorded)
+            self._numbers.give_back(key.organization, next_number, recorded.new_number)
 
     def _visit(self) -> Submission:
         world, options = self._world, self._options
@@ -149,7 +157,7 @@ class Process:
         if self._chance.random() < options.new:
             self._next_device += 1
             device = self._next_device
-        signals = device_report(device % 1_000_003) | {"client_token": f"{device:032x}"}
+        signals = device_report(device % LOOKS) | {"client_token": f"{device:032x}"}
         at_ms = world.now_ms()
         return Submission(
             request_id=world.request_id(at_ms),
@@ -199,6 +207,8 @@ def _run(options: argparse.Namespace, directory: str) -> list[dict[str, Any]]:
         str(options.organizations),
         "--new",
         str(options.new),
+        "--numbers-at-once",
+        str(options.numbers_at_once),
     ]
     processes = [
         subprocess.Popen(
@@ -229,6 +239,7 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=60, help=f"of {GROUP} identifications, by each process")
     parser.add_argument("--organizations", type=int, default=1)
     parser.add_argument("--new", type=float, default=0.0, help="share of first visits")
+    parser.add_argument("--numbers-at-once", type=int, default=TAKEN_AT_ONCE, help="visitor numbers taken together")
     parser.add_argument("--json", action="store_true", help="every process, as JSON")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     parser.add_argument("--number", type=int, default=0, help=argparse.SUPPRESS)

@@ -136,6 +136,7 @@ NETWORK_AGE_SECONDS = Metric(
 
 COMMITS = Metric("svc_store_commits", "counter", "Commits of the store.")
 JOBS = Metric("svc_store_jobs", "counter", "Changes in those commits.")
+REPEATED = Metric("svc_store_jobs_repeated", "counter", "Changes made again: another process changed what they read.")
 COMMIT_SECONDS = Metric("svc_store_commit_duration_seconds", "histogram", "From its turn until a group was on disk.")
 STORE_WAIT_SECONDS = Metric("svc_store_wait_seconds", "histogram", "Until it was a group's turn to be written.")
 GROUP_JOBS = Metric("svc_store_batch_size", "histogram", "Changes in one group.")
@@ -394,6 +395,7 @@ def _identifications(counters: IdentificationStatistics) -> Figures:
 def _commits(store: StoreStatistics) -> Figures:
     yield COMMITS, one(store.commits)
     yield JOBS, one(store.jobs)
+    yield REPEATED, one(store.repeated)
     yield COMMIT_SECONDS, one(store.commits_s)
     yield STORE_WAIT_SECONDS, one(store.waits_s)
     yield GROUP_JOBS, one(store.groups)
@@ -411,9 +413,8 @@ def _store(store: StoreStatistics, space: StoreSpace) -> Figures:
 
 def _webhooks(outbox: OutboxStatistics, space: StoreSpace, census: Census, now_ms: int) -> Figures:
     yield OPEN_DELIVERIES, one(space.rows["webhook_due"])
-    due_ms = census.oldest_due_ms
-    late = [((status,), max(0, now_ms - due_ms.get(status, now_ms)) / 1000) for status in ENDPOINT_STATUSES]
-    yield OLDEST_DUE_SECONDS, late
+    since_ms = {status: census.oldest_due_ms.get(status, now_ms) for status in ENDPOINT_STATUSES}
+    yield OLDEST_DUE_SECONDS, [((status,), max(0, now_ms - at_ms) / 1000) for status, at_ms in since_ms.items()]
     yield ENDPOINTS, [((status,), census.endpoints[status]) for status in ENDPOINT_STATUSES]
     yield SENDING, one(outbox.in_flight)
     yield LANES, one(outbox.queues)

@@ -37,6 +37,7 @@ from svc.domain.attestation.trust import (
 )
 from svc.domain.ratelimit import Buckets, MemoryBuckets
 from svc.domain.signed_verdict import verdict_key
+from svc.domain.visitor_numbers import TAKEN_AT_ONCE
 from svc.domain.webhooks.addresses import TargetPolicy
 from svc.domain.webhooks.cursor import cursors_key
 from svc.domain.webhooks.signature import secrets_key
@@ -102,8 +103,7 @@ class Service:
         this is the worker that does what only one may do (`keeper.py`); `worker_restarts`, how often each was
         replaced. Raises `ConfigError`.
         """
-        config = share(config, seat.workers)
-        buckets = buckets or MemoryBuckets()
+        config, buckets = share(config, seat.workers), buckets or MemoryBuckets()
         self._config, self._world, self._store = config, world, opened.store
         self.traffic = Traffic(config.log_requests, _describe(config))
         self._edge: Edge | None = None
@@ -131,6 +131,7 @@ class Service:
             nudge=self.relay.due,
             publish=self.relay.identified,
             buckets=buckets,
+            numbers_at_once=1 if seat.workers == 1 else TAKEN_AT_ONCE,
         )
         self.services = Services(
             world=world,

@@ -109,7 +109,7 @@ async def run_until_signalled(
             watching.cancel_scope.cancel()
         log.info("draining")
     done = service.services.store.statistics()
-    log.info("stopped", commits=done.commits, jobs=done.jobs)
+    log.info("stopped", commits=done.commits, jobs=done.jobs, repeated=done.repeated)
 
 
 def written(found: list[Any]) -> list[str]:

@@ -43,10 +43,11 @@ class Pipeline:
         nudge: visitor_index.Nudge = lambda _: None,
         publish: visitor_index.Publish | None = None,
         buckets: Buckets | None = None,
+        numbers_at_once: int = 1,
     ) -> None:
         """`ranges()` is the address look-up in force, `None` while there is none; `trust` is as of `assess`; `nudge` is
         the outbox's, `publish` the live hub's; `shares` and `quotas` bound what one organization takes, by the clock
-        `now_ms`, as far as `buckets` go.
+        `now_ms`, as far as `buckets` go; `numbers_at_once` is as of `VisitorNumbers`.
         """
         self.admission = Mailbox[Identify](
             admission_capacity,
@@ -69,6 +70,7 @@ class Pipeline:
         self._nudge = nudge
         self._publish = publish
         self._buckets = buckets
+        self._numbers_at_once = numbers_at_once
         self.counters = IdentificationCounters()
 
     async def run(self) -> None:
@@ -83,6 +85,7 @@ class Pipeline:
                 self.counters,
                 self._quotas,
                 self._publish,
+                self._numbers_at_once,
             )
             nursery.start_soon(scorer.run, self._scorer, self._visitor_index, self._ranges, self._trust)
             nursery.start_soon(admission.run, self.admission, self._scorer, self._shares, self._now_ms, self._buckets)

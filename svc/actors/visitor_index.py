@@ -1,8 +1,8 @@
 """The visitor index: the one writer of identifications.
 
-Owns the statistics of the classes of devices that were seen lately, the order in which identifications are recorded,
-and the count of what they came to. Hears `Assessed`, takes up to a batch of them, commits them together,
-answers each caller, nudges the outbox, and shows them to who watches.
+Owns the statistics of the classes of devices that were seen lately, the numbers that new visitors get, the order in
+which identifications are recorded, and the count of what they came to. Hears `Assessed`, takes up to a batch of them,
+commits them together, answers each caller, nudges the outbox, and shows them to who watches.
 Never acknowledges what is not on disk; a commit that fails otherwise than for want of room ends the process.
 
 While one commit is on the disk the next requests gather in the mailbox: group commit without a timer.
@@ -27,6 +27,7 @@ from svc.actors.messages import Assessed, Failed
 from svc.domain.matching import Statistics, StatisticsUpdate
 from svc.domain.quotas import Quotas
 from svc.domain.records import Event
+from svc.domain.visitor_numbers import VisitorNumbers
 from svc.domain.webhooks.records import EndpointKey
 from svc.store.learned import SHARED, load_class, load_statistics, scope_of, store_statistics
 from svc.store.snapshot import Snapshot, Transaction
@@ -65,14 +66,16 @@ async def run(
     counters: IdentificationCounters,
     quotas: Quotas = Quotas(),  # noqa: B008  immutable
     publish: Publish | None = None,
+    numbers_at_once: int = 1,
 ) -> None:
     """Identify until the inbox is closed and empty; then write what the statistics have learned. At most `batch_limit`
-    messages share a commit; each reply follows it.
+    messages share a commit; each reply follows it. `numbers_at_once` is as of `VisitorNumbers`.
     """
-    frequencies = Frequencies(store)
+    frequencies, numbers = Frequencies(store), VisitorNumbers(numbers_at_once)
     try:
         while True:
-            await _record(await inbox.batch(batch_limit), store, frequencies, nudge, counters, quotas, publish)
+            batch = await inbox.batch(batch_limit)
+            await _record(batch, store, frequencies, numbers, nudge, counters, quotas, publish)
             await frequencies.write_behind(LESSONS_BETWEEN_WRITES)
     except trio.EndOfChannel:
         await frequencies.write_behind(1)
@@ -254,12 +257,14 @@ async def _record(
     batch: list[Assessed],
     store: Store,
     frequencies: Frequencies,
+    numbers: VisitorNumbers,
     nudge: Nudge,
     counters: IdentificationCounters,
     quotas: Quotas,
     publish: Publish | None,
 ) -> None:
     capacity_bytes = store.capacity_bytes()
+    handed_out = numbers.hand_out(map(_organization, batch))
     jobs = [
         partial(
             identify,
@@ -267,8 +272,9 @@ async def _record(
             statistics=frequencies.of(_class_of(message)),
             quotas=quotas,
             capacity_bytes=capacity_bytes,
+            next_number=next_number,
         )
-        for message in batch
+        for message, next_number in zip(batch, handed_out, strict=True)
     ]
     try:
         outcomes = await store.write(jobs, urgent=True)
@@ -277,9 +283,10 @@ async def _record(
         for message in batch:
             message.admitted.answer(Failed("service_unavailable"))
         return
-    for message, outcome in zip(batch, outcomes, strict=True):
+    for message, outcome, next_number in zip(batch, outcomes, handed_out, strict=True):
         if isinstance(outcome, Recorded):
             frequencies.learn(_class_of(message), outcome)
+            numbers.give_back(_organization(message), next_number, outcome.new_number)
             counters.note(outcome)
             if outcome.quota == "store_share" and counters.is_news(_organization(message), trio.current_time()):
                 _say_who_is_full(store, _organization(message))

@@ -268,15 +268,18 @@ def _answered_by_events(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 
 def _visitors(snapshot: Snapshot, number: int) -> Iterator[str]:
-    given = snapshot.get(VISITOR_COUNTS, number) or 0
+    taken = snapshot.get(VISITOR_COUNTS, number) or 0
     for (_, visitor_number), visitor in snapshot.scan(VISITORS, number):
-        if visitor_number > given:
-            yield f"visitor {visitor_number} of organization {number} is beyond the {given} numbers given"
+        if visitor_number > taken:
+            yield f"visitor {visitor_number} of organization {number} is beyond the {taken} numbers taken"
         if snapshot.get(VISITOR_IDS, number, visitor.visitor_id.encode()) != visitor_number:
             yield f"visitor {visitor.visitor_id} is not found by its id"
     for (_, visitor_id), visitor_number in snapshot.scan(VISITOR_IDS, number):
-        if not snapshot.has(VISITORS, number, visitor_number):
+        found = snapshot.get(VISITORS, number, visitor_number)
+        if found is None:
             yield f"the visitor id {visitor_id.decode()} leads to no visitor"
+        elif found.visitor_id.encode() != visitor_id:
+            yield f"the visitor id {visitor_id.decode()} leads to visitor {found.visitor_id}"
 
 
 def _blocks(snapshot: Snapshot, number: int) -> Iterator[str]:

@@ -234,11 +234,12 @@ VISITORS: Table[Visitor] = Table(
     ErasedByKey("visitor"),
     rules=("visitors", "holding"),
 )
-"""By the visitor's number: 1, 2, ... per organization."""
+"""By the visitor's number: 1, 2, ... per organization, with gaps where workers took several at once."""
 VISITOR_COUNTS: Table[int] = Table(
     "visitor_counts", _ORGANIZATION, Signed("given"), Until("the organization is removed"), NOT_PERSONAL
 )
-"""Visitor numbers given so far; never given twice."""
+"""The highest visitor number that was taken: given to a visitor, or kept by a worker for its next ones. None is given
+twice."""
 VISITOR_IDS: Table[int] = Table(
     "visitor_ids",
     Key(organization=U32, visitor_id=VISITOR_ID),

@@ -22,8 +22,8 @@ from svc.domain.model import RequestFacts
 from svc.domain.network import Range
 from svc.domain.ratelimit import Shares
 from svc.store.directory import Opened, open_directory
-from svc.store.engine import EngineError
-from svc.store.tables import EVENTS
+from svc.store.engine import EngineError, StoreFullError
+from svc.store.tables import EVENTS, VISITOR_COUNTS, VISITORS
 from svc.world import World
 from tests.support.live import PUBLIC_ADDRESS, report
 from tests.support.worlds import HeldThreads
@@ -158,6 +158,51 @@ async def test_requests_that_gather_while_a_commit_is_on_the_disk_share_the_next
     at_the_end = 1  # for what the statistics have learned
     assert found.store.statistics().commits == before + 2 + at_the_end
     found.store.close()
+
+
+async def test_numbers_that_are_taken_with_a_first_visit_go_to_the_visitors_that_follow(tmp_path: Path):
+    found = open_store(tmp_path, HeldThreads())
+    pipeline = pipeline_over(found, numbers_at_once=4)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(pipeline.run)
+        for device in (1, 2, 1, 3, 2, 4, 5):  # one after the other
+            await offer(pipeline, submission(device)).wait()
+        pipeline.admission.close()
+    with found.store.read() as snapshot:
+        assert [key for key, _ in snapshot.scan(VISITORS)] == [(1, number) for number in (1, 2, 3, 4, 5)]
+        assert snapshot.get(VISITOR_COUNTS, 1) == 8
+    found.store.close()
+
+
+async def test_numbers_of_a_commit_that_failed_are_given_to_nobody(tmp_path: Path):
+    threads = HeldThreads()
+    full = FullOnce(threads)
+    found = open_store(tmp_path, full)
+    pipeline = pipeline_over(found, numbers_at_once=4)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(pipeline.run)
+        await offer(pipeline, submission(1)).wait()
+        full.is_full = True
+        assert (await offer(pipeline, submission(2)).wait()).outcome == Failed("service_unavailable")
+        await offer(pipeline, submission(2)).wait()
+        pipeline.admission.close()
+    with found.store.read() as snapshot:
+        assert [key for key, _ in snapshot.scan(VISITORS)] == [(1, 1), (1, 3)]
+    found.store.close()
+
+
+class FullOnce:
+    """A `run_sync` under which the next commit does not fit, once `is_full` is set."""
+
+    def __init__(self, run_sync: Any) -> None:
+        self.is_full = False
+        self._run_sync = run_sync
+
+    async def __call__(self, function: Any, /) -> Any:
+        if self.is_full:
+            self.is_full = False
+            raise StoreFullError("no room")
+        return await self._run_sync(function)
 
 
 class BrokenDisk:

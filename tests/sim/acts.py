@@ -17,6 +17,7 @@ from svc.domain.credentials import digest, new_key
 from svc.domain.records import Organization
 from svc.domain.refusals import Refusal
 from svc.domain.timestamps import timestamp
+from svc.siblings.bus import announce
 from svc.store.snapshot import Snapshot
 from svc.store.store import StoreFullError
 from svc.store.tables import EVENTS
@@ -208,6 +209,10 @@ class Acts:
         self._start(partial(self._crash, step))
 
     @take.register
+    def _(self, step: steps.Kill) -> None:
+        self._start(partial(self._kill, step))
+
+    @take.register
     def _(self, _: steps.Restart) -> None:
         self._machine.restart()
 
@@ -243,6 +248,14 @@ class Acts:
         for _ in range(step.turns):
             await trio.lowlevel.checkpoint()
         self._machine.crash(step.down_s)
+
+    async def _kill(self, step: steps.Kill) -> None:
+        for _ in range(step.turns):
+            await trio.lowlevel.checkpoint()
+        if step.victim == "parent":
+            self._machine.restart(step.down_s)
+        else:
+            self._machine.kill(keeper=step.victim == "keeper")
 
     async def _ask(self, sent: bytes, client: steps.Client) -> Response | None:
         try:
@@ -350,7 +363,7 @@ class Acts:
 
     def _credit(self, shop: Account, micros: int) -> None:
         now_ms = self._machine.now_ms()
-        entry_id = self._machine.service.services.world.request_id(now_ms)
+        entry_id = self._machine.operator.request_id(now_ms)
         add = partial(accounts.add_credit, number=shop.number, entry_id=entry_id, micros=micros)
         if self._operator(partial(add, now_ms=now_ms, note="credit")) is not None:
             shop.credit_micros += micros
@@ -358,7 +371,7 @@ class Acts:
     def _bill(self, step: steps.Bill) -> None:
         shop, now_ms = self.shops[step.org], self._machine.now_ms()
         before = shop.status.changes[-1].value
-        author = accounts.Author(self._machine.service.services.world.request_id(now_ms), now_ms, "operator")
+        author = accounts.Author(self._machine.operator.request_id(now_ms), now_ms, "operator")
         change = partial(accounts.set_billing_status, number=shop.number, status=step.status, author=author)
         changed = self._operator(change)
         if isinstance(changed, Organization) and step.status != before:
@@ -374,4 +387,5 @@ class Acts:
             return None
         if isinstance(outcome, Exception):
             raise outcome
+        announce(self._machine.directory)
         return None if isinstance(outcome, Refusal) else outcome

@@ -1,9 +1,10 @@
 """The machine of a simulation: clock, disk, power and supervisor of the real service, which runs on it life after life.
 
 A life ends by a power cut (nothing is drained, what was not committed is gone), by an order to stop (it drains), or by
-a fault of the disk, and the supervisor starts the next one. The store is a real one; a commit takes a while, as on a
-thread: who waits for it may go away, and only the power can stop it. Clients come in over real sockets of the kernel
-within the process, which deliver at once, so that a run is the same every time.
+a fault of the disk, and the supervisor starts the next one. With several workers each has a life of its own, and what
+they share is real: the bus over its sockets, the token buckets, the keeper's lock. The store is a real one; a commit
+takes a while, as on a thread: who waits for it may go away, and only the end of its process can stop it. Clients come
+in over real sockets of the kernel within the process, which deliver at once, so that a run is the same every time.
 """
 
 from __future__ import annotations
@@ -11,18 +12,24 @@ from __future__ import annotations
 import random
 import socket
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 import trio
 
+from svc.cli.processes import KEEPER_LOCK
 from svc.config import Config
 from svc.domain.records import Event
 from svc.domain.webhooks.addresses import TargetPolicy
 from svc.domain.webhooks.transport_types import Transport
+from svc.parent import failures_after, pause_s
+from svc.seat import Seat
 from svc.service import Service
+from svc.siblings.bus import reach
+from svc.siblings.counts import Shared
+from svc.store.backup import files
 from svc.store.directory import Opened, open_directory
 from svc.store.engine import EngineError, StoreFullError
 from svc.store.lmdb.engine import LmdbEngine
@@ -32,6 +39,7 @@ from svc.webhook_transport.connections import tls_context
 from svc.webhook_transport.transport import WebhookTransport
 from svc.world import World
 from tests.sim.internet import Internet
+from tests.sim.street import Door, Street
 from tests.support.engines import Watched, opening
 from tests.support.worlds import EPOCH_MS
 
@@ -67,18 +75,28 @@ class Sabotage(msgspec.Struct, frozen=True):
     """(`put` or `delete`, table, key): whether the store leaves this write out."""
     sends: Callable[[Transport], Transport] = lambda transport: transport
     """What stands between the outbox and the network."""
+    keeps: Callable[[bool], bool] = lambda acquired: acquired
+    """Whether a worker is the keeper, from whether it got the lock."""
 
 
 class Machine:
     """`now_ms` is its wall clock; `up` says whether a life can be talked to."""
 
-    def __init__(self, directory: Path, chance: random.Random, internet: Internet, sabotage: Sabotage) -> None:
+    def __init__(
+        self, directory: Path, chance: random.Random, internet: Internet, sabotage: Sabotage, workers: int = 1
+    ) -> None:
+        self.directory = directory
         self.chance = chance
+        self.internet = internet
+        self.sabotage = sabotage
         self.disk = Disk()
         self.offset_ms = 0
         self.lives = 0
+        """Of workers: each begins one."""
         self.ended_at: list[float] = []
-        """When lives ended, in virtual seconds."""
+        """When lives of the whole service ended, in virtual seconds."""
+        self.keeper_ended_at: list[float] = []
+        """Those included in which the keeper alone died."""
         self.broke_at: list[float] = []
         """When commits failed and when their actors heard of it, after which they may have begun again."""
         self.changed: dict[int, None] = {}
@@ -87,18 +105,18 @@ class Machine:
         """Ways in which a life ended that nothing explains."""
         self.up = trio.Event()
         self.opened: Opened
-        self.service: Service
+        self.operator = World(self.now_ms, chance.randbytes, _on_no_thread)
+        """Of commands beside the service."""
         self.is_full = False
         self.visitors: dict[bytes, str] = {}
         """request id -> visitor id of every event that a job wrote, whether or not it was committed."""
-        self._directory = directory
-        self._internet = internet
-        self._sabotage = sabotage
-        self._door: Door
-        self._shutdown = trio.Event()
+        self._count = workers
+        self._workers: dict[int, Worker] = {}
+        """Those that live, by index."""
+        self._street: Street
         self._power = trio.CancelScope()
-        self._threads: dict[trio.CancelScope, None] = {}
         self._down_s = 1.0
+        self._is_ending = False
         self._stopped = False
 
     def now_ms(self) -> int:
@@ -106,36 +124,54 @@ class Machine:
 
     @property
     def store(self) -> Store:
+        """As commands open it; each worker has one of its own over the same engine."""
         return self.opened.store
+
+    @property
+    def is_off(self) -> bool:
+        """Whether the power has failed in this life."""
+        return self._power.cancel_called
 
     async def run(self) -> None:
         """The supervisor: one life after the other, until `stop`."""
         while not self._stopped:
             try:
                 await self._live()
-            except Exception as error:  # noqa: BLE001  every way to end is judged
-                unexplained = [leaf for leaf in leaves(error) if not isinstance(leaf, DiskError)]
-                self.faults += [f"the service ended: {leaf!r}" for leaf in unexplained]
+            except Exception as error:  # noqa: BLE001  a commit that failed in the moment of the power cut
+                self._judge(error)
             self.ended_at.append(trio.current_time())
-            self._internet.cut_all()
+            self.keeper_ended_at.append(trio.current_time())
+            self.internet.cut_all()
             await trio.sleep(self._down_s)
 
     def crash(self, down_s: float) -> None:
         """The power fails, and comes back after so many seconds."""
         self._down_s = down_s
-        self._power.cancel()
-        self._go_down()
-
-    def restart(self) -> None:
-        """As `systemctl restart`: it drains first."""
-        self._down_s = 0.5
         self._refuse_clients()
-        self._shutdown.set()
+        self._power.cancel()
+        for worker in self._workers.values():
+            worker.let_go_of_threads()
+
+    def restart(self, down_s: float = 0.5) -> None:
+        """As `systemctl restart`: it drains first, and is away for `down_s`. The same follows where the parent of
+        several workers dies.
+        """
+        self._down_s = down_s
+        self._refuse_clients()
+        for worker in self._workers.values():
+            worker.shutdown.set()
+
+    def kill(self, *, keeper: bool) -> None:
+        """`kill -9` of the keeper, or of a worker that is not, where there is one."""
+        victim = next((worker for worker in self._workers.values() if worker.is_keeper == keeper), None)
+        if victim is not None:
+            victim.kill()
 
     def stop(self) -> None:
         """Drain, for good. The store stays open."""
-        self._stopped = True
-        self._shutdown.set()
+        self._stopped = self._is_ending = True
+        for worker in self._workers.values():
+            worker.shutdown.set()
 
     def fill(self) -> None:
         """No page is left but those that the store can use again."""
@@ -153,70 +189,10 @@ class Machine:
         """A client's end of a new connection. Raises `ConnectionRefusedError` where nobody listens."""
         if not self.up.is_set():
             raise ConnectionRefusedError
-        return self._door.knock()
+        return self._street.knock()
 
-    async def _live(self) -> None:
-        self.lives += 1
-        alive = [True]
-
-        async def run_sync(function: Callable[[], T], /) -> T:
-            await trio.lowlevel.checkpoint_if_cancelled()
-            with self._shielded():
-                await trio.sleep(self.chance.uniform(0.0002, self.disk.slow_s))
-                assert alive[0], "something outlived the power cut"
-                result = self._commit(function)
-                await trio.sleep(self.chance.uniform(0, self.disk.slow_s))
-            if isinstance(result, DiskError):
-                self.broke_at.append(trio.current_time())
-                raise result
-            return result
-
-        world = World(self.now_ms, self.chance.randbytes, run_sync)
-        map_bytes = 1 << 20 if self.is_full else MAP_BYTES  # lmdb makes it what is there, if that is more
-        opened = open_directory(
-            self._directory,
-            run_sync,
-            world.entropy,
-            durable=False,
-            map_bytes=map_bytes,
-            open_engine=opening(lambda engine: Watched(engine, self._noted)),
-        )
-        self.opened = opened
-        sender = WebhookTransport(self._internet.resolve, TargetPolicy(), _TLS, self.now_ms, backend=self._internet)
-        self._door, self._shutdown, self._power = Door(), trio.Event(), trio.CancelScope()
-        try:
-            transport = self._sabotage.sends(sender)
-            self.service = Service(CONFIG, world, opened, transport=transport, resolver=self._internet.resolve)
-            with self._power:
-                async with trio.open_nursery() as nursery:
-                    await nursery.start(self.service.run, [self._door], self._shutdown)
-                    self.up.set()
-        finally:
-            alive[0] = False
-            self._go_down()
-            if not self._stopped:
-                opened.store.close()
-
-    def _refuse_clients(self) -> None:
-        if self.up.is_set():
-            self.up = trio.Event()
-
-    def _go_down(self) -> None:
-        """With its threads."""
-        self._refuse_clients()
-        for thread in self._threads:
-            thread.shield = False
-
-    @contextmanager
-    def _shielded(self) -> Generator[None]:
-        with trio.CancelScope(shield=not self._power.cancel_called) as scope:
-            self._threads[scope] = None
-            try:
-                yield
-            finally:
-                del self._threads[scope]
-
-    def _commit(self, function: Callable[[], T]) -> T | DiskError:
+    def commit(self, function: Callable[[], T]) -> T | DiskError:
+        """One commit, as the disk is now. Raises `StoreFullError`."""
         if self.disk.refusals:
             self.disk.refusals -= 1
             raise StoreFullError("no room, says the simulation")
@@ -228,6 +204,63 @@ class Machine:
         result = function()
         return DiskError("broke after the commit was durable") if breaks == "after" else result
 
+    async def _live(self) -> None:
+        map_bytes = 1 << 20 if self.is_full else MAP_BYTES  # lmdb makes it what is there, if that is more
+        self.opened = open_directory(
+            self.directory,
+            _on_no_thread,
+            self.operator.entropy,
+            durable=False,
+            map_bytes=map_bytes,
+            open_engine=opening(lambda engine: Watched(engine, self._noted)),
+        )
+        several = self._count > 1
+        shared = Shared(self._count, self.chance.randbytes) if several else None
+        self._street, self._power, self._is_ending = Street(is_kept=several), trio.CancelScope(), False
+        try:
+            with self._power:
+                async with trio.open_nursery() as nursery:
+                    for index in range(self._count):
+                        nursery.start_soon(self._seat, Seat(index, self._count), shared)
+        finally:
+            self._refuse_clients()
+            self._street.close()
+            if not self._stopped:
+                self.opened.store.close()
+
+    async def _seat(self, seat: Seat, shared: Shared | None) -> None:
+        """The workers of a seat, one after the other, as the parent starts them; one worker alone has no parent."""
+        failures = 0
+        while not self._is_ending:
+            self.lives += 1
+            began = trio.current_time()
+            worker = self._workers[seat.index] = Worker(self, seat, shared)
+            try:
+                await worker.run(self._street.door(), self.up.set)
+            except Exception as error:  # noqa: BLE001  every way to end is judged
+                self._judge(error)
+            finally:
+                del self._workers[seat.index]
+            if worker.is_keeper:
+                self.keeper_ended_at.append(trio.current_time())
+                self.internet.cut_all()
+            if seat.workers == 1:
+                self._refuse_clients()
+            failures = failures_after(failures, trio.current_time() - began)
+            if not self._is_ending:
+                await trio.sleep(pause_s(failures))
+
+    def _judge(self, error: Exception) -> None:
+        unexplained = [leaf for leaf in leaves(error) if not isinstance(leaf, DiskError)]
+        self.faults += [f"a worker ended: {leaf!r}" for leaf in unexplained]
+
+    def _refuse_clients(self) -> None:
+        """From here on the life ends, and no worker is replaced."""
+        self._is_ending = True
+        self._street.is_kept = False
+        if self.up.is_set():
+            self.up = trio.Event()
+
     def _noted(self, verb: str, name: str, packed: bytes, raw: bytes) -> bool:
         """Whether this write is to be made. Notes whose rows are changed."""
         table = _TABLES[name]
@@ -238,7 +271,7 @@ class Machine:
             event = table.decode(packed, raw)
             assert isinstance(event, Event)
             self.visitors[key[1]] = event.verdict.visitor_id
-        return not self._sabotage.loses(verb, table, key)
+        return not self.sabotage.loses(verb, table, key)
 
     def _resize(self, map_bytes: int) -> None:
         """Between two transactions, as LMDB demands: none is open while anybody waits."""
@@ -247,73 +280,97 @@ class Machine:
         self.store.engine.inner.resize(map_bytes)
 
 
-class Door(trio.abc.Listener[trio.abc.Stream]):
-    """A listener whose clients come from within the process."""
+class Worker:
+    """One process of the service, from its start to its end: its threads, and with others its place among them."""
 
-    def __init__(self) -> None:
-        self._knocking, self._coming = trio.open_memory_channel[socket.socket](1000)
-        self.socket = self
+    def __init__(self, machine: Machine, seat: Seat, shared: Shared | None) -> None:
+        self.shutdown = trio.Event()
+        self.is_keeper = seat.workers == 1
+        self._machine = machine
+        self._seat = seat
+        self._shared = shared
+        self._life = trio.CancelScope()
+        self._threads: dict[trio.CancelScope, None] = {}
+        self._is_alive = True
 
-    def getsockname(self) -> tuple[str, int]:
-        return ("127.0.0.1", 80)
-
-    def knock(self) -> socket.socket:
-        ours, theirs = socket.socketpair()
+    async def run(self, door: Door, served: Callable[[], None]) -> None:
+        """Serve until `shutdown` or `kill`; `served` is called when it does. Raises what the service raises."""
+        machine = self._machine
+        world = World(machine.now_ms, machine.chance.randbytes, self._run_sync)
+        store = Store(machine.store.engine, self._run_sync, machine.now_ms)
+        sender = WebhookTransport(
+            machine.internet.resolve, TargetPolicy(), _TLS, machine.now_ms, backend=machine.internet
+        )
         try:
-            self._knocking.send_nowait(ours)
-        except trio.BrokenResourceError:
-            ours.close()
-            theirs.close()
-            raise ConnectionRefusedError from None
-        return theirs
+            with ExitStack() as held, self._life:
+                service = Service(
+                    CONFIG,
+                    world,
+                    machine.opened._replace(store=store),
+                    transport=machine.sabotage.sends(sender),
+                    resolver=machine.internet.resolve,
+                    **self._among_others(held),
+                )
+                async with trio.open_nursery() as nursery:
+                    await nursery.start(service.run, [door], self.shutdown)
+                    served()
+        finally:
+            self._is_alive = False
+            door.close()
 
-    async def accept(self) -> trio.abc.Stream:
-        return ServerStream(await self._coming.receive())
+    def _among_others(self, held: ExitStack) -> dict[str, Any]:
+        """What several workers share, as `svc.cli.processes` gives it to each: all real, in one process."""
+        if self._shared is None:
+            return {}
+        directory = self._machine.directory
+        keeping = held.enter_context(files.locked(directory / KEEPER_LOCK))
 
-    async def aclose(self) -> None:
-        with suppress(trio.WouldBlock):
-            while True:
-                self._coming.receive_nowait().close()
-        self._coming.close()
-        await trio.lowlevel.checkpoint()
+        def acquire() -> bool:
+            self.is_keeper = self._machine.sabotage.keeps(keeping.acquire())
+            return self.is_keeper
+
+        return {
+            "seat": self._seat,
+            "siblings": held.enter_context(reach(directory, self._seat)),
+            "buckets": self._shared.buckets,
+            "acquire_keeping": acquire,
+        }
+
+    def kill(self) -> None:
+        """It ends where it stands, with its threads."""
+        self._life.cancel()
+        self.let_go_of_threads()
+
+    def let_go_of_threads(self) -> None:
+        for thread in self._threads:
+            thread.shield = False
+
+    async def _run_sync(self, function: Callable[[], T], /) -> T:
+        machine = self._machine
+        await trio.lowlevel.checkpoint_if_cancelled()
+        with self._shielded():
+            await trio.sleep(machine.chance.uniform(0.0002, machine.disk.slow_s))
+            assert self._is_alive, "something outlived its process"
+            result = machine.commit(function)
+            await trio.sleep(machine.chance.uniform(0, machine.disk.slow_s))
+        if isinstance(result, DiskError):
+            machine.broke_at.append(trio.current_time())
+            raise result
+        return result
+
+    @contextmanager
+    def _shielded(self) -> Generator[None]:
+        is_over = self._life.cancel_called or self._machine.is_off
+        with trio.CancelScope(shield=not is_over) as scope:
+            self._threads[scope] = None
+            try:
+                yield
+            finally:
+                del self._threads[scope]
 
 
-class ServerStream(trio.abc.Stream):
-    """The service's end of a connection: a socket that says it comes from this machine's port."""
-
-    def __init__(self, ours: socket.socket) -> None:
-        self._stream = trio.SocketStream(trio.socket.from_stdlib_socket(ours))
-        self.socket = _Named(self._stream.socket)
-
-    async def receive_some(self, max_bytes: int | None = None) -> bytes:
-        return await self._stream.receive_some(max_bytes)
-
-    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        await self._stream.send_all(data)
-
-    async def wait_send_all_might_not_block(self) -> None:
-        await self._stream.wait_send_all_might_not_block()
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-
-class _Named:
-    """As a TCP socket of loopback."""
-
-    family = socket.AF_INET
-
-    def __init__(self, inner: Any) -> None:
-        self._inner = inner
-
-    def getpeername(self) -> tuple[str, int]:
-        return ("127.0.0.1", 40_000)
-
-    def getsockname(self) -> tuple[str, int]:
-        return ("127.0.0.1", 80)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
+async def _on_no_thread(_: Callable[[], T], /) -> T:
+    raise AssertionError("commands write at once, and only workers have threads")
 
 
 def leaves(error: BaseException) -> Generator[BaseException]:

@@ -149,6 +149,16 @@ class Restart(Step, frozen=True, kw_only=True):
     pass
 
 
+class Kill(Step, frozen=True, kw_only=True):
+    """One of the processes of several workers is killed, so many turns of the loop later. Where it is the parent, the
+    workers drain, and the service begins again so long after their end.
+    """
+
+    victim: Literal["worker", "keeper", "parent"]
+    turns: int = 0
+    down_s: float = 0.5
+
+
 class Jump(Step, frozen=True, kw_only=True):
     """The wall clock is set."""
 
@@ -187,6 +197,7 @@ class Plan(msgspec.Struct, frozen=True):
     seed: int
     shops: tuple[Shop, ...]
     steps: tuple[Step, ...]
+    workers: int = 1
 
 
 class Scale(msgspec.Struct, frozen=True):
@@ -198,19 +209,23 @@ class Scale(msgspec.Struct, frozen=True):
 
 
 SHORT = Scale(shops=3, hooks=8, hours=3, bursts=10, steps_a_burst=10)
+TINY = Scale(shops=2, hooks=4, hours=0.5, bursts=5, steps_a_burst=8)
 FULL = Scale(shops=10, hooks=40, hours=24, bursts=36, steps_a_burst=12)
 """24 virtual hours, 10 organizations, 40 endpoints."""
-SCALES = {"short": SHORT, "full": FULL}
+SCALES = {"tiny": TINY, "short": SHORT, "full": FULL}
 
 
-def make_plan(seed: int, scale: Scale) -> Plan:
-    return _Making(random.Random(f"plan {seed}"), scale).plan(seed)
+def make_plan(seed: int, scale: Scale, workers: int = 1) -> Plan:
+    """The plan of a seed. With several workers some of them are killed besides."""
+    return _Making(random.Random(f"plan {seed}"), scale, workers).plan(seed)
 
 
 class _Making:
-    def __init__(self, chance: random.Random, scale: Scale) -> None:
+    def __init__(self, chance: random.Random, scale: Scale, workers: int) -> None:
         self._chance = chance
         self._scale = scale
+        self._workers = workers
+        self._kinds = _KINDS if workers == 1 else _KINDS | {_Making._kill: 8}
         self._keys = [0] * scale.shops
         """Of idempotency, given so far: each organization uses the same ones."""
         self._jumped_s = 0
@@ -228,7 +243,7 @@ class _Making:
             length = chance.choice((0.05, 0.5, 3.0, 30.0, 600.0))
             for _ in range(scale.steps_a_burst):
                 steps += self._steps(round(start + chance.uniform(0, length), 4))
-        return Plan(seed, shops, tuple(sorted(steps, key=lambda step: step.at)))
+        return Plan(seed, shops, tuple(sorted(steps, key=lambda step: step.at)), self._workers)
 
     def _hook(self, hook: int) -> Iterator[Step]:
         chance = self._chance
@@ -245,8 +260,7 @@ class _Making:
         return Register(at=at, hook=hook, org=hook % self._scale.shops, live=live, events=tuple(types))
 
     def _steps(self, at: float) -> list[Step]:
-        kinds = tuple(_KINDS)
-        (make,) = self._chance.choices(kinds, [_KINDS[kind] for kind in kinds])
+        (make,) = self._chance.choices(tuple(self._kinds), tuple(self._kinds.values()))
         return list(make(self, at))
 
     def _identify(self, at: float) -> Iterator[Step]:
@@ -349,6 +363,11 @@ class _Making:
         else:
             down_s = self._chance.choice((0.0, 0.5, 20.0, 900.0))
             yield Crash(at=at, down_s=down_s, turns=self._chance.randrange(40))
+
+    def _kill(self, at: float) -> Iterator[Step]:
+        victim = self._chance.choice(("worker", "worker", "keeper", "keeper", "parent"))
+        down_s = self._chance.choice((0.0, 0.5, 20.0))
+        yield Kill(at=at, victim=victim, turns=self._chance.randrange(40), down_s=down_s)
 
     def _jump(self, at: float) -> Iterator[Step]:
         seconds = self._chance.choice((3600, -3600, 3600, -3600, 61, -7))

@@ -65,6 +65,7 @@ def as_test(plan: Plan, violation: str) -> str:
         f"        seed={plan.seed},\n"
         f"        shops={plan.shops!r},\n"
         f"        steps=(\n{steps}\n        ),\n"
+        f"        workers={plan.workers},\n"
         f"    )\n"
         f"    assert simulate(plan, tmp_path).violations == []\n"
     )

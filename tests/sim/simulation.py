@@ -58,10 +58,12 @@ def simulate(
     return Outcome(run.digest.hexdigest(), run.violations, run.counts())
 
 
-def run_seed(seed: int, scale: Scale, tell: Callable[[str], None] | None = None) -> tuple[int, Outcome]:
+def run_seed(
+    seed: int, scale: Scale, workers: int = 1, tell: Callable[[str], None] | None = None
+) -> tuple[int, Outcome]:
     """A seed's plan, in a directory of its own."""
     with tempfile.TemporaryDirectory() as directory:
-        return seed, simulate(make_plan(seed, scale), Path(directory), tell=tell)
+        return seed, simulate(make_plan(seed, scale, workers), Path(directory), tell=tell)
 
 
 class Simulation:
@@ -72,7 +74,8 @@ class Simulation:
         self.seen: list[Seen] = []
         self._tell = tell
         self.internet = Internet(random.Random(f"internet {plan.seed}"), self._arrived)
-        self.machine = Machine(directory, random.Random(f"machine {plan.seed}"), self.internet, sabotage)
+        chance = random.Random(f"machine {plan.seed}")
+        self.machine = Machine(directory, chance, self.internet, sabotage, plan.workers)
         self.acts = Acts(plan, self.machine, self.internet, self.trace)
         self._checked_life = 0
 

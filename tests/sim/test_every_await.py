@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from itertools import count
 from pathlib import Path
+from typing import Literal
 
+import msgspec
 import pytest
 
 from svc.store.tables import EVENTS
 from tests.sim.machine import Sabotage
-from tests.sim.plan import Change, Client, Crash, Identify, Plan, Register, Rotate, Shop, Step
+from tests.sim.plan import Change, Client, Crash, Identify, Kill, Plan, Register, Rotate, Shop, Step
 from tests.sim.simulation import simulate
 
 TURNS = 32
@@ -23,8 +25,8 @@ MOMENTS = [(after_s, turns) for after_s in AFTER_S for turns in range(TURNS)]
 HOOK = Register(at=0, hook=0, org=0)
 
 
-def plan(*steps: Step) -> Plan:
-    return Plan(5, (Shop(),), tuple(sorted((HOOK, *steps), key=lambda step: step.at)))
+def plan(*steps: Step, workers: int = 1) -> Plan:
+    return Plan(5, (Shop(),), tuple(sorted((HOOK, *steps), key=lambda step: step.at)), workers)
 
 
 @pytest.mark.slow(6)
@@ -81,3 +83,19 @@ def test_a_power_cut_at_any_moment_of_a_delivery_loses_none(tmp_path: Path):
             Crash(at=round(at + 0.02 + 0.005 * number, 3), turns=number, down_s=0.1),
         ]
     assert simulate(plan(*steps), tmp_path).violations == []
+
+
+@pytest.mark.slow(10)
+@pytest.mark.parametrize("victim", ["worker", "keeper", "parent"])
+def test_of_two_workers_any_process_may_die_at_any_moment(
+    victim: Literal["worker", "keeper", "parent"], tmp_path: Path
+):
+    """Two clients ask at the same time, so that either worker has something to do when one of them dies."""
+    steps: list[Step] = []
+    for number, (after_s, turns) in enumerate(MOMENTS):
+        at = 1 + 5 * number
+        for device in (number % 5, 5 + number % 7):
+            visit = Identify(at=at, org=0, device=device, key=100 * number + device)
+            steps += [visit, msgspec.structs.replace(visit, at=at + 3)]
+        steps.append(Kill(at=at + after_s, victim=victim, turns=turns))
+    assert simulate(plan(*steps, workers=2), tmp_path).violations == []

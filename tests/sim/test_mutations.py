@@ -22,6 +22,7 @@ from svc.store.tables import (
     IDEMPOTENCY,
     KEYS,
     LEDGER,
+    VISITOR_COUNTS,
     WEBHOOK_EVENTS,
     Table,
 )
@@ -31,10 +32,15 @@ from tests.sim.simulation import simulate
 
 SHOPS = (Shop(), Shop())
 HOOK = Register(at=0, hook=0, org=0)
+FIRST_VISITS = tuple(Identify(at=1 + device, org=0, device=device) for device in range(5))
 
 
 def plan(*steps: Step) -> Plan:
     return Plan(1, SHOPS, steps)
+
+
+def two_workers(*steps: Step) -> Plan:
+    return Plan(1, SHOPS, steps, workers=2)
 
 
 def losing(lost: Table[Any], verb: str = "put", first: int = 1) -> Sabotage:
@@ -153,6 +159,16 @@ MUTATIONS: dict[str, tuple[Sabotage, Plan, str]] = {
     "a signature is old": (with_an_old_timestamp(), plan(HOOK, VISIT), "is signed by generations [None]"),
     "nothing is sent": (Sabotage(sends=lambda _: Lying()), plan(HOOK, VISIT), "nobody has answered 2xx"),
     "everything is sent twice": (twice(), plan(HOOK, VISIT), "for no reason"),
+    "both workers are the keeper": (
+        Sabotage(keeps=lambda _: True),
+        two_workers(HOOK, Receive(at=0.5, hook=0, manner="500"), *FIRST_VISITS),
+        "for no reason",
+    ),
+    "what was taken of visitor numbers is lost": (
+        losing(VISITOR_COUNTS),
+        two_workers(*FIRST_VISITS),
+        "is beyond the 0 numbers taken",
+    ),
 }
 
 

@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 from svc.store.tables import IDEMPOTENCY
-from tests.sim.plan import SHORT, Crash, Identify, Jump, Plan, Register, Shop, make_plan
+from tests.sim.plan import SCALES, SHORT, Crash, Identify, Jump, Plan, Register, Restart, Shop, make_plan
 from tests.sim.shrink import as_test, shrink
 from tests.sim.simulation import Outcome, simulate
 from tests.sim.test_mutations import losing
 from tests.support.effort import effort
 
 SEEDS = range(effort(6, 12))
+SEEDS_OF_TWO_WORKERS = range(effort(2, 6))
 ROOT = Path(__file__).parents[2]
 
 
@@ -31,21 +32,33 @@ def test_nothing_is_lost_doubled_or_shown_to_others_whatever_goes_wrong(seed: in
     assert something_happened(outcome)
 
 
+@pytest.mark.slow(12)
+@pytest.mark.parametrize("seed", SEEDS_OF_TWO_WORKERS)
+def test_nor_is_anything_where_two_workers_serve_and_processes_are_killed(seed: int, tmp_path: Path):
+    plan = make_plan(seed, SHORT, workers=2)
+    outcome = simulate(plan, tmp_path)
+    assert outcome.violations == [], f"python -m tests.sim --workers 2 --scale short --first {seed} --seeds 1"
+    assert something_happened(outcome)
+    assert outcome.counts["lives"] > 2 * sum(isinstance(step, Crash | Restart) for step in plan.steps)
+
+
 def something_happened(outcome: Outcome) -> bool:
     """A run in which nothing happens shows nothing."""
     return outcome.counts["answered 200"] > 10 and outcome.counts["posts"] > 20 and outcome.counts["lives"] > 1
 
 
-@pytest.mark.slow(20)
-def test_the_same_seed_gives_the_same_trace_also_in_another_process(tmp_path: Path):
+@pytest.mark.slow(40)
+@pytest.mark.parametrize(("scale", "workers"), [("short", 1), ("tiny", 2)])
+def test_the_same_seed_gives_the_same_trace_also_in_another_process(scale: str, workers: int, tmp_path: Path):
     program = (
         "import sys; from pathlib import Path; from tests.sim import plan, simulation as run; "
-        "print(run.simulate(plan.make_plan(7, plan.SHORT), Path(sys.argv[1])).trace)"
+        "made = plan.make_plan(7, plan.SCALES[sys.argv[2]], int(sys.argv[3])); "
+        "print(run.simulate(made, Path(sys.argv[1])).trace)"
     )
-    here = simulate(make_plan(7, SHORT), tmp_path / "here").trace
+    here = simulate(make_plan(7, SCALES[scale], workers), tmp_path / "here").trace
     elsewhere = [
         subprocess.run(
-            [sys.executable, "-c", program, str(tmp_path / seed)],
+            [sys.executable, "-c", program, str(tmp_path / seed), scale, str(workers)],
             env={**os.environ, "PYTHONHASHSEED": seed},
             cwd=ROOT,
             check=True,
@@ -55,7 +68,7 @@ def test_the_same_seed_gives_the_same_trace_also_in_another_process(tmp_path: Pa
         for seed in ("1", "2")
     ]
     assert elsewhere == [here, here]
-    assert simulate(make_plan(8, SHORT), tmp_path / "other").trace != here
+    assert simulate(make_plan(8, SCALES[scale], workers), tmp_path / "other").trace != here
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from svc.domain.matching import Statistics
 from svc.domain.model import RequestFacts
 from svc.domain.operations import Following, unpack_batch
 from svc.domain.quotas import Quotas
+from svc.domain.visitor_numbers import ANY_NUMBER, NextNumber, VisitorNumbers
 from svc.store import operations
 from svc.store.directory import Opened, open_directory
 from svc.store.engine import CheckDepth
@@ -26,7 +27,7 @@ from svc.store.invariants import violations
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.store import Store
-from svc.store.tables import BALANCES, EVENTS, FOLLOWING, META, OPERATIONS, TABLES, VISITORS
+from svc.store.tables import BALANCES, EVENTS, FOLLOWING, META, OPERATIONS, TABLES, VISITOR_COUNTS, VISITORS
 from svc.store.transactions.accounts import add_credit, create_organization
 from svc.store.transactions.identification import Recorded, identify
 from svc.world import World, twenty_characters
@@ -59,8 +60,13 @@ def visit(device: int, *, key: bytes | None = None, environment: str = "producti
     )
 
 
-def job(given: Submission, quotas: Quotas = Quotas()) -> Callable[[Transaction], Any]:  # noqa: B008  immutable
-    return partial(identify, assessment=assess(given, Everywhere()), statistics=Statistics(), quotas=quotas)
+def job(
+    given: Submission,
+    quotas: Quotas = Quotas(),  # noqa: B008  immutable
+    next_number: NextNumber = ANY_NUMBER,
+) -> Callable[[Transaction], Any]:
+    assessment = assess(given, Everywhere())
+    return partial(identify, assessment=assessment, statistics=Statistics(), quotas=quotas, next_number=next_number)
 
 
 class Writers:
@@ -160,6 +166,28 @@ async def test_two_writers_give_a_new_device_one_visitor_and_new_devices_one_eac
             assert [key for key, _ in snapshot.scan(VISITORS)] == [(1, 1), (1, 2), (1, 3)]
 
 
+async def test_first_visits_of_two_writers_with_numbers_in_hand_do_not_run_again(tmp_path: Path):
+    hands = VisitorNumbers(at_once=4), VisitorNumbers(at_once=4)
+
+    def first_visits(of: int, devices: range) -> tuple[list[NextNumber], list[Any]]:
+        handed_out = hands[of].hand_out([1] * len(devices))
+        given = zip(devices, handed_out, strict=True)
+        return handed_out, [job(visit(device), next_number=next_number) for device, next_number in given]
+
+    async with writers(tmp_path) as two:
+        for again, devices in ((1, (range(1), range(1, 2))), (0, (range(10, 13), range(20, 23)))):
+            before = two.first.statistics().repeated
+            made = [first_visits(of, devices[of]) for of in (0, 1)]
+            outcomes = await two.interleaved(made[0][1], made[1][1])
+            assert two.first.statistics().repeated == before + again, "only who takes numbers has to agree"
+            for hand, (handed_out, _), recorded in zip(hands, made, outcomes, strict=True):
+                for next_number, one in zip(handed_out, recorded, strict=True):
+                    hand.give_back(1, next_number, one.new_number)
+        with two.second.read() as snapshot:
+            assert sorted(key[1] for key, _ in snapshot.scan(VISITORS, 1)) == list(range(1, 9))
+            assert snapshot.get(VISITOR_COUNTS, 1) == 8
+
+
 async def test_the_operation_log_of_two_writers_makes_a_copy_what_the_store_became(tmp_path: Path):
     async with writers(tmp_path) as two:
         with two.second.read() as snapshot:
@@ -195,7 +223,7 @@ def raw_rows(snapshot: Snapshot) -> dict[tuple[str, bytes], bytes]:
 def test_two_processes_under_load_leave_every_sum_exact():
     """Each with its own loop and threads, on one file, for one organization; the sums are among the invariants."""
     groups = 6
-    found = measure(argparse.Namespace(processes=2, groups=groups, organizations=1, new=0.3))
+    found = measure(argparse.Namespace(processes=2, groups=groups, organizations=1, new=0.3, numbers_at_once=32))
     assert found["violations"] == []
     assert [row["jobs"] for row in found["processes"]] == [groups * GROUP] * 2
 

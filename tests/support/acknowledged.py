@@ -20,7 +20,7 @@ import trio
 from svc.store.directory import open_directory
 from svc.store.snapshot import Snapshot
 from svc.store.tables import BALANCES, EVENTS, IDEMPOTENCY
-from svc.world import World
+from svc.world import World, elapsed_s
 from tests.support.journal import Journal, load, send_at_once, settle
 from tests.support.live import ORIGIN
 from tests.support.process import Served, run, run_json
@@ -40,6 +40,8 @@ class Outcome(NamedTuple):
     unheard: int
     """Of these, those that were on the disk: nobody had been told, and sent again they must not be made again."""
     events: int
+    back_s: list[float]
+    """From each kill until all that it ended served again, in seconds."""
     faults: list[str]
 
 
@@ -48,50 +50,65 @@ async def killed_under_load(directory: Path, seed: int, kills: int, tell: Callab
     chance, journal = random.Random(seed), Journal()
     api_key = shop(directory)
     cut_off = unheard = 0
+    back_s: list[float] = []
+    server = await trio.to_thread.run_sync(Served, directory)
     for number in range(kills):
-        server = await trio.to_thread.run_sync(Served, directory)
         await load(server, api_key, journal, number, chance.uniform(0.2, 0.9))
         with _read(directory) as snapshot:
             left = snapshot.count(EVENTS) - len(journal.answers)
         cut_off, unheard = cut_off + len(journal.unanswered), unheard + left
         tell(f"kill {number + 1}: {len(journal.answers)} acknowledged, {left} of {len(journal.unanswered)} unheard of")
-    server = await trio.to_thread.run_sync(Served, directory)
+        began = trio.current_time()
+        server = await trio.to_thread.run_sync(Served, directory)
+        back_s.append(trio.current_time() - began)
     await settle(server, api_key, journal)
     assert await trio.to_thread.run_sync(server.terminate) == 0, "the service did not end well"
     await trio.to_thread.run_sync(partial(run, "check", "--data", str(directory)))
     with _read(directory) as snapshot:
         faults = list(lost_or_billed_twice(snapshot, journal))
         events = snapshot.count(EVENTS)
-    return Outcome(kills, len(journal.answers), cut_off, unheard, events, faults)
+    return Outcome(kills, len(journal.answers), cut_off, unheard, events, back_s, faults)
 
 
 VICTIMS = ("worker", "keeper", "parent")
 
 
 async def one_of_several_killed_under_load(
-    directory: Path, seed: int, kills: int, keys: int, tell: Callable[[str], None]
+    directory: Path,
+    seed: int,
+    kills: int,
+    keys: int,
+    tell: Callable[[str], None],
+    *,
+    at_random: bool = False,
 ) -> Outcome:
-    """As `killed_under_load`, with two workers: a worker, the keeper and the parent in turn. In the end clients send
-    `keys` idempotency keys to both workers at once. Raises when what is left does not go on.
+    """As `killed_under_load`, with two workers: a worker, the keeper and the parent in turn, or drawn by seed. In the
+    end clients send `keys` idempotency keys to both workers at once. Raises when what is left does not go on.
     """
     chance, journal = random.Random(seed), Journal()
     api_key = shop(directory)
     start = partial(Served, directory, SVC_WORKERS="2")
     server = await trio.to_thread.run_sync(start)
     cut_off = unheard = 0
+    back_s: list[float] = []
     for number in range(kills):
-        victim = VICTIMS[number % len(VICTIMS)]
+        victim = chance.choice(VICTIMS) if at_random else VICTIMS[number % len(VICTIMS)]
         await trio.to_thread.run_sync(server.wait_for_workers, 2)
-        kill = server.kill if victim == "parent" else partial(server.kill_worker, directory, keeper=victim == "keeper")
+        kill = partial(kill_one, server, directory, victim, back_s)
         await load(server, api_key, journal, number, chance.uniform(0.2, 0.9), kill=kill)
         cut_off += len(journal.unanswered)
         with _read(directory) as snapshot:
             left = snapshot.count(EVENTS) - len(journal.answers)
         unheard += left
-        tell(f"{victim}: {len(journal.answers)} acknowledged, {left} of {len(journal.unanswered)} unheard of")
         if victim == "parent":
+            began = trio.current_time()
             server = await trio.to_thread.run_sync(start)
-    await trio.to_thread.run_sync(server.wait_for_workers, 2)
+            await trio.to_thread.run_sync(server.wait_for_workers, 2)
+            back_s.append(trio.current_time() - began)
+        tell(
+            f"kill {number + 1}, the {victim}: {len(journal.answers)} acknowledged, "
+            f"{left} of {len(journal.unanswered)} unheard of, back after {back_s[-1]:.2f} s"
+        )
     await settle(server, api_key, journal)
     await send_at_once(server, api_key, journal, keys)
     assert await trio.to_thread.run_sync(server.terminate) == 0, "the service did not end well"
@@ -99,7 +116,18 @@ async def one_of_several_killed_under_load(
     with _read(directory) as snapshot:
         faults = list(lost_or_billed_twice(snapshot, journal))
         events = snapshot.count(EVENTS)
-    return Outcome(kills, len(journal.answers), cut_off, unheard, events, faults)
+    return Outcome(kills, len(journal.answers), cut_off, unheard, events, back_s, faults)
+
+
+def kill_one(server: Served, directory: Path, victim: str, back_s: list[float]) -> None:
+    """Kill one of `VICTIMS`. A dead worker is waited for, and how long it was away is added to `back_s`."""
+    if victim == "parent":
+        server.kill()
+        return
+    began = elapsed_s()
+    server.kill_worker(directory, keeper=victim == "keeper")
+    server.wait_for_workers(2)
+    back_s.append(elapsed_s() - began)
 
 
 @contextmanager

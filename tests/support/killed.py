@@ -33,7 +33,7 @@ from svc.store.snapshot import Snapshot
 from svc.store.tables import ATTEMPTS, DELIVERIES, DUE, EVENTS
 from svc.store.transactions.webhook_endpoints import Issued, NewEndpoint, create_endpoint
 from svc.world import World
-from tests.support.acknowledged import lost_or_billed_twice, shop
+from tests.support.acknowledged import VICTIMS, kill_one, lost_or_billed_twice, shop
 from tests.support.journal import Journal, load, settle
 from tests.support.process import Served, run, run_json
 from tests.support.receivers import Request, answer, read_request
@@ -136,11 +136,15 @@ class Outcome(NamedTuple):
 class Killed:
     """One run, over a fresh data directory."""
 
-    def __init__(self, directory: Path, seed: int, failing_arrivals: int, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, directory: Path, seed: int, failing_arrivals: int, tell: Callable[[str], None], *, workers: int = 1
+    ) -> None:
+        """With several workers one of `VICTIMS`, drawn by seed, is killed each time, and then the rest is stopped."""
         self.data = directory / "data"
         self.fickle = Fickle(seed, failing_arrivals)
         self.journal = Journal()
         self.api_key = ""
+        self._workers = workers
         self._directory = directory
         self._chance = random.Random(seed)
         self._tell = tell
@@ -179,6 +183,7 @@ class Killed:
     @asynccontextmanager
     async def _served(self) -> AsyncGenerator[Served]:
         settings = {
+            "SVC_WORKERS": str(self._workers),
             "SVC_WEBHOOK_ALLOW_NETWORKS": "127.0.0.0/8",
             "SVC_WEBHOOK_CA_FILE": str(self._directory / "ca.pem"),
         }
@@ -192,7 +197,15 @@ class Killed:
     async def _kill(self, number: int) -> None:
         seconds = self._chance.uniform(0.2, 1.5)
         async with self._served() as server:
-            await load(server, self.api_key, self.journal, number, seconds, pause_s=PAUSE_S)
+            if self._workers == 1:
+                await load(server, self.api_key, self.journal, number, seconds, pause_s=PAUSE_S)
+            else:
+                await trio.to_thread.run_sync(server.wait_for_workers, self._workers)
+                victim = self._chance.choice(VICTIMS)
+                kill = partial(kill_one, server, self.data, victim, [])
+                await load(server, self.api_key, self.journal, number, seconds, pause_s=PAUSE_S, kill=kill)
+                if victim != "parent":
+                    assert await trio.to_thread.run_sync(server.terminate) == 0, "the service did not end well"
         await wait_all_tasks_blocked(0.05)  # what it had sent has arrived
         found = self._open()
         with found.store.read() as snapshot:

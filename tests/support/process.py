@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -191,11 +192,12 @@ class Served:
 
 
 def keeper_of(directory: Path) -> int:
-    """The pid of the worker that holds the lock of the keeper."""
+    """The pid of the worker that holds the lock of the keeper; waits for one where the last has just died."""
     inode = (directory / "keeper.lock").stat().st_ino
-    (holder,) = [
-        fields[4]
-        for fields in map(str.split, Path("/proc/locks").read_text().splitlines())
-        if fields[1] == "FLOCK" and fields[5].endswith(f":{inode}")
-    ]
-    return int(holder)
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        for fields in map(str.split, Path("/proc/locks").read_text().splitlines()):
+            if fields[1] == "FLOCK" and fields[5].endswith(f":{inode}"):
+                return int(fields[4])
+        time.sleep(0.01)
+    raise AssertionError("no worker is the keeper")

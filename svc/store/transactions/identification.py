@@ -47,6 +47,7 @@ from svc.domain.records import (
 from svc.domain.refusals import Refusal, over_day, over_share
 from svc.domain.scoring import Weights, score
 from svc.domain.verdict import Verdict
+from svc.domain.visitor_numbers import ANY_NUMBER, NextNumber
 from svc.domain.webhooks.records import EndpointKey
 from svc.store.events import put_event
 from svc.store.snapshot import Late, Transaction
@@ -81,6 +82,8 @@ class Recorded(NamedTuple):
     """Which quota it met."""
     event: Event | None = None
     """The event that was stored; `None` where none was."""
+    new_number: int | None = None
+    """The visitor's, who was new; `None` where nobody was."""
 
 
 def identify(
@@ -89,12 +92,12 @@ def identify(
     statistics: Statistics,
     quotas: Quotas = Quotas(),  # noqa: B008  immutable
     capacity_bytes: int = 1 << 60,
+    next_number: NextNumber = ANY_NUMBER,
 ) -> Late[Recorded]:
     """Record one identification, or return what refuses it: then nothing is written.
 
-    `statistics` is only read; `capacity_bytes` is what the whole store can hold. Sums of the organization are updated
-    and not seen, since others add to them; the outcome shows the balance that this identification left. The order of
-    the steps is that of the module's docstring.
+    `statistics` is only read; `capacity_bytes` is what the whole store can hold; a new visitor gets `next_number`. Sums
+    of the organization are updated and not seen, since others add to them; the outcome shows the balance it left.
     """
     submission = assessment.submission
     number = submission.organization
@@ -110,7 +113,7 @@ def identify(
     if exceeded is not None:
         return _late(number, partial(Refused, _over(exceeded, submission.at_ms)), quota=exceeded)
 
-    index = VisitorIndex(transaction, number)
+    index = VisitorIndex(transaction, number, next_number)
     recognition = match_visitor(index, statistics, assessment.features, submission.at_ms)
     visitor = index.apply(recognition, submission.new_visitor_id)
     is_new = recognition.number is None and visitor.number is not None
@@ -145,9 +148,15 @@ def identify(
         enter(transaction, number, submission.request_id, entry)
     if submission.touched_key is not None:
         note_use(transaction, submission.touched_key, submission.at_ms)
-    lesson = recognition.lesson if remembered.may_teach else None
-    quota = None if archived else "archive_day"
-    return _late(number, partial(Identified, verdict), lesson=lesson, queues=queues, quota=quota, event=event)
+    return _late(
+        number,
+        partial(Identified, verdict),
+        lesson=recognition.lesson if remembered.may_teach else None,
+        queues=queues,
+        quota=None if archived else "archive_day",
+        event=event,
+        new_number=visitor.number if is_new else None,
+    )
 
 
 def _late(number: int, outcome: Callable[[int], Identified | Duplicate | Refused], **rest: Any) -> Late[Recorded]:
@@ -169,9 +178,10 @@ class VisitorIndex:
     What was read is kept, so that nothing is read twice.
     """
 
-    def __init__(self, transaction: Transaction, organization: int) -> None:
+    def __init__(self, transaction: Transaction, organization: int, next_number: NextNumber = ANY_NUMBER) -> None:
         self._transaction = transaction
         self._organization = organization
+        self._next_number = next_number
         self._blocks: dict[BlockKey, Block] = {}
         self._visitors: dict[int, Visitor | None] = {}
 
@@ -189,8 +199,8 @@ class VisitorIndex:
         return self._visitors[number]
 
     def apply(self, recognition: Recognition, new_visitor_id: str) -> Applied:
-        """Write the visitor and the blocks that a recognition changes. A new visitor gets `new_visitor_id` and the next
-        number of its organization.
+        """Write the visitor and the blocks that a recognition changes. A new visitor gets `new_visitor_id` and the
+        `next_number` of the index.
         """
         number, visitor = recognition.number, recognition.visitor
         if number is None:
@@ -210,8 +220,11 @@ class VisitorIndex:
         return Applied(known.visitor_id, number)
 
     def _new_number(self, visitor_id: str) -> int:
-        number = (self._transaction.get(VISITOR_COUNTS, self._organization) or 0) + 1
-        self._transaction.put(VISITOR_COUNTS, (self._organization,), number)
+        number, at_once = self._next_number
+        if number is None:
+            taken = self._transaction.get(VISITOR_COUNTS, self._organization) or 0
+            number = taken + 1
+            self._transaction.put(VISITOR_COUNTS, (self._organization,), taken + at_once)
         self._transaction.put(VISITOR_IDS, (self._organization, visitor_id.encode()), number)
         return number
 

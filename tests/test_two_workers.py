@@ -1,0 +1,178 @@
+"""Two workers are one service to clients, commands and monitoring: counts, limits and what an operator changes."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, report
+from tests.support.process import Served, run, run_json
+
+ARRIVE_S = 20
+"""For counts that every worker leaves four times a second, on a machine that has other things to do."""
+
+
+class Shop(NamedTuple):
+    server: Served
+    data: Path
+    organization: str
+
+    def key(self) -> tuple[str, str]:
+        """(id, secret) of a new key."""
+        options = ("--kind", "public", "--environment", "production", "--origin", ORIGIN, "--data", str(self.data))
+        issued = run_json("key", "issue", self.organization, *options)
+        return issued["key"]["id"], issued["secret"]
+
+    def command(self, *arguments: str) -> None:
+        run(*arguments, "--data", str(self.data))
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Shop]:
+    """Two workers, and an organization with credit and without a limit."""
+    data = tmp_path / "data"
+    options = ("--credit-usd", "100", "--rate-limit", "0", "--data", str(data))
+    organization = run_json("org", "create", "shop", *options)["organization_id"]
+    server = Served(data, SVC_WORKERS="2")
+    workers = server.workers()
+    try:
+        server.wait_until_said("serving", 2)
+        yield Shop(server, data, organization)
+        assert server.terminate() == 0
+    finally:
+        server.kill_all(workers)
+
+
+class Client:
+    """One connection, and so one worker."""
+
+    def __init__(self, server: Served) -> None:
+        self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+
+    def identify(self, secret: str, device: int) -> int:
+        """The status of one identification."""
+        headers = {
+            "x-api-key": secret,
+            "origin": ORIGIN,
+            "content-type": "application/json",
+            "x-forwarded-for": PUBLIC_ADDRESS,
+        }
+        body = json.dumps({"sdk": {"platform": "web"}, "signals": report(device)})
+        self.connection.request("POST", "/api/v1/identify", body, headers)
+        response = self.connection.getresponse()
+        response.read()
+        return response.status
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def one_of_each(server: Served) -> tuple[Client, Client]:
+    """A client of each worker, as the log says of a request that nobody else sends."""
+    found: dict[int, Client] = {}
+    for attempt in range(200):
+        client = Client(server)
+        client.connection.request("GET", f"/api/v1/attempt-{attempt}")
+        client.connection.getresponse().read()
+        line = server.wait_until_said("request", attempt + 1)[attempt]
+        if line["worker"] in found:
+            client.close()
+        else:
+            found[line["worker"]] = client
+        if len(found) == 2:
+            return found[0], found[1]
+    raise AssertionError("one worker took every connection")
+
+
+def scraped(server: Served) -> Mapping[str, float]:
+    """The value of each sample of `/metrics`, by its name and labels as they are written."""
+    (address,) = {place for line in server.said("serving") for place in line["metrics"]}
+    with closing(http.client.HTTPConnection(address, timeout=30)) as connection:
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+    return {name: float(value) for name, value in re.findall(r"^(\w+(?:\{.*\})?) (\S+)$", text, re.MULTILINE)}
+
+
+@pytest.mark.slow(12)
+def test_the_metrics_count_what_the_clients_of_both_workers_counted(shop: Shop):
+    _, secret = shop.key()
+    clients = one_of_each(shop.server)
+    counted: Counter[int] = Counter()
+    for number in range(12):
+        for client in clients:
+            counted[client.identify(secret if number % 3 else "svc_pk_nobody", number)] += 1
+    assert counted == {200: 16, 401: 8}
+    expected = {
+        'svc_http_requests_total{code="",route="identify",status="200"}': 16,
+        'svc_http_requests_total{code="unauthorized",route="identify",status="401"}': 8,
+        'svc_http_request_duration_seconds_count{route="identify"}': 24,
+    }
+    until = time.monotonic() + ARRIVE_S
+    while time.monotonic() < until:
+        found = scraped(shop.server)
+        if {name: found.get(name, 0) for name in expected} == expected:
+            break
+        time.sleep(0.1)
+    assert {name: found.get(name, 0) for name in expected} == expected
+    identified = [value for name, value in found.items() if name.startswith("svc_identifications_total{")]
+    assert sum(identified) == 16
+    assert found["svc_workers_silent"] == 0
+    for client in clients:
+        client.close()
+
+
+@pytest.mark.slow(15)
+def test_what_a_command_changes_holds_at_the_next_request_to_each_worker(shop: Shop):
+    key_id, revoked = shop.key()
+    _, kept = shop.key()
+    clients = one_of_each(shop.server)
+
+    def statuses(secret: str) -> list[int]:
+        return [client.identify(secret, device) for device in range(2) for client in clients]
+
+    assert statuses(revoked) == statuses(kept) == [200] * 4
+    shop.command("key", "revoke", key_id, "--yes")
+    assert (statuses(revoked), statuses(kept)) == ([401] * 4, [200] * 4)
+    shop.command("org", "billing-status", shop.organization, "blocked")
+    assert statuses(kept) == [402] * 4
+    shop.command("org", "billing-status", shop.organization, "free")
+    shop.command("org", "rate-limit", shop.organization, "1")
+    assert 200 in statuses(kept)
+    assert 429 in [status for _ in range(5) for status in statuses(kept)]
+    for client in clients:
+        client.close()
+
+
+@pytest.mark.slow(12)
+def test_a_limit_holds_for_both_workers_together(shop: Shop):
+    """As many as it has tokens and gets while they are asked for, and not twice as many."""
+    limit = 4
+    _, secret = shop.key()
+    clients = one_of_each(shop.server)
+    shop.command("org", "rate-limit", shop.organization, str(limit))
+    served: list[int] = []
+
+    def hammer(client: Client) -> None:
+        served.extend(client.identify(secret, number) for number in range(25))
+
+    began = time.monotonic()
+    threads = [threading.Thread(target=hammer, args=(client,)) for client in clients]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    took_s = time.monotonic() - began
+    assert limit <= served.count(200) <= limit + took_s * limit
+    assert set(served) == {200, 429}
+    for client in clients:
+        client.close()

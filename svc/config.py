@@ -21,7 +21,7 @@ from svc.domain.errors import OperatorError
 from svc.domain.fields import about
 from svc.domain.quotas import Quotas
 from svc.domain.ratelimit import Allowances, Shares
-from svc.domain.setting_types import AppleApp, Count, Digest, LogFormat, Natural, Port, Seconds, Share
+from svc.domain.setting_types import AppleApp, Count, Digest, LogFormat, Natural, Port, Seconds, Share, url_problem
 from svc.domain.webhooks.addresses import metadata_opened
 
 PREFIX = "SVC_"
@@ -383,6 +383,8 @@ def checked(settings: Mapping[str, Any], named: Callable[[str], str]) -> Config:
         config.networks()
     except ValueError as error:
         raise ConfigError(f"{named('trusted_proxies')}: {error}") from error
+    if config.store is not None and (problem := url_problem(config.store)):
+        raise ConfigError(f"{named('store')}: {problem}")
     _refuse_unsafe_webhooks(config, named)
     return config
 

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -20,6 +21,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.effort import effort
+from tests.support.postgresql import MISSING, Cluster, shared_cluster
 
 ROOT = Path(__file__).parents[1]
 SHARED_DATA = ROOT.parent / "shared" / "data"
@@ -123,3 +125,19 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip(f"needs the captures in {SHARED_DATA.parent.name}/{SHARED_DATA.name}, which are not here")
     return SHARED_DATA
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Cluster:
+    """The PostgreSQL server of this test process; skips where the machine has none."""
+    found = shared_cluster()
+    if found is None:
+        pytest.skip(MISSING)
+    return found
+
+
+@pytest.fixture
+def database(cluster: Cluster) -> Iterator[str]:
+    """The name of a fresh, empty database of `cluster`."""
+    with cluster.database() as name:
+        yield name

@@ -120,6 +120,15 @@ def test_replay_names_the_refused_lines_in_its_last_word(svc: Program, tmp_path:
     assert said.endswith("line 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, ...")
 
 
+def test_replay_into_a_data_directory_leaves_the_database_of_the_service_alone(
+    svc: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    organization = svc.json("org", "create", "shop", "--data", str(tmp_path / "data"))["organization_id"]
+    monkeypatch.setenv("SVC_STORE", "postgresql://svc@127.0.0.1:1/svc")
+    arguments = ["--data", str(tmp_path / "data"), "--organization", organization]
+    assert len(svc.replay(lines({"signals": report(1)}), *arguments)) == 1
+
+
 def test_replay_into_a_data_directory_leaves_the_events_there(svc: Program, tmp_path: Path):
     organization = svc.json("org", "create", "shop", "--data", str(tmp_path / "data"))["organization_id"]
     arguments = ["--data", str(tmp_path / "data"), "--organization", organization]

@@ -1,6 +1,6 @@
 """The contract of an engine (`svc/store/engine.py`): every engine of the store passes this file.
 
-A new engine is one more line in `ENGINES`.
+A new engine is one more line in `tests/support/every_engine.py`.
 """
 
 from __future__ import annotations
@@ -27,15 +27,8 @@ from hypothesis.stateful import (
 
 from svc.store.codec import MAX_KEY_BYTES
 from svc.store.engine import CheckDepth, Engine, MissingTableError, Reader, Writer, after_prefix
-from svc.store.lmdb.engine import LmdbEngine
 from tests.support.effort import effort
-
-OpenAt = Callable[[Path], Engine]
-
-ENGINES: dict[str, OpenAt] = {
-    "lmdb": lambda directory: LmdbEngine.open(directory, map_bytes=64 << 20, durable=False),
-}
-every_engine = pytest.mark.parametrize("open_at", ENGINES.values(), ids=ENGINES)
+from tests.support.every_engine import OpenAt, every_engine, examples_of, lmdb
 
 TABLES = ("accounts", "visits")
 FIRST = (b"\x00", b"\x00\xff", b"a", b"aa", b"\xff", b"\xff\xff")
@@ -223,12 +216,17 @@ class EngineMachine(RuleBasedStateMachine):
         self._directory.cleanup()
 
 
+@pytest.mark.slow(6)
 @every_engine
-def test_an_engine_and_a_dict_say_the_same(open_at: OpenAt):
+def test_an_engine_and_a_dict_say_the_same(open_at: OpenAt, request: pytest.FixtureRequest):
     run_state_machine_as_test(
         lambda: EngineMachine(open_at),
         settings=settings(
-            max_examples=effort(25, 40), stateful_step_count=20, deadline=None, derandomize=True, database=None
+            max_examples=examples_of(request, effort(25, 40)),
+            stateful_step_count=20,
+            deadline=None,
+            derandomize=True,
+            database=None,
         ),
     )
 
@@ -329,8 +327,9 @@ def undo() -> None:
     raise Undone
 
 
-@every_engine
+@pytest.mark.parametrize("open_at", [lmdb], indirect=True)
 def test_an_older_state_that_is_read_is_told(open_at: OpenAt, tmp_path: Path):
+    """By LMDB, whose file grows meanwhile."""
     with opened(open_at, tmp_path, "visits") as engine, closing(engine.read()):
         assert engine.space().readers == 1
         for number in range(3):

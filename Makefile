@@ -8,7 +8,7 @@ SHELL := /bin/bash
 PYTHON ?= python3.11
 BIN := .venv/bin
 
-.PHONY: run test quick venv web check format bench bench-stages bench-events bench-pages sim fuzz accuracy detection mutation reference screenshots browsers wheel clients lock clean
+.PHONY: run test quick venv web docs check format bench bench-stages bench-events bench-pages sim fuzz accuracy detection mutation reference screenshots browsers wheel clients lock clean
 
 run: venv
 	$(BIN)/svc dev
@@ -19,12 +19,16 @@ test: venv
 quick: venv
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
-venv: .venv/ready web
+venv: .venv/ready web docs
 
 # The web SDK and the pages, into svc/web_static: needs node from version 20 on, or takes that of the virtual environment.
 # Where there is no npm it says so, and everything else goes on.
 web: .venv/ready
 	@$(BIN)/python -m tools.web
+
+# The documentation as a site, into svc/docs_site: its links are checked. Diagrams need what `make web` installs.
+docs: .venv/ready web
+	@$(BIN)/python -m tools.docs
 
 .venv/ready: requirements.lock pyproject.toml
 	@echo "Setting up .venv with $(PYTHON), once; it takes from half a minute to some minutes."
@@ -132,5 +136,5 @@ lock: venv
 	  -o ops/build.lock pyproject.toml
 
 clean:
-	rm -rf svc/web_static web/node_modules web/*/dist clients/node/dist clients/python/build clients/python/*.egg-info web/browsers/node_modules
+	rm -rf svc/web_static svc/docs_site web/node_modules web/*/dist clients/node/dist clients/python/build clients/python/*.egg-info web/browsers/node_modules
 	rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -119,7 +119,7 @@ async def _introduce(
     click.echo(f"  {url}/try    see your own browser identified, and why")
     click.echo(f"  {console_url(url, token)}")
     click.echo("         watch visits arrive, and manage keys, weights and webhooks; the link signs in once")
-    click.echo(f"  {url}/docs   the API reference, with a panel to send requests\n")
+    click.echo(f"  {url}/docs/  the documentation, and at {url}/docs/api the reference with a panel to send requests\n")
     _show_samples(*samples)
     click.echo(f"Keys of the development organization {organization.id}, kept in {directory / FILE}:")
     click.echo(f"  public      {issued.public}")

@@ -15,12 +15,11 @@ from svc.http import collection, openapi
 from svc.http.endpoint import Call, Endpoint, File, Outcome, Services
 from svc.http.json_schema import Json
 from svc.http.route import Route
-from svc.http.static import SECURITY_HEADERS, Folder, unless_known
+from svc.http.static import MEDIA_TYPES, SECURITY_HEADERS, Folder, filled, unless_known
 
-PAGE = "index.html"
 ASSETS = frozenset({"reference.js", "reference.css", "swagger-ui-bundle.js", "swagger-ui.css"})
 """By the last segment of their path. A file that is not here is not served."""
-_FOLDER = Folder(files("svc.http").joinpath("page"), ASSETS)
+_ASSETS = Folder(files("svc.http").joinpath("page"), ASSETS)
 
 
 def routes(described: Sequence[Route]) -> tuple[Route, ...]:
@@ -38,19 +37,35 @@ def routes(described: Sequence[Route]) -> tuple[Route, ...]:
         Route(operation_id="getOpenApi", method="GET", path="/openapi.json", endpoint=of_openapi, answer=None),
         Route(operation_id="getCollection", method="GET", path="/collection.json", endpoint=of_collection, answer=None),
         Route(operation_id="getPage", method="GET", path="/docs", under=("",), endpoint=page, answer=None),
-        Route(operation_id="getAsset", method="GET", path="/docs/{asset}", under=("",), endpoint=asset, answer=None),
+        Route(
+            operation_id="getReference", method="GET", path="/docs/api", under=("",), endpoint=reference, answer=None
+        ),
+        Route(
+            operation_id="getAsset", method="GET", path="/docs/api/{asset}", under=("",), endpoint=asset, answer=None
+        ),
     )
 
 
 async def page(_: Services, call: Call) -> Outcome:
     """`GET /docs`: the reference with a try-it panel, served without any outside host (decisions 9.2)."""
-    return _FOLDER.served(PAGE, call, SECURITY_HEADERS)
+    return unless_known(_page(""), call, SECURITY_HEADERS)
+
+
+async def reference(_: Services, call: Call) -> Outcome:
+    """`GET /docs/api`: the same page, beside the other documentation."""
+    return unless_known(_page("../"), call, SECURITY_HEADERS)
 
 
 async def asset(_: Services, call: Call) -> Outcome:
-    """`GET /docs/{asset}`: a script or style of the page; `404 not_found` for any other name."""
+    """`GET /docs/api/{asset}`: a script or style of the page; `404 not_found` for any other name."""
     name = call.path["asset"]
-    return _FOLDER.served(name, call, SECURITY_HEADERS) if name in _FOLDER else Outcome(Refusal("not_found"))
+    return _ASSETS.served(name, call, SECURITY_HEADERS) if name in _ASSETS else Outcome(Refusal("not_found"))
+
+
+@cache
+def _page(root: str) -> File:
+    """The page, with the way from its address to the root of the service."""
+    return File(filled("reference.html", {"root": root}), MEDIA_TYPES[".html"])
 
 
 def _fixed(make: Callable[[], File]) -> Endpoint:

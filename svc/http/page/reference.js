@@ -1,5 +1,7 @@
 "use strict";
 
+const { root } = document.documentElement.dataset;
+
 // Light or dark as the system is, also when it changes. Swagger UI's dark rules hang on this class.
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 const paint = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
@@ -21,7 +23,7 @@ function onlyDevelopmentKeys(request) {
 }
 
 window.reference = SwaggerUIBundle({
-  url: "api/v1/openapi.json",
+  url: `${root}api/v1/openapi.json`,
   dom_id: "#reference",
   deepLinking: true,
   defaultModelsExpandDepth: 0,

@@ -74,7 +74,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     tls_certfile: Annotated[
         str | None,
         about(
-            "PEM file of the certificate to answer with over TLS, its chain behind it; plain HTTP when not set.",
+            "PEM file of the certificate to serve TLS with, its chain behind it; plain HTTP when not set.",
             "/etc/svc/fullchain.pem",
         ),
     ] = None
@@ -208,13 +208,11 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     )
     log_requests: Annotated[
         Literal["all", "refused", "none"],
-        about("Which requests have a line in the log; `refused` are those that were not answered 2xx."),
+        about("Which requests have a line in the log; `refused` are those whose response was not 2xx."),
     ] = "all"
     metrics_bind: Annotated[
         str,
-        about(
-            "HOST:PORT at which `GET /metrics` is answered, without a key, to anyone who reaches it; empty = nowhere."
-        ),
+        about("HOST:PORT at which `GET /metrics` is served, without a key, to anyone who reaches it; empty = nowhere."),
     ] = "127.0.0.1:9464"
 
     map_gib: Annotated[
@@ -229,7 +227,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ] = 1
     max_connections: Annotated[Count, about("Open client connections.")] = 1000
     request_timeout_s: Annotated[Seconds, about("For a whole request to arrive.")] = 10
-    write_timeout_s: Annotated[Seconds, about("For the client to take each part of an answer.")] = 5
+    write_timeout_s: Annotated[Seconds, about("For the client to take each part of a response.")] = 5
     keep_alive_timeout_s: Annotated[Seconds, about("For the next request on a connection.")] = 60
     drain_limit_s: Annotated[Seconds, about("For running requests to finish after SIGTERM.")] = 8
     takeover_wait_s: Annotated[

@@ -66,11 +66,11 @@ REQUESTS = Metric(
 REQUEST_SECONDS = Metric(
     "svc_http_request_duration_seconds",
     "histogram",
-    "From the head of a request until its answer was ready.",
+    "From the head of a request until its response was ready.",
     ("route",),
 )
 IN_FLIGHT = Metric(
-    "svc_http_requests_in_flight", "gauge", "Requests that have no answer yet, and open streams.", is_summed=True
+    "svc_http_requests_in_flight", "gauge", "Requests that have no response yet, and open streams.", is_summed=True
 )
 MALFORMED = Metric(
     "svc_http_requests_malformed", "counter", "Requests that the edge itself refused as no HTTP it speaks."
@@ -82,7 +82,7 @@ CLOSED = Metric(
     "svc_connections_closed",
     "counter",
     "Client connections that the service closed: `evicted` (it waited for its client, and another wanted its place "
-    "under `max_connections`), `idle`, `reading` (a request did not arrive in time), `writing` (an answer was not "
+    "under `max_connections`), `idle`, `reading` (a request did not arrive in time), `writing` (a response was not "
     "taken in time).",
     ("reason",),
 )
@@ -92,7 +92,7 @@ STREAMED = Metric("svc_stream_events_sent", "counter", "Identifications that wer
 STREAM_MISSED = Metric(
     "svc_stream_events_missed",
     "counter",
-    "Identifications for which a live stream had no room, because its viewer reads too slowly.",
+    "Identifications that a live stream left out, because its viewer reads too slowly.",
 )
 
 WAITING = Metric("svc_mailbox_depth", "gauge", "Messages in a stage's mailbox.", ("mailbox",), is_summed=True)
@@ -101,7 +101,7 @@ TAKEN_IN = Metric("svc_mailbox_accepted", "counter", "Messages that it took.", (
 OVERLOADED = Metric(
     "svc_mailbox_rejected",
     "counter",
-    "Messages for which it had no room: each is a 503 at the front door.",
+    "Messages that found it full: each is a 503 for its client.",
     ("mailbox",),
 )
 BATCHES = Metric("svc_mailbox_batches", "counter", "Times that its reader took what was there.", ("mailbox",))
@@ -122,7 +122,7 @@ QUOTA_REACHED = Metric(
     "the report), `store_share` (503).",
     ("quota",),
 )
-DUPLICATES = Metric("svc_duplicates", "counter", "Answered from an earlier one with the same Idempotency-Key.")
+DUPLICATES = Metric("svc_duplicates", "counter", "Duplicates of an earlier one with the same Idempotency-Key.")
 LEVELS = Metric("svc_suspect_levels", "counter", "Identifications by suspect level; `none` = not scored.", ("level",))
 SIGNALS = Metric("svc_signals", "counter", "Triggers by signal: those that had a weight.", ("signal",))
 LOOKUPS = Metric(

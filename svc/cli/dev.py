@@ -46,7 +46,7 @@ LINK_MINUTES = 12 * 60
 @click.option(
     "--metrics-bind",
     metavar="HOST:PORT",
-    help="Where GET /metrics is answered, instead of SVC_METRICS_BIND; without both, at a loopback port that is free.",
+    help="Where to serve GET /metrics, instead of SVC_METRICS_BIND; without both, at a loopback port that is free.",
 )
 @directory_option("The data directory; made when it is not there.", default=Path("data"), show_default=True)
 @click.option(

@@ -25,7 +25,7 @@ LEFT_OUT = "There is no service here. Start one with `svc dev`: it serves this d
 def docs(port: int) -> None:
     """Serve the documentation on this machine.
 
-    Prints its address and answers on the loopback interface alone until Ctrl-C. A running service has the same pages at
+    Prints its address and listens on the loopback interface alone until Ctrl-C. A running service has the same pages at
     /docs/, and beside them the API reference with a panel to send requests.
     """
     if site.HOME not in site.SITE:

@@ -156,7 +156,7 @@ def export_visitor(  # noqa: PLR0913, PLR0917  one parameter per option
     output: Path | None,
     directory: Path,
 ) -> None:
-    """Everything that is kept of a visitor, as one JSON document: the answer to a data subject's request.
+    """Everything that is kept of a visitor, as one JSON document: for a data subject's request.
 
     It has the rows that svc visitor erase would delete, in every environment, reports and webhooks included. With
     --format jsonl or csv the visitor's events alone, of one environment and time, as svc export events writes them. The

@@ -258,7 +258,7 @@ def _print(found: Iterable[Row], *, payload: bool, as_json: bool, more: Iterable
     if any(True for _ in more):
         click.echo("There are more: raise --limit, or name more of the key.", err=True)
     if damaged:
-        raise CommandError(f"{damaged} damaged rows; `svc check` finds all, and a restore from a backup mends them")
+        raise CommandError(f"{damaged} corrupt rows; `svc check` finds all, and a restore from a backup mends them")
     return count
 
 

@@ -43,7 +43,7 @@ class WorkerCount(click.ParamType[int | Literal["auto"]]):
     "--certfile",
     "tls_certfile",
     metavar="FILE",
-    help="PEM certificate to answer with over TLS, instead of the setting.",
+    help="PEM certificate to serve TLS with, instead of the setting.",
 )
 @click.option("--keyfile", "tls_keyfile", metavar="FILE", help="PEM key of that certificate, instead of the setting.")
 @click.option("--metrics-bind", help="HOST:PORT of GET /metrics, instead of the setting; '' for nowhere.")

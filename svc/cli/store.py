@@ -31,7 +31,7 @@ def compact(directory: Path, as_json: bool) -> None:
     """Rewrite the store without its free pages. Stop the service before.
 
     What was erased or has expired is then no longer in the file, and the file is as small as it can be. The disk needs
-    room for a second copy while it runs. Interrupted at any moment, it leaves a good store.
+    space for a second copy while it runs. Interrupted at any moment, it leaves a good store.
     """
     refuse_without_data(directory)
     reason = "what another process commits while the file is rewritten would be lost"

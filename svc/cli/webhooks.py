@@ -97,8 +97,8 @@ def listen(  # noqa: PLR0913, PLR0917  one parameter per option
     which retries as usual. The signing secret is printed first and is the same at each start. Nothing else is to be
     set.
 
-    Without it: print deliveries and check their signatures. With a secret, what is not valid is answered 401, as a
-    receiver should.
+    Without it: print deliveries and check their signatures. With a secret, what is not valid gets a 401, as from a
+    receiver in production.
     """
     if target is not None:
         others = [name for name in _ALONE if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]

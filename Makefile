@@ -67,10 +67,10 @@ bench-events: venv
 	$(BIN)/python -m bench.events $(if $(EVENTS),--events $(EVENTS))
 
 # What an identification writes to the disk, in stores of up to a million visitors and ten million events: most of an hour, and
-# 20 GB of the folder SCRATCH or the temporary directory, given back. VISITORS="0 100000" for other sizes. The plot is docs/pages.svg.
+# 20 GB of the folder SCRATCH or the temporary directory, given back. VISITORS="0 100000" for other sizes. The plot is docs/images/pages.svg.
 bench-pages: venv
 	$(BIN)/python -m bench.pages $(if $(VISITORS),--visitors $(VISITORS)) $(if $(SCRATCH),--scratch $(SCRATCH)) \
-	  --deferral 20 500 5000 --json bench/pages.json --plot docs/pages.svg
+	  --deferral 20 500 5000 --json bench/pages.json --plot docs/images/pages.svg
 
 # The whole service under faults, on virtual time: a seed is 24 hours, 10 organizations and 40 endpoints. SEEDS=n for so
 # many, SEED=k for the first of them (that one alone without SEEDS), JOBS=n processes, SCALE=short for 3 hours of 3.
@@ -101,8 +101,9 @@ mutation: venv
 # What of the documentation is generated from the program. A test tells when it is out of date.
 reference: venv
 	$(BIN)/svc openapi > docs/openapi.json
-	set -e; for page in api commands configuration signals; do $(BIN)/python -m tools.reference $$page > docs/$$page.md; done
+	set -e; for page in api commands configuration metrics signals; do $(BIN)/python -m tools.reference $$page > docs/$$page.md; done
 	$(BIN)/python -m tools.reference settings > ops/svc.toml.example
+	$(BIN)/python -c "from svc.domain.report import reference; print(reference.page(), end='')" > docs/report-fields.md
 	$(BIN)/python -m tools.client_code
 
 # Pictures of the pages for the documentation, into docs/images. Needs npm.

@@ -26,7 +26,7 @@ from svc.domain.webhooks.addresses import metadata_opened
 PREFIX = "SVC_"
 GIB = 1 << 30
 INIT_VARIABLES = frozenset({"SVC_INIT_ORGANIZATION", "SVC_INIT_ORIGINS", "SVC_INIT_CREDIT_USD", "SVC_INIT_KEYS_FILE"})
-"""What `svc serve --init` creates on an empty volume; read by that command alone (docs/install.md)."""
+"""What `svc serve --init` creates on an empty volume; read by that command alone (docs/containers.md)."""
 NOT_SETTINGS = frozenset({"SVC_DATA", "SVC_CONFIG"}) | INIT_VARIABLES
 """Variables that are read by the command line and are not part of the settings."""
 SERVICE_LINK = re.compile(

@@ -70,11 +70,9 @@ REQUEST_SECONDS = Metric(
     ("route",),
 )
 IN_FLIGHT = Metric(
-    "svc_http_requests_in_flight", "gauge", "Requests that have no response yet, and open streams.", is_summed=True
+    "svc_http_requests_in_flight", "gauge", "Requests without a response yet, and open streams.", is_summed=True
 )
-MALFORMED = Metric(
-    "svc_http_requests_malformed", "counter", "Requests that the edge itself refused as no HTTP it speaks."
-)
+MALFORMED = Metric("svc_http_requests_malformed", "counter", "Malformed requests, refused before routing.")
 CONNECTIONS = Metric("svc_connections_open", "gauge", "Client connections, idle ones included.", is_summed=True)
 ACCEPTED = Metric("svc_connections_accepted", "counter", "Client connections taken in.")
 TURNED_AWAY = Metric("svc_connections_rejected", "counter", "Client connections closed at once: `max_connections`.")
@@ -82,7 +80,7 @@ CLOSED = Metric(
     "svc_connections_closed",
     "counter",
     "Client connections that the service closed: `evicted` (it waited for its client, and another wanted its place "
-    "under `max_connections`), `idle`, `reading` (a request did not arrive in time), `writing` (a response was not "
+    "under `max_connections`), `idle`, `reading` (a request did not arrive in time), `writing` (an answer was not "
     "taken in time).",
     ("reason",),
 )
@@ -92,7 +90,7 @@ STREAMED = Metric("svc_stream_events_sent", "counter", "Identifications that wer
 STREAM_MISSED = Metric(
     "svc_stream_events_missed",
     "counter",
-    "Identifications that a live stream left out, because its viewer reads too slowly.",
+    "Identifications dropped from a live stream because its viewer reads too slowly.",
 )
 
 WAITING = Metric("svc_mailbox_depth", "gauge", "Messages in a stage's mailbox.", ("mailbox",), is_summed=True)
@@ -101,7 +99,7 @@ TAKEN_IN = Metric("svc_mailbox_accepted", "counter", "Messages that it took.", (
 OVERLOADED = Metric(
     "svc_mailbox_rejected",
     "counter",
-    "Messages that found it full: each is a 503 for its client.",
+    "Messages rejected because it was full: each is a 503.",
     ("mailbox",),
 )
 BATCHES = Metric("svc_mailbox_batches", "counter", "Times that its reader took what was there.", ("mailbox",))
@@ -122,7 +120,7 @@ QUOTA_REACHED = Metric(
     "the report), `store_share` (503).",
     ("quota",),
 )
-DUPLICATES = Metric("svc_duplicates", "counter", "Duplicates of an earlier one with the same Idempotency-Key.")
+DUPLICATES = Metric("svc_duplicates", "counter", "Answered from an earlier one with the same Idempotency-Key.")
 LEVELS = Metric("svc_suspect_levels", "counter", "Identifications by suspect level; `none` = not scored.", ("level",))
 SIGNALS = Metric("svc_signals", "counter", "Triggers by signal: those that had a weight.", ("signal",))
 LOOKUPS = Metric(
@@ -166,7 +164,7 @@ OPEN_DELIVERIES = Metric("svc_webhook_deliveries_open", "gauge", "Deliveries tha
 OLDEST_DUE_SECONDS = Metric(
     "svc_webhook_oldest_due_seconds",
     "gauge",
-    "How long the oldest due delivery has waited, by what its endpoint is sent to as; 0 = none is due.",
+    "How long the oldest due delivery has waited, by endpoint status; 0 = none is due.",
     ("status",),
 )
 ENDPOINTS = Metric("svc_webhook_endpoints", "gauge", "Webhook endpoints by status.", ("status",))

@@ -343,7 +343,7 @@ def test_the_pod_is_restricted_and_writes_to_its_volume_alone():
 
 
 def test_the_guide_makes_what_the_manifests_need():
-    guide = (ROOT / "docs" / "install.md").read_text()
+    guide = (ROOT / "docs" / "containers.md").read_text()
     (secret,) = [volume["secret"]["secretName"] for volume in pod()["volumes"]]
     file = Path(kubernetes().environment["SVC_PEPPER_FILE"]).name
     assert f"create secret generic {secret} --namespace svc --from-file={file}=" in guide

@@ -37,11 +37,19 @@ from tests.spec.answers import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
 from tests.support.live import ORIGIN, Live, live_service, report
 from tests.support.process import read_until
 from tools.reference import PAGES, PLACES
+from tools.words import LIMIT, sections, words
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 MARKDOWN = sorted(
-    [*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "ops").rglob("*.md"), *(ROOT / "examples").glob("*.md")]
+    [
+        *ROOT.glob("*.md"),
+        *DOCS.rglob("*.md"),
+        *(ROOT / "ops").rglob("*.md"),
+        *(ROOT / "examples").glob("*.md"),
+        *ROOT.glob("clients/*/README.md"),
+        *ROOT.glob("web/*/README.md"),
+    ]
 )
 FENCED = re.compile(r"^```(?P<kind>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -153,10 +161,19 @@ def test_every_link_to_a_file_or_a_heading_leads_there(path: Path):
             assert anchor in anchors(target), f"{name_of(path)}: {link} has no such heading"
 
 
-def test_every_page_is_in_the_index():
-    index = (DOCS / "README.md").read_text()
-    missing = [path.name for path in DOCS.glob("*.md") if path.name != "README.md" and f"({path.name})" not in index]
-    assert missing == []
+def test_the_index_names_every_page_in_one_section():
+    pages = [page for pages in sections().values() for page in pages]
+    assert sorted(pages) == sorted(DOCS.glob("*.md"))
+
+
+def test_every_page_of_the_internals_is_in_their_index():
+    index = (DOCS / "internals" / "README.md").read_text()
+    missing = [page.name for page in (DOCS / "internals").glob("*.md") if f"({page.name})" not in index]
+    assert missing == ["README.md"]
+
+
+def test_the_pages_for_users_are_short_enough_to_be_read():
+    assert sum(words(generated=False).values()) <= LIMIT, "python -m tools.words shows where they are"
 
 
 def test_what_takes_the_place_of_another_service_exists():
@@ -374,7 +391,7 @@ def test_the_guide_for_the_frontend_names_every_option_every_time_and_every_erro
 
 @pytest.mark.slow
 async def test_the_report_of_an_app_identifies_and_every_field_of_it_is_read(tmp_path: Path):
-    shown = json.loads(block("collectors.md", "json", '"platform": "ios"'))
+    shown = json.loads(block("mobile.md", "json", '"platform": "ios"'))
     section = (DOCS / "report-fields.md").read_text().partition("## native")[2].partition("\n## ")[0]
     listed = set(re.findall(r"`([\w.]+)`", section)) | {row.path for row in field_rows() if row.adapter == ""}
     for name, value in shown["signals"].items():

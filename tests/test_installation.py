@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 UNIT = ROOT / "ops" / "svc.service"
 UPDATE_UNIT = ROOT / "ops" / "svc-data-update.service"
 CONTAINERFILE = ROOT / "ops" / "Containerfile"
-GUIDE = ROOT / "docs" / "install.md"
+GUIDES = [ROOT / "docs" / f"{name}.md" for name in ("install", "containers", "tls", "upgrading")]
 SETTINGS = Config()
 
 
@@ -132,7 +132,7 @@ def test_the_container_is_made_of_a_short_name_and_of_files_that_are_there():
     for name, rest in instructions():
         if name == "COPY" and "--from=build" not in rest:
             assert all((ROOT / source).exists() for source in rest.split()[:-1]), rest
-    assert base in GUIDE.read_text()
+    assert base in (ROOT / "docs" / "containers.md").read_text()
 
 
 def test_the_container_asks_whether_the_service_is_ready_where_it_listens():
@@ -172,12 +172,12 @@ def test_what_is_installed_to_run_is_what_was_tested():
     assert set(running) == needed
 
 
-def test_the_guide_names_files_and_commands_that_are_there():
-    text = GUIDE.read_text()
+def test_the_guides_name_files_and_commands_that_are_there():
+    text = "\n".join(guide.read_text() for guide in GUIDES)
     for path in re.findall(r"\b(?:ops|docs)/[\w./-]+\w", text):
         assert (ROOT / path).exists(), path
     for link in re.findall(r"\]\(([\w./-]+)\)", text):
-        assert (GUIDE.parent / link).exists(), link
+        assert (ROOT / "docs" / link).exists(), link
     for setting in re.findall(r"\bSVC_([A-Z_]+)\b", text):
         variable = f"SVC_{setting}"
         known = setting.lower() in Config.__struct_fields__ or variable in NOT_SETTINGS

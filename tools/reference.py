@@ -23,6 +23,7 @@ from svc.domain.refusals import CATALOGUE
 from svc.http.openapi import TAGS
 from svc.http.route import EVERY_ROUTE, Route
 from svc.http.routes import API, ROUTES
+from svc.metrics import METRICS
 from tools import signals
 
 UNITS = {"s": "seconds", "days": "days", "gib": "GiB"}
@@ -56,10 +57,25 @@ def api() -> str:
         parts += [f"## {tag}", words]
         parts += [_operation(route) for route in API if route.tag == tag]
     plain = [f"- `{route.method} {path}`" for route in ROUTES if route not in API for path in _paths(route)]
-    parts += ["## Documents", "Open to all.", "\n".join(plain)]
+    parts += ["## Documents", "No key.", "\n".join(plain)]
     errors = [[f"`{code}`", str(status), _cell(says)] for code, (status, says) in CATALOGUE.items()]
     parts += ["## Errors", _EVERY_ROUTE, _table(["code", "status", "what to do"], errors).rstrip("\n")]
     return "\n\n".join(parts) + "\n"
+
+
+def metrics() -> str:
+    """The page of metrics, from the constants that a scrape writes."""
+    suffixes = {"counter": "_total"}
+    rows = [
+        [
+            f"`{metric.name}{suffixes.get(metric.kind, '')}`",
+            metric.kind,
+            ", ".join(f"`{label}`" for label in metric.labels),
+            _cell(metric.help),
+        ]
+        for metric in METRICS
+    ]
+    return _METRICS + _table(["metric", "kind", "labels", "meaning"], rows)
 
 
 def settings_file() -> str:
@@ -78,6 +94,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "configuration": configuration,
     "commands": commands,
     "api": api,
+    "metrics": metrics,
     "signals": signals.page,
     "settings": settings_file,
 }
@@ -88,8 +105,8 @@ PLACES = {**{name: f"docs/{name}.md" for name in PAGES}, "settings": "ops/svc.to
 @click.command()
 @click.argument("page", type=click.Choice(tuple(PAGES)))
 def reference(page: str) -> None:
-    """Print a page of the documentation: every setting, command, route or signal; or `settings`, the example of a
-    settings file.
+    """Print a page of the documentation: every setting, command, route, metric or signal; or `settings`, the example of
+    a settings file.
     """
     click.echo(PAGES[page](), nl=False)
 
@@ -163,42 +180,41 @@ def _paths(route: Route) -> list[str]:
 
 def _operation(route: Route) -> str:
     kinds = f"Key: {' or '.join(route.kinds)}" if route.kinds else "No key"
-    role = f", in the role `{route.role}`" if route.role else ""
+    role = f", role `{route.role}`" if route.role else ""
     statuses = ", ".join(dict.fromkeys(str(status) for status in (route.status, *(s for s, _ in route.other_answers))))
     own = [code for code in route.errors if code not in EVERY_ROUTE]
-    refused = f" Refused with {', '.join(f'`{code}`' for code in own)}." if own else ""
+    refused = f" Errors: {', '.join(f'`{code}`' for code in own)}." if own else ""
     fill = partial(textwrap.fill, width=120, break_on_hyphens=False)
     heads = [f"### {' · '.join(f'`{route.method} {path}`' for path in _paths(route))}", ""]
     told = fill(f"**{route.summary}** (`{route.operation_id}`). {route.description}".rstrip())
-    facts = fill(f"{kinds}{role}. Answers {statuses}.{refused}")
+    facts = fill(f"{kinds}{role}. Statuses: {statuses}.{refused}")
     return "\n".join([*heads, told, "", facts])
 
 
 _CONFIGURATION = f"""\
 # Configuration
 
-This page is generated from the settings themselves (`make reference`).
+This page is generated from the settings (`make reference`).
 
-A setting stands in a TOML file, which `svc serve --config FILE` or `SVC_CONFIG` names, or in a variable of the
-environment: `region` is `{PREFIX}REGION`. Variables go before the file. Lists are `["a", "b"]` in the file and `a,b` in
-a variable. An unknown name, and a value that cannot be, is refused at the start with one line that names it as it was
-given: the variable, or the setting and its file.
-`svc serve --print-config` shows what is in force.
+Write settings into a TOML file, named by `svc serve --config FILE` or `SVC_CONFIG`, or into environment variables:
+`region` is `{PREFIX}REGION`. Environment variables override the file. Lists are `["a", "b"]` in the file and `a,b` in a
+variable. [ops/svc.toml.example](../ops/svc.toml.example) contains every setting with its default.
 
-SIGHUP (`systemctl reload svc`) reads the settings again. A running service takes over `log_format`, `log_requests`,
-`client_rate`, `read_rate`, `management_rate`, `network_stale_days`, `tls_certfile` and `tls_keyfile`, reads the files
-of the certificate, and looks for changed network files. Every other setting needs a restart; the service logs which
-ones have changed. Settings with a mistake change nothing. `svc config check FILE` lists every mistake with its line.
+Unknown settings and invalid values are rejected at startup, with one line that names the variable, or the setting and
+its file. `svc config check FILE` lists every mistake with its line. `svc serve --print-config` shows the effective
+settings.
 
-These variables are no settings: `SVC_DATA` names the data directory, `SVC_CONFIG` the file, and `SVC_INIT_*` say what
-`svc serve --init` creates ([the first start](install.md#the-first-start---init)). Those that Kubernetes sets beside a
-Service named `svc` are ignored: `SVC_PORT`, `SVC_PORT_8080_TCP` and what begins with it, `SVC_SERVICE_HOST`,
-`SVC_SERVICE_PORT` and `SVC_SERVICE_PORT_NAME`. [ops/svc.toml.example](../ops/svc.toml.example) is a file to begin with.
+SIGHUP (`systemctl reload svc`) reloads `log_format`, `log_requests`, `client_rate`, `read_rate`, `management_rate`,
+`network_stale_days`, `tls_certfile` and `tls_keyfile`, the certificate files and changed network files. Every other
+setting needs a restart; the service logs which have changed. A reload with a mistake changes nothing.
 
-Administrative commands have
-no `--config`, and read the file that `SVC_CONFIG` names. Give them the settings that the service has: with another
-region they issue no keys, with another pepper they do not start, and with a larger `map_gib` they may
-let the store grow beyond what the running service can read.
+These variables are not settings: `SVC_DATA` (data directory), `SVC_CONFIG` (settings file) and `SVC_INIT_*` ([first
+start](containers.md#first-start---init)). Variables that Kubernetes sets for a Service named `svc` are ignored:
+`SVC_PORT`, `SVC_PORT_8080_TCP` and longer names, `SVC_SERVICE_HOST`, `SVC_SERVICE_PORT` and `SVC_SERVICE_PORT_NAME`.
+
+Commands other than `svc serve` read the file that `SVC_CONFIG` names. Give them the settings of the service: with
+another region they issue no keys, with another pepper they do not start, and with a larger `map_gib` they can let the
+store grow beyond what the running service can read.
 
 """
 
@@ -206,8 +222,8 @@ _SETTINGS_FILE = """\
 # Settings of svc, each with its default and commented out. This file is generated (`make reference`).
 #
 # Name it with SVC_CONFIG, for the service and for everybody who runs its commands, or with `svc serve --config FILE`.
-# A variable such as SVC_REGION goes before the file. SIGHUP takes over some settings, and the log names those that
-# need a restart. `svc config check FILE` finds mistakes; `svc serve --print-config` shows what is in force.
+# Environment variables such as SVC_REGION override it. SIGHUP reloads some settings; the log names those that need a
+# restart. `svc config check FILE` finds mistakes; `svc serve --print-config` shows the effective settings.
 """
 
 _COMMANDS = """\
@@ -215,28 +231,45 @@ _COMMANDS = """\
 
 This page is generated from the help of each command (`make reference`).
 
-Output is for people, and with `--json` one object for programs. The exit status is 0 when it is done, 1 when it is
-refused with one line that says why, 2 for a mistake in the command itself. Commands that take `--data` work on the data
-directory also while the service runs, which sees the change at its next request. `svc --version` says which version
-this is, `--help` behind any command what stands here. Commands that destroy something ask first, and need `--yes` where
-standard input is no terminal. `svc completion bash` (or `zsh`, `fish`) prints a completion script. Colours are for
-terminals, unless `NO_COLOR` is set.
+Commands print text, or one JSON object with `--json`. The exit status is 0 for success, 1 for a refusal with one line
+that gives the reason, and 2 for a mistake in the command line. Commands that take `--data` also work while the service
+runs, which applies changes from its next request. Commands that destroy something ask for confirmation, and need
+`--yes` if standard input is no terminal.
+
+`--help` after any command shows its entry here, `svc --version` the version, and `svc completion bash` (or `zsh`,
+`fish`) a completion script. Colors appear on terminals only, unless `NO_COLOR` is set.
 """
 
 _API = """\
-# Routes
+# API
 
-This page is generated from the table that serves them (`make reference`). Fields of requests and answers stand in the
-OpenAPI document ([openapi.json](openapi.json), `GET /api/v1/openapi.json`), and on the page `/docs` of a running
-service, where they can be tried.
+This page is generated from the routes (`make reference`). The OpenAPI document ([openapi.json](openapi.json),
+`GET /api/v1/openapi.json`) describes the fields of requests and responses. Try routes on the page `/docs` of a running
+service.
 
-Keys go into `x-api-key`. Webhooks, which the service sends, have [a page of their own](webhooks.md); so has `/metrics`,
-which stands at [another address](metrics.md)."""
+Send the key in the header `x-api-key`. Webhooks are described in [Webhooks](webhooks.md), and `/metrics`, at another
+address, in [Monitoring](monitoring.md)."""
+
+_METRICS = """\
+# Metrics
+
+This page is generated from the metrics (`make reference`). [Monitoring](monitoring.md) shows how to collect them.
+
+- Counters start at 0 with the process. Values are read at each scrape.
+- `route` is the operation id of the OpenAPI document, `unknown` for other paths and methods, or `preflight`. `code` is
+  the code of the error body. The status `gone` means that the client disconnected before the response was ready.
+- Requests that are malformed or exceed the connection limit are not in `svc_http_requests_total`, but in
+  `svc_http_requests_malformed_total`, `svc_connections_rejected_total` and `svc_connections_closed_total`.
+- Labels are bounded. They never contain a visitor, key, address or path; organizations are limited to the ten largest,
+  network files to 256.
+- `process_*` metrics report CPU, memory, file descriptors and start time of the process.
+
+"""
 
 _EVERY_ROUTE = f"""\
-Every answer that is an error has the body `{{"error": {{"code", "message", "status", "details"?}}, "request_id"}}`. Any
-route may answer {", ".join(f"`{code}`" for code in EVERY_ROUTE)}; the others stand with their routes, but for
-`not_found` and `method_not_allowed` where there is no route."""
+Every error response has the body `{{"error": {{"code", "message", "status", "details"?}}, "request_id"}}`. Any route
+can return {", ".join(f"`{code}`" for code in EVERY_ROUTE)}. Each route lists its other codes. Unknown paths and methods
+return `not_found` and `method_not_allowed`."""
 
 
 if __name__ == "__main__":

@@ -44,66 +44,62 @@ def _evidence() -> str:
 
 
 _INTRODUCTION = f"""\
-# Signals: what is suspicious, and how sure we are
+# Signals
 
-This page is generated from the catalogue itself (`make reference`).
+This page is generated from the catalogue of signals (`make reference`).
 
-A signal is one kind of suspicious thing. Each belongs to a group, exists on the platforms for which it has a weight,
-and weighs there between 0 and {MAX_WEIGHT}. Every signal that fires appears once among the triggers of an answer;
-events and webhooks show its group, with the weights of the group added and the highest confidence.
+A signal is one observed risk indicator. It belongs to a group and has a weight from 0 to {MAX_WEIGHT} on each platform
+that knows it. The identify response lists each signal that fired under `triggers`. Events and webhooks list signals
+under `signals`, and their groups under `triggers`, with the weights of a group added and its highest confidence.
 
-The suspect score is the sum of the weights in force. The level is `low` below the threshold T, `medium` from T, `high`
-from 2T; T is {DEFAULT_THRESHOLD} unless it is configured. One piece of hard evidence reaches it alone. What people
-ordinarily do for their privacy does not, even together: a VPN, a private window and a browser that masks itself stay
-below. A signal whose weight is 0 does not trigger.
+The suspect score is the sum of the weights. The level is `low` below the threshold T, `medium` from T and `high` from
+2T; T is {DEFAULT_THRESHOLD} by default. One piece of hard evidence reaches it alone. Ordinary privacy measures stay
+below, even a VPN, a private window and a hardened browser together. A signal with weight 0 does not fire.
 
-The platform is that of the request's `sdk.platform`: `ios` and `android` themselves and bridges that end so, `web` for
-all else. Names are permanent. A configuration that was stored before a signal existed counts it as 0.
+The platform is `ios` or `android` if `sdk.platform` is or ends with that name, otherwise `web`. Names are permanent. A
+stored configuration counts signals that are newer than itself as 0.
 
-## The catalogue"""
+## Catalogue"""
 
 _RULES = """\
-## How sure
+## Confidence of a trigger
 
-The confidence of a trigger says how well it is founded, and does not change its weight.
+Confidence tells how well a trigger is supported. It does not change its weight.
 
-- `high`: something that settles it, such as a driver's flag, or two proofs from different sources.
-- `medium`: one proof, which has no ordinary explanation.
-- `low`: rules of thumb only.
+- `high`: conclusive evidence, such as a driver's flag, or two proofs from different sources.
+- `medium`: one proof without an ordinary explanation.
+- `low`: heuristics only.
 
-Two findings that were read from one thing, such as the user agent in the header and in the page, are one proof.
+Two findings from one source, such as the user agent in the header and in the page, are one proof.
 
-## What silences what
+## Suppressed signals
 
-- `tor` silences the whole group `vpn`; `vpn_relay` silences `vpn_public`. This follows from what the address is, and
-  holds also where `tor` or `vpn_relay` weigh nothing.
-- `hosting` is silent where Tor, a VPN or a relay already explains the data centre, and for a crawler that comes from
-  its own operator's addresses.
-- On an event, `anonymity_network` names the strongest of what applies: tor, then vpn (relays included), then proxy,
-  then hosting.
+- `tor` suppresses the group `vpn`; `vpn_relay` suppresses `vpn_public`, even if their own weight is 0.
+- Tor, VPN and relay suppress `hosting`, and so does a crawler at its own operator's address.
+- `anonymity_network` on an event is the strongest of tor, vpn (including relays), proxy and hosting.
 
-## Two ways to weigh a VPN or a residential proxy
+## Weighing VPNs and residential proxies
 
-The groups `vpn` and `residential_proxy` are in a configuration twice, and each has a switch for which half counts.
+The groups `vpn` and `residential_proxy` have two sets of weights and a switch:
 
-- `method` (the default): by how it was noticed. Several methods may fire side by side, and their weights add up.
-- `confidence`: by how sure it is. One of `low` (one indication), `medium` (one proof) and `high` (two proofs) fires.
+- `method` (default): by detection method. Several methods can fire, and their weights add up.
+- `confidence`: by certainty. One of `low` (one indication), `medium` (one proof) and `high` (two proofs) fires.
 
-The weights of the other mode are kept, and count nothing until the switch is turned.
+The weights of the inactive set are stored but not used.
 
-## Whose weights are in force
+## Precedence of weights
 
-For each platform as a whole: the configuration of the SDK key, else that of the organization, else the defaults of this
+For each platform as a whole: the configuration of the SDK key, then that of the organization, then the defaults on this
 page.
 
-## What is no signal
+## Observations that are not signals
 
-Software rendering, a missing plugin, a zone of UTC, a Linux without fonts: many people have one of these, so that none
-of them counts by itself. Drivers have several. What a browser garbles on purpose is neither compared nor suspicious
-beyond `privacy_settings`."""
+Software rendering, a missing plugin, the time zone UTC and a Linux without fonts are too common to count. Automation
+shows several of them. Values that a browser randomizes on purpose are not compared and count only as
+`privacy_settings`."""
 
 _EVIDENCE = """\
 ## Evidence
 
-The single read of an event names under `document.evidence` what each signal saw. A name says what was seen and no more;
-how much follows from it is the signal's confidence. Names may be added and removed in any version."""
+The single read of an event lists under `document.evidence` what each signal observed. The signal's confidence tells how
+much follows from it. Names may be added and removed in any version."""

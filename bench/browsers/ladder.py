@@ -7,7 +7,7 @@
 scratch folder, opened on every device with a new profile, and deleted. The page loads the SDK from a development
 service and identifies; what is kept is what the service archived of the report. What the file holds already is not
 captured again, so it may be stopped and run again. It needs node, npm, `make web`, and the libraries of Debian's
-chromium. `measure` prints how recognition does on the ladder, as in docs/browsers.md.
+chromium. `measure` prints how recognition does on the ladder, as in docs/internals/browsers.md.
 """
 
 from __future__ import annotations
@@ -206,8 +206,8 @@ def address(where: Where, place: int, major: int) -> str:
 
 
 def measure(rows: Sequence[dict[str, Any]]) -> str:
-    """As in docs/browsers.md: a line for each step with the confidences of the devices, what became of all, and what
-    changed.
+    """As in docs/internals/browsers.md: a line for each step with the confidences of the devices, what became of all,
+    and what changed.
     """
     steps = list(pairwise(sorted({row["major"] for row in rows})))
     names = [device.name for device in DEVICES]

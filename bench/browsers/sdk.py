@@ -196,7 +196,7 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """One line for each browser, as in docs/browsers.md."""
+    """One line for each browser, as in docs/internals/browsers.md."""
     columns = (
         "browser", "visits", "ids", "new after the first", "fires", "CSP violations", "collect, ms",
         "network and server, ms", "kB",

@@ -2,8 +2,8 @@
 
     python -m bench.detection.useragents [--data ../shared/data] [--errors 5]
 
-Two names mean the same where docs/useragents.md says so: its tables are read, not repeated. The texts are split in
-halves by a hash. Rules are written by looking at one half; the other half tells what they are worth, and its
+Two names mean the same where docs/internals/useragents.md says so: its tables are read, not repeated. The texts are
+split in halves by a hash. Rules are written by looking at one half; the other half tells what they are worth, and its
 errors are never shown.
 """
 
@@ -29,7 +29,7 @@ from svc.domain.model import Agent, Report, RequestFacts
 from svc.domain.useragent import agent as parser_of_agents
 from svc.domain.useragent import read_agent, read_hints
 
-PAGE = Path(__file__).parents[2] / "docs" / "useragents.md"
+PAGE = Path(__file__).parents[2] / "docs" / "internals" / "useragents.md"
 NOT_PEOPLES = ("library", "feed reader")
 """Types of clients that fetch for people, who look at browsers and apps."""
 KINDS = {
@@ -252,8 +252,8 @@ def _table(labelled: Sequence[Reading], listed: Sequence[Reading]) -> Table:
         note=(
             "Shares, but for costs: microseconds of CPU. People: browsers and apps, without libraries and feed "
             "readers. The labels count SEO tools and surveys among search bots, and some search engines among other "
-            "crawlers: docs/useragents.md says what counts here. The other lists count browsers without a window, "
-            "feed readers and some apps among bots."
+            "crawlers: docs/internals/useragents.md says what counts here. The other lists count browsers without a "
+            "window, feed readers and some apps among bots."
         ),
     )
     for measures, readings in ((OF_LABELS, labelled), (OF_LISTS, listed)):

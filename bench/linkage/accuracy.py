@@ -4,7 +4,7 @@
 
 Replays every stream through `svc replay`, with and without client tokens; judges its answers and those of the
 baselines; climbs the ladder of real browser upgrades; presents copied client tokens on other devices; measures time and
-room in a growing store. Prints tables, and writes them to docs/accuracy.md and docs/accuracy.png.
+room in a growing store. Prints tables, and writes them to docs/internals/accuracy.md and docs/internals/accuracy.png.
 """
 
 from __future__ import annotations
@@ -128,7 +128,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder with linkage/ and browsers/")
     parser.add_argument("--million", action="store_true", help="also measure among 1,000,000 visitors: minutes more")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure as JSON, too")
-    parser.add_argument("--no-docs", action="store_true", help="leave docs/accuracy.md and docs/accuracy.png alone")
+    parser.add_argument(
+        "--no-docs", action="store_true", help="leave docs/internals/accuracy.md and docs/internals/accuracy.png alone"
+    )
     options = parser.parse_args(arguments)
     for stream in options.streams:
         if not (options.data / "linkage" / stream / "events.csv.gz").is_file():
@@ -141,7 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.json:
         options.json.write_text(json.dumps(results.facts(), indent=1) + "\n")
     if not options.no_docs:
-        _write_docs(Path("docs"), results)
+        _write_docs(Path("docs/internals"), results)
     if not results.identical:
         raise SystemExit(1)
 

@@ -88,7 +88,7 @@ def _draw_calibration(axes: Axes, ours: Sequence[Judged]) -> None:
     axes.set_ylim(lowest - 1, 101)
     axes.set_xlabel("confidence that was answered")
     axes.set_ylabel("of these answers, right (%)")
-    axes.set_title("Does confidence keep its word\n(on or above the dashed line it does; all streams)")
+    axes.set_title("Confidence calibration\n(calibrated on or above the dashed line; all streams)")
     axes.grid(alpha=0.25)
     axes.legend(fontsize=8, loc="lower right")
 

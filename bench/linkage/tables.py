@@ -154,7 +154,7 @@ def calibration_table(judged: Sequence[Judged]) -> Table:
         "negative is confidence that was not earned. Give or take: what chance alone may have moved it by, in points "
         "(95 %)."
     )
-    return Table("Does confidence keep its word", header, rows, left=3, note=note)
+    return Table("Confidence calibration", header, rows, left=3, note=note)
 
 
 def bin_of(verdict: Verdict, low: int, high: int) -> tuple[int, int, int]:
@@ -216,7 +216,7 @@ def cost_table(costs: Sequence[Cost]) -> Table:
         "CPU of one match in a real store: hashing the report's values, reading candidates, judgement, writes. "
         "Made-up devices, all sizes in turn. Bytes: pages of the tables of visitors, blocks and visitor ids."
     )
-    return Table("Time and room", header, rows, left=0, note=note)
+    return Table("Performance and storage", header, rows, left=0, note=note)
 
 
 def _relinked(ends: Ends | None) -> float | None:

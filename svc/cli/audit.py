@@ -22,12 +22,12 @@ _COLUMNS = ("at", "organization", "actor", "from", "action", "subject", "change"
 
 
 @click.command(epilog=examples("svc audit --since 24h", "svc audit --org ORG --action 'svc key revoke' --json"))
-@click.option("--org", "organization_id", metavar="ORG", help="Changes of one organization.")
-@click.option("--since", "since_ms", type=Moment(), default=0, metavar="T", help="Since then, that moment included.")
-@click.option("--until", "until_ms", type=Moment(), default=BEYOND_MS, metavar="T", help="Before then.")
+@click.option("--org", "organization_id", metavar="ORG", help="Changes of this organization.")
+@click.option("--since", "since_ms", type=Moment(), default=0, metavar="T", help="From this time on.")
+@click.option("--until", "until_ms", type=Moment(), default=BEYOND_MS, metavar="T", help="Before this time.")
 @click.option("--action", metavar="A", help="An operation id or a command: issueSdkKey, 'svc key issue'.")
 @click.option("--actor", metavar="WHO", help="Id or name of a management key, or a user of this machine.")
-@click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True, help="At most so many.")
+@click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True, help="Maximum number.")
 @data_option
 @json_option
 def audit(
@@ -42,8 +42,8 @@ def audit(
 ) -> None:
     """Who changed what, when and from where, newest first, also while the service runs.
 
-    Every change by a management key or by a command of this program is here for 400 days. Nothing that was
-    refused is, and no secret. Times are RFC 3339 (2026-01-05T10:00:00Z), or how long ago: 30m, 24h, 7d, 2w.
+    Every change by a management key or by a command of this program is here for 400 days. Refused requests and
+    secrets are not recorded. Times are RFC 3339 (2026-01-05T10:00:00Z), or how long ago: 30m, 24h, 7d, 2w.
     """
     if since_ms >= until_ms:
         raise click.UsageError("--until is not after --since")

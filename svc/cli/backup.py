@@ -54,17 +54,17 @@ verify_option = click.option(
 )
 @click.argument("folder", metavar="DEST", required=False, type=click.Path(file_okay=False, path_type=Path))
 @click.option("--keep", type=click.IntRange(1), metavar="N", help="Remove all but the newest N snapshots afterwards.")
-@click.option("--with-pepper", is_flag=True, help="Put the pepper in: with it and the snapshot keys can be forged.")
+@click.option("--with-pepper", is_flag=True, help="Include the pepper. Anyone with it and the snapshot can forge keys.")
 @verify_option
-@click.option("--follow", is_flag=True, help="Go on copying every commit within a second, until SIGTERM.")
-@click.option("--unfollow", is_flag=True, help="Have the store keep nothing any more for one who followed.")
+@click.option("--follow", is_flag=True, help="Copy every commit within a second, until SIGTERM.")
+@click.option("--unfollow", is_flag=True, help="Stop following permanently: releases the retained operation log.")
 @click.option(
     "--limit-mib",
     type=click.IntRange(1),
     default=DEFAULT_LIMIT_BYTES >> 20,
     show_default=True,
     metavar="N",
-    help="With --follow: what the store may keep for a follower that is away.",
+    help="With --follow: size of the log that the store retains while the follower is stopped.",
 )
 @data_option
 @json_option
@@ -81,7 +81,7 @@ def backup(  # noqa: PLR0913, PLR0917  one for each option
 ) -> None:
     """Make a verified snapshot in the folder DEST, also while the service runs.
 
-    With --follow it is carried on: whatever is committed lies in DEST within a second, for `svc restore --to`.
+    With --follow, every commit is copied to DEST within a second, for `svc restore --to`.
     """
     if unfollow:
         if folder is not None or follow or keep or with_pepper:
@@ -229,16 +229,16 @@ def _unfollow(directory: Path, *, as_json: bool) -> None:
     )
 )
 @click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
-@click.option("--to", "to_ms", type=Moment(), metavar="T", help="To what the store was at that time; RFC 3339.")
+@click.option("--to", "to_ms", type=Moment(), metavar="T", help="Restore the store as of this time; RFC 3339.")
 @verify_option
 @data_option
 @json_option
 def restore(source: Path, to_ms: int | None, verification: str, directory: Path, as_json: bool) -> None:
-    """Make a data directory from the backups in SRC, a folder that `svc backup` wrote to.
+    """Create a data directory from the backups in SRC, a folder that `svc backup` wrote to.
 
     \b
-    SRC may also be one snapshot of it: that is restored as it was taken, or with --to carried on.
-    The directory must not be there or be empty; it appears when everything is verified.
+    SRC may also be a single snapshot, restored as taken or up to --to.
+    The directory must be missing or empty. It appears once everything is verified.
     """  # noqa: D301  click reads \b as "leave these lines as they are"
     config, world = settings(), World.real()
     if not source.is_dir():

@@ -39,7 +39,7 @@ class Mistake(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @click.group()
 def config() -> None:
-    """The settings: find every mistake before the service starts."""
+    """Check the settings before the service starts."""
 
 
 @config.command(epilog=examples("svc config check /etc/svc.toml", "SVC_CONFIG=/etc/svc.toml svc config check --json"))

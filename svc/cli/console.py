@@ -38,7 +38,7 @@ class Link(NamedTuple):
 
 @click.group()
 def console() -> None:
-    """The console: links to sign in with."""
+    """Create links that sign in to the console."""
 
 
 @console.command(
@@ -65,8 +65,8 @@ def link(
 ) -> None:
     """Make a link that signs in to the console of an organization, once.
 
-    Signing in begins a session of 12 hours at most. The link has a management key of its own, whose secret nobody
-    knows: it names who did what in the audit log, and `svc key revoke` ends the session. A link that is not used in
+    Signing in begins a session of 12 hours at most. The link has its own management key with a discarded secret:
+    the audit log names it, and `svc key revoke` ends the session. A link that is not used in
     time is deleted with its key when the next one is made, or by the service within hours.
     """
     base = _base(url)

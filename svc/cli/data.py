@@ -41,20 +41,20 @@ SHOWN = 50
 """Violations printed; the rest is counted."""
 
 network_data_option = directory_option(
-    "The data directory, whose folder `network` holds the databases; need not be there."
+    "The data directory, whose folder `network` holds the databases; may be missing."
 )
 
 
 @click.group()
 def data() -> None:
-    """Network data: what is in use, what it says of an address, and how it is kept fresh."""
+    """Show, install and update network data."""
 
 
 @data.command(epilog=examples("svc data status --data /var/lib/svc"))
 @network_data_option
 @json_option
 def status(directory: Path | None, as_json: bool) -> None:
-    """The network databases in use, how old they are, and what is wrong with those that are not."""
+    """Show the network databases in use with their age, and why others are rejected."""
     config, today = settings(), _today()
     built_in, reading = _in_use(config, directory)
     network_data = NetworkData(built_in, reading, vpn_neighbors=config.network_vpn_neighbors)
@@ -101,7 +101,7 @@ def _file_row(name: str, entry: Entry, today: date, stale_days: int) -> dict[str
 @network_data_option
 @json_option
 def check_address(ip: str, directory: Path | None, as_json: bool) -> None:
-    """What the databases say of an IP address, and which of them says it."""
+    """Show what the databases say about an IP address, and which one says it."""
     address = read_address(ip)
     if address is None:
         raise CommandError(f"{ip!r} is not an IPv4 or IPv6 address")
@@ -144,7 +144,7 @@ def install() -> None:
 def free(directory: Path | None, as_json: bool) -> None:
     """Country and network (ASN) databases that are free to use, fetched with the npm command.
 
-    A running service takes them up by itself.
+    A running service loads them automatically.
     """
     folder = settings().network_files(directory)
     if folder is None:
@@ -184,7 +184,7 @@ def list_sources(*, as_json: bool) -> None:
     "--from",
     "place",
     metavar="PLACE",
-    help="A mirror in place of the publishers: a folder that another `svc data update` keeps, or its https:// URL.",
+    help="A mirror instead of the publishers: a folder kept by another `svc data update`, or its https:// URL.",
 )
 @click.option(
     "--ca-file",
@@ -195,8 +195,8 @@ def list_sources(*, as_json: bool) -> None:
 def update_files(directory: Path | None, place: str | None, ca_file: Path | None, *, as_json: bool) -> None:
     """Fetch the newest network databases and lists, and replace those that are there.
 
-    Updates what it installed before and what the setting `network_sources` names; the recommended ones when that is
-    not set. A file is replaced only by one that reads well and is at least half as large. A running service uses the
+    Updates what it installed before and what the setting `network_sources` names, or the recommended sources if that
+    is not set. A file is replaced only by one that reads well and is at least half as large. A running service uses the
     new files within 30 seconds. Requests go to the publishers (`svc data sources`) or the mirror, and carry nothing
     of this machine but its address.
     """
@@ -258,7 +258,7 @@ def _today() -> date:
 def check(context: click.Context, snapshot: Path | None, directory: Path | None, as_json: bool) -> None:
     """Check every invariant of a data directory, or of a snapshot that `svc backup` made.
 
-    Nothing is written. While it reads a busy service's directory the store grows: check a snapshot there.
+    Nothing is written. Reading the directory of a busy service makes its store grow: check a snapshot instead.
     """
     if snapshot is None and directory is None:
         raise click.UsageError("name the data directory with --data or SVC_DATA, or a snapshot")

@@ -57,7 +57,7 @@ LINK_MINUTES = 12 * 60
     help="Add an allowed origin to the public key, such as http://192.168.1.20:3000; repeat for more.",
 )
 def dev(bind: str, metrics_bind: str | None, directory: Path, origins: tuple[str, ...]) -> None:
-    """From nothing to a running development service.
+    """Start a development service from nothing.
 
     Makes the data directory, an organization and development keys, identifies a sample report and then the same device
     after a browser update, and serves until Ctrl-C. The page /try identifies the browser that opens it. The keys are

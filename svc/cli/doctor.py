@@ -38,7 +38,7 @@ def doctor(directory: Path, file: Path | None, url: str | None, as_json: bool) -
     sample report.
 
     Each line says ok, warning or problem, and what to do next. The exit status is 1 where there is a problem. Nothing
-    in the data directory is changed: the sample goes to a store that is thrown away. It may run beside the service.
+    in the data directory is changed: the sample goes to a temporary store. It may run while the service runs.
     """
     found: list[Finding] = []
     for finding in findings(directory, file, url):

@@ -80,7 +80,11 @@ def number_of(store: Readable, organization_id: str) -> int:
 def environment_option(command: F) -> F:
     """`--environment`, passed on as `environment`."""
     return click.option(
-        "--environment", type=click.Choice(ENVIRONMENTS), default="production", show_default=True, help="Of the keys."
+        "--environment",
+        type=click.Choice(ENVIRONMENTS),
+        default="production",
+        show_default=True,
+        help="Environment of the keys.",
     )(command)
 
 
@@ -109,7 +113,7 @@ def time_options(since: str) -> Callable[[F], F]:
     """
 
     def decorate(command: F) -> F:
-        until = click.option("--until", "until_ms", type=Moment(), metavar="T", help="That arrived before then.")
+        until = click.option("--until", "until_ms", type=Moment(), metavar="T", help="Arrived before this time.")
         beginning = click.option(
             "--since",
             "since_ms",
@@ -117,7 +121,7 @@ def time_options(since: str) -> Callable[[F], F]:
             default=since,
             show_default=True,
             metavar="T",
-            help="That arrived since then: 30m, 24h, 7d, or RFC 3339.",
+            help="Arrived since: 30m, 24h, 7d, or RFC 3339.",
         )
         return environment_option(beginning(until(command)))
 
@@ -161,16 +165,16 @@ def _signal(_: click.Context, __: click.Parameter, value: str | None) -> str | N
     return value
 
 
-tag_option = click.option("--tag", metavar="TAG", help="With this tag, exactly as it was sent.")
-address_option = click.option("--ip", "ip_address", metavar="A", callback=_address, help="From this IP address.")
+tag_option = click.option("--tag", metavar="TAG", help="Tag, exactly as sent.")
+address_option = click.option("--ip", "ip_address", metavar="A", callback=_address, help="IP address.")
 _FILTERS = (
-    click.option("--level", type=click.Choice(LEVELS), help="Of this suspect level."),
-    click.option("--visitor", "visitor_id", metavar="VISITOR", callback=_visitor, help="Of this visitor."),
+    click.option("--level", type=click.Choice(LEVELS), help="Suspect level."),
+    click.option("--visitor", "visitor_id", metavar="VISITOR", callback=_visitor, help="Visitor id."),
     tag_option,
     address_option,
-    click.option("--country", metavar="CC", callback=_country, help="From this country (ISO 3166-1 alpha-2)."),
-    click.option("--signal", metavar="S", callback=_signal, help="In which this signal fired."),
-    click.option("--kind", type=click.Choice(KINDS), help="Of this kind of visitor."),
+    click.option("--country", metavar="CC", callback=_country, help="Country (ISO 3166-1 alpha-2)."),
+    click.option("--signal", metavar="S", callback=_signal, help="Signal that fired."),
+    click.option("--kind", type=click.Choice(KINDS), help="Kind of visitor."),
 )
 """An option for each field of `Filters`."""
 

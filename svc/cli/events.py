@@ -36,7 +36,7 @@ _encoder = msgspec.json.Encoder()
 
 @click.group()
 def events() -> None:
-    """Stored identifications: list, explain, follow."""
+    """List, explain and follow stored identifications."""
 
 
 @events.command(
@@ -48,14 +48,14 @@ def events() -> None:
 )
 @click.argument("organization_id", metavar="ORG")
 @filter_options(since="24h")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="At most so many.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Maximum number.")
 @click.option("--ids", is_flag=True, help="With request ids, in a wider table.")
 @data_option
 @json_option
 def list_events(organization_id: str, wanted: Wanted, limit: int, ids: bool, directory: Path, as_json: bool) -> None:
     """Events of an organization, newest first, also while the service runs.
 
-    "seen" is how sure the visitor is known, or "new"; "in" is the country. With --json rows are those of GET /events.
+    "seen" is the confidence, or "new"; "in" is the country. With --json, rows are those of GET /events.
     """
     with reading(directory) as store:
         found = newest_first(store, number_of(store, organization_id), wanted, limit + 1)
@@ -80,10 +80,9 @@ def list_events(organization_id: str, wanted: Wanted, limit: int, ids: bool, dir
 @data_option
 @json_option
 def get(organization_id: str, request_id: UUID, directory: Path, as_json: bool) -> None:
-    """One event with its explanation: the score as a sum, what each signal saw, how the visitor was recognized.
+    """Explain one event: the score as a sum, the evidence of each signal, how the visitor was recognized.
 
-    With --json everything that is kept of it, the report included, as GET /events/{request_id} responds, and the
-    request's headers.
+    With --json, everything stored about it: the response of GET /events/{request_id} and the request's headers.
     """
     with reading(directory) as store:
         number = number_of(store, organization_id)

@@ -70,7 +70,7 @@ output_option = click.option(
 
 @click.group()
 def export() -> None:
-    """Events or a visitor as a file."""
+    """Export events or a visitor to a file."""
 
 
 @export.command(
@@ -156,7 +156,7 @@ def export_visitor(  # noqa: PLR0913, PLR0917  one parameter per option
     output: Path | None,
     directory: Path,
 ) -> None:
-    """Everything that is kept of a visitor, as one JSON document: for a data subject's request.
+    """Export everything stored about a visitor as one JSON document, for a data subject's request.
 
     It has the rows that svc visitor erase would delete, in every environment, reports and webhooks included. With
     --format jsonl or csv the visitor's events alone, of one environment and time, as svc export events writes them. The

@@ -266,7 +266,7 @@ def tls(examined: Examined) -> Finding:
         host, _ = read_bind(config.bind)
         if host in ("127.0.0.1", "::1", "localhost"):
             return Finding("tls", "ok", f"plain HTTP on {config.bind}, which only this machine reaches")
-        do = "end TLS in a reverse proxy before it, or set tls_certfile and tls_keyfile (docs/install.md)"
+        do = "end TLS in a reverse proxy before it, or set tls_certfile and tls_keyfile (docs/tls.md)"
         return Finding("tls", "warning", f"plain HTTP on {config.bind}, which other machines may reach", do)
     now = datetime.fromtimestamp(examined.world.now_ms() / 1000, UTC)
     says = f"{config.tls_certfile} is valid until {certificate.not_after:%Y-%m-%d}"

@@ -83,8 +83,7 @@ def _snapshot(path: Path) -> Generator[ReadOnlyStore]:
 def inspect() -> None:
     """Look into a store, on a running service or in a snapshot. Nothing is written.
 
-    Rows are shown as they lie there: damaged ones with their keys, digests of keys cut short, and what devices sent
-    only with --payload.
+    Damaged rows are shown with their keys, key digests are shortened, and data sent by devices needs --payload.
     """
 
 
@@ -93,7 +92,7 @@ def inspect() -> None:
 @source_options
 @json_option
 def tables(older: Path | None, store: ReadOnlyStore, as_json: bool) -> None:
-    """Rows and bytes of every table, the file, and the part of it that is free.
+    """Show rows and bytes of every table, the file, and its free space.
 
     A snapshot has no free or half empty pages: compare bytes between two snapshots, rows between any two stores.
     """
@@ -143,10 +142,9 @@ def _taken_at(path: Path) -> str | None:
 @source_options
 @json_option
 def readers(store: ReadOnlyStore, as_json: bool) -> None:
-    """Who else has the store open to read, and how many commits ago each one's view is.
+    """Show processes that read the store, and how many commits old their views are.
 
-    Pages that were freed since the oldest view cannot be used again. A process that has ended loses its place within
-    a minute while the service runs.
+    Pages freed since the oldest view cannot be reused. A running service removes an ended process within a minute.
     """
     commit = store.size().commit
     found = [
@@ -163,10 +161,10 @@ def readers(store: ReadOnlyStore, as_json: bool) -> None:
 
 @inspect.command(epilog=examples("svc inspect rows keys --org ORG --limit 10"))
 @click.argument("table")
-@click.option("--org", "organization", metavar="ORG", help="Of one organization: its id or its number.")
-@click.option("--key", "parts", multiple=True, metavar="PART", help="A part of the key, once for each, in their order.")
-@click.option("--prefix", metavar="P", help="How keys begin: bytes in hexadecimal digits, or text where a key is text.")
-@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, metavar="N", help="At most so many.")
+@click.option("--org", "organization", metavar="ORG", help="Organization: its id or number.")
+@click.option("--key", "parts", multiple=True, metavar="PART", help="A part of the key; repeat in order.")
+@click.option("--prefix", metavar="P", help="First bytes of the key in hexadecimal, or text for text keys.")
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, metavar="N", help="Maximum number.")
 @row_options
 @source_options
 def rows(
@@ -179,9 +177,9 @@ def rows(
     payload: bool,
     as_json: bool,
 ) -> None:
-    """Rows of a table in the order of their keys.
+    """Show rows of a table in key order.
 
-    Parts of keys are written as they are shown: --org ORG --key 2026-01-05
+    Write parts of keys as they are shown: --org ORG --key 2026-01-05
     """
     found = BY_NAME.get(table)
     if found is None:
@@ -213,11 +211,11 @@ def _stem(
 @row_options
 @source_options
 def request(request_id: UUID, store: ReadOnlyStore, payload: bool, as_json: bool) -> None:
-    """Everything that is kept of a request, in the order of time.
+    """Show everything stored about a request, in order of time.
 
     Its event, report, charge and idempotency key, its webhook events with deliveries and attempts, its audit record.
     As text, each name of evidence is followed by its meaning.
-    Reads idempotency keys and attempts from then on: a while, in a large store.
+    It reads idempotency keys and later attempts, which takes time in a large store.
     """
     found = of_request(store, request_id)
     if not found:
@@ -231,7 +229,7 @@ def request(request_id: UUID, store: ReadOnlyStore, payload: bool, as_json: bool
 @row_options
 @source_options
 def visitor(organization: str, visitor_id: str, store: ReadOnlyStore, payload: bool, as_json: bool) -> None:
-    """What is kept of a visitor: its record, its history, and each of its events.
+    """Show what is stored about a visitor: record, history and events.
 
     ORG is the id of an organization, or its number.
     """

@@ -38,7 +38,7 @@ from svc.world import World, twenty_characters
 
 @click.group()
 def key() -> None:
-    """API keys: issue, list, revoke. A secret is shown once and never stored."""
+    """Issue, list and revoke API keys. A secret is shown once and never stored."""
 
 
 @key.command(
@@ -52,7 +52,7 @@ def key() -> None:
 @click.option("--kind", type=click.Choice(KEY_KINDS), required=True, help="What the key is for.")
 @click.option("--environment", type=click.Choice(ENVIRONMENTS), help="Required for all but management keys.")
 @click.option("--role", type=click.Choice(ROLES), help="Of a management key; admin when not given.")
-@click.option("--name", default="", help="For people.")
+@click.option("--name", default="", help="Description.")
 @click.option("--origin", "origins", multiple=True, help="Allowed origin of a public key; repeat for more.")
 @click.option(
     "--platform", "platforms", type=click.Choice(PLATFORMS), multiple=True, help="Of a public key; web when not given."
@@ -70,7 +70,7 @@ def issue(  # noqa: PLR0913, PLR0917  one parameter per option
     directory: Path,
     as_json: bool,
 ) -> None:
-    """Issue a key. Its secret is printed once: keep it."""
+    """Issue a key. Its secret is printed only once: store it."""
     _check(kind, environment, role, origins, platforms)
     region = settings().region
     with opened(directory) as found:
@@ -175,7 +175,7 @@ def list_(organization_id: str, directory: Path, as_json: bool) -> None:
 @data_option
 @json_option
 def revoke(key_id: str, sure: bool, directory: Path, as_json: bool) -> None:
-    """Revoke a key for good; it is refused from the very next request on."""
+    """Revoke a key permanently; it is refused from the next request on."""
     with opened(directory) as found:
         with found.store.read() as snapshot:
             known = views.find_key_by_id(snapshot, key_id)

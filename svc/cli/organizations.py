@@ -80,7 +80,7 @@ class Dollars(click.ParamType[int]):
 
 @click.group()
 def org() -> None:
-    """Organizations: create, list, limits, credit, billing status."""
+    """Manage organizations: create, list, limits, credit, billing status."""
 
 
 org.add_command(drop_documents)
@@ -105,7 +105,7 @@ org.add_command(remove)
 @data_option
 @json_option
 def create(name: str, credit: int, rate_limit: int, sure: bool, directory: Path, as_json: bool) -> None:
-    """Create an organization; makes the data directory when it is not there yet."""
+    """Create an organization, and the data directory if it is missing."""
     name = check_name(name)
     if credit < 0:
         raise CommandError("an organization begins with credit of 0 or more; `svc org credit` takes credit back later")
@@ -171,7 +171,7 @@ def list_(directory: Path, as_json: bool) -> None:
 @data_option
 @json_option
 def show_(organization_id: str, directory: Path, as_json: bool) -> None:
-    """One organization with its balance and what it holds of the store, of what the service lets it hold."""
+    """Show an organization: its balance, what it stores and its share of the store."""
     with opened(directory) as found:
         known = account(found, organization_id, removed_too=True)
         with found.store.read() as snapshot:
@@ -197,13 +197,13 @@ def show_(organization_id: str, directory: Path, as_json: bool) -> None:
 )
 @click.argument("organization_id", metavar="ORG")
 @click.option("--usd", "micros", type=Dollars(), required=True, help="Dollars; a negative amount takes credit back.")
-@click.option("--note", default="", help="Why, kept on the ledger.")
+@click.option("--note", default="", help="Reason, stored on the ledger.")
 @yes_option
 @data_option
 @json_option
 def credit(organization_id: str, micros: int, note: str, sure: bool, directory: Path, as_json: bool) -> None:
-    """Put credit on an organization's ledger. A negative amount corrects an earlier one: it lowers the balance, below
-    zero if need be, which ends production traffic (402) until there is credit again.
+    """Add credit to an organization's ledger. A negative amount corrects an earlier one. A balance below zero stops
+    production traffic (402) until there is credit again.
     """
     _confirm_credit(micros, sure=sure)
     world = World.real()
@@ -268,7 +268,7 @@ def rate_limit(organization_id: str, per_second: int, directory: Path, as_json: 
     type=click.IntRange(0, MAX_OVERLAP_HOURS),
     default=24,
     show_default=True,
-    help="For how long verdicts by the previous key are accepted; 0 = no longer.",
+    help="Hours for which verdicts by the previous key stay valid.",
 )
 @data_option
 @json_option
@@ -291,7 +291,7 @@ def rotate_verdict_key(organization_id: str, hours: int, directory: Path, as_jso
 )
 @click.argument("organization_id", metavar="ORG")
 @click.argument("status", type=click.Choice(BILLING_STATUSES))
-@click.option("--note", default="", help="Why, kept with the change.")
+@click.option("--note", default="", help="Reason, stored with the change.")
 @data_option
 @json_option
 def billing_status(organization_id: str, status: str, note: str, directory: Path, as_json: bool) -> None:
@@ -323,7 +323,7 @@ def billing_status(organization_id: str, status: str, note: str, directory: Path
 @data_option
 @json_option
 def statement(organization_id: str, month: datetime, directory: Path, as_json: bool) -> None:
-    """What the ledger says of a month: each day with a line on it, credit, and changes of the billing status."""
+    """Show the ledger of a month: days, credit and changes of the billing status."""
     first = month.date()
     beyond = date(first.year + first.month // 12, first.month % 12 + 1, 1)
     with opened(directory) as found:

@@ -72,7 +72,7 @@ def opened(directory: Path, *, create: bool = False) -> Generator[Opened]:
 
 def yes_option(command: F) -> F:
     """`--yes`, passed on as `sure`: skips the question of `confirmed`."""
-    return click.option("--yes", "sure", is_flag=True, help="Do not ask.")(command)
+    return click.option("--yes", "sure", is_flag=True, help="Do not ask for confirmation.")(command)
 
 
 def confirmed(consequence: str, *, sure: bool) -> None:

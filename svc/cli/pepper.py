@@ -22,18 +22,18 @@ from svc.world import World
 
 @click.group()
 def pepper() -> None:
-    """The pepper, without which no key can be checked and none be forged."""
+    """Manage the pepper, the secret behind all key hashes."""
 
 
 @pepper.command(epilog=examples("svc pepper replace --revoke-all-keys --data /var/lib/svc"))
-@click.option("--revoke-all-keys", "agreed", is_flag=True, help="Say that you know what it does; it needs saying.")
+@click.option("--revoke-all-keys", "agreed", is_flag=True, help="Confirm that every key is revoked; required.")
 @data_option
 @json_option
 def replace(agreed: bool, directory: Path, as_json: bool) -> None:
-    """Make a new pepper where the old one is lost, or known to others. Stop the service before.
+    """Create a new pepper if the old one is lost or leaked. Stop the service first.
 
-    Every key of every organization is revoked, for good, and every webhook endpoint signs with another secret:
-    issue keys, and have the secrets rotated. Visitors, events and balances stay.
+    Every key of every organization is revoked permanently, and every webhook endpoint signs with another secret:
+    issue new keys, and rotate the secrets. Visitors, events and balances stay.
     """
     if not agreed:
         raise click.UsageError("this revokes every key of every organization, for good: say so with --revoke-all-keys")

@@ -33,15 +33,15 @@ ROWS_A_STEP = 128
 @click.option(
     "--since", "since_ms", type=Moment(), required=True, metavar="T", help="Deliveries that failed since then."
 )
-@click.option("--until", "until_ms", type=Moment(), metavar="T", help="And before then; now, when not given.")
+@click.option("--until", "until_ms", type=Moment(), metavar="T", help="And before this time; now if not given.")
 @data_option
 @json_option
 def recover(endpoint_id: str, since_ms: int, until_ms: int | None, directory: Path, as_json: bool) -> None:
-    """Queue every delivery to an endpoint again that ended `failed`, and has not arrived since.
+    """Queue again every delivery to an endpoint that ended `failed` and has not arrived since.
 
     \b
-    Events keep their ids and bytes, and have all nine attempts before them once more. A running
-    service begins within 15 seconds. Whoever runs this twice queues nothing twice.
+    Events keep their ids and bytes, and get nine new attempts. A running service
+    begins within 15 seconds. Running it twice queues nothing twice.
     Times are RFC 3339: 2026-01-05T10:00:00Z
     """  # noqa: D301  click reads \b as "leave these lines as they are"
     world = World.real()

@@ -25,7 +25,7 @@ from svc.world import World, elapsed_s, pause
 @data_option
 @json_option
 def drop_documents(organization_id: str, sure: bool, directory: Path, as_json: bool) -> None:
-    """Delete an organization's archived reports, for good. Its events stay; later ones are archived again.
+    """Delete an organization's archived reports permanently. Its events stay; later reports are archived again.
 
     It may be interrupted and run again, also while the service runs.
     """
@@ -54,10 +54,10 @@ def drop_documents(organization_id: str, sure: bool, directory: Path, as_json: b
 @data_option
 @json_option
 def remove(organization_id: str, sure: bool, directory: Path, as_json: bool) -> None:
-    """Remove an organization: its keys are refused from the next request on, and all it has is erased for good.
+    """Remove an organization: its keys are refused from the next request on, and its data is erased permanently.
 
-    Its ledger, settlements and changes of billing status stay, for the books, and its audit log for as long as any.
-    What an interruption leaves is erased by the service, or by the same command again.
+    Its ledger, settlements and changes of billing status stay, and its audit log for 400 days.
+    After an interruption, the service erases the rest, or the same command does.
     """
     from svc.store.transactions import removal  # noqa: PLC0415  it reads reports: `svc org list` needs none of that
 

@@ -69,7 +69,7 @@ _encoder = msgspec.json.Encoder()
 
 @click.command(
     epilog=examples(
-        "svc replay traffic.jsonl.gz --output responses.jsonl",
+        "svc replay traffic.jsonl.gz --output answers.jsonl",
         "svc replay traffic.jsonl.gz --weights weights.json --since 7d",
     )
 )
@@ -98,9 +98,9 @@ _encoder = msgspec.json.Encoder()
     metavar="N",
     help="Changed verdicts to show.",
 )
-@click.option("--since", "since_ms", type=Moment(), metavar="T", help="Skip lines from before then: 7d, or RFC 3339.")
-@click.option("--until", "until_ms", type=Moment(), metavar="T", help="Skip lines from then on.")
-@directory_option("Replay into this data directory instead of a store of its own that is thrown away.", envvar=None)
+@click.option("--since", "since_ms", type=Moment(), metavar="T", help="Skip earlier lines: 7d, or RFC 3339.")
+@click.option("--until", "until_ms", type=Moment(), metavar="T", help="Skip lines from this time on.")
+@directory_option("Replay into this data directory instead of a temporary store.", envvar=None)
 @click.option("--organization", "organization_id", metavar="ORG", help="With --data: into this organization.")
 @click.option(
     "--network",
@@ -122,12 +122,12 @@ def replay(
     """Run a FILE of reports through the pipeline in virtual time; - is standard input, .gz is read as such.
 
     FILE is what `svc export events` writes, or JSON lines of your own: at, ip, user_agent, origin, platform, signals,
-    tag; only signals is required. For each line one JSON line is written: the response of identify, with the stored
-    event under "event"; for a refused line the error, with its number under "line". A summary follows on standard
-    error. No webhook is sent. --since and --until choose lines by their time; a line without one is replayed in any case.
+    tag; only signals is required. For each line one JSON line is written: the answer of identify, with the stored event
+    under "event"; for a refused line the error, with its number under "line". The summary is on standard error. No
+    webhook is sent. --since and --until choose lines by their time; a line without one is replayed in any case.
 
-    With --weights, --compare or --json standard output has the report of what changed instead, and the lines go to
-    --output alone. Without --compare, --weights is compared with the default weights.
+    With --weights, --compare or --json, standard output contains a report of the changes instead, and the lines go
+    to --output only. Without --compare, --weights is compared with the default weights.
     """
     window = range(since_ms or 0, FOREVER_MS if until_ms is None else until_ms)
     if not window:

@@ -43,10 +43,10 @@ class WorkerCount(click.ParamType[int | Literal["auto"]]):
     "--certfile",
     "tls_certfile",
     metavar="FILE",
-    help="PEM certificate to serve TLS with, instead of the setting.",
+    help="PEM certificate for TLS, instead of the setting.",
 )
 @click.option("--keyfile", "tls_keyfile", metavar="FILE", help="PEM key of that certificate, instead of the setting.")
-@click.option("--metrics-bind", help="HOST:PORT of GET /metrics, instead of the setting; '' for nowhere.")
+@click.option("--metrics-bind", help="HOST:PORT of GET /metrics, instead of the setting; '' to disable.")
 @click.option(
     "--workers", type=WorkerCount(), help="Processes that serve, instead of the setting; auto = as many as cores."
 )
@@ -56,10 +56,10 @@ class WorkerCount(click.ParamType[int | Literal["auto"]]):
     type=click.Path(dir_okay=False, path_type=Path),
     envvar="SVC_CONFIG",
     show_envvar=True,
-    help="TOML file of settings; SVC_* variables go before it.",
+    help="TOML file of settings; SVC_* variables override it.",
 )
 @click.option("--print-config", is_flag=True, help="Print all settings in force as TOML, and end.")
-@click.option("--no-snapshot", is_flag=True, help="Upgrade an older store without keeping a copy of it before.")
+@click.option("--no-snapshot", is_flag=True, help="Upgrade an older store without copying it first.")
 @click.option(
     "--init",
     is_flag=True,
@@ -78,10 +78,9 @@ def serve(
 ) -> None:
     """Run the service until SIGTERM, which drains and ends with status 0.
 
-    SIGHUP reads the settings, the certificate and the network files again. It takes over the format of the log, which
-    requests are logged, the rates of requests beside identify, and the paths of the certificate; it logs which other
-    settings have changed and need a restart. A data directory without data ends it with status 2, unless --init is
-    given.
+    SIGHUP reads the settings, the certificate and the network files again. It applies the log format, which
+    requests are logged, the rates of requests other than identify, and the certificate paths; it logs which other
+    settings have changed and need a restart. Without --init, an empty data directory ends it with status 2.
     """
     given = {name: value for name, value in instead.items() if value is not None}
 

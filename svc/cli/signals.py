@@ -15,7 +15,7 @@ from svc.domain.signals import CATALOGUE, Signal
 @click.command(epilog=examples("svc signals", "svc signals --json"))
 @json_option
 def signals(as_json: bool) -> None:
-    """The catalogue of signals: what can fire, on which platforms, and what it weighs by default."""
+    """List every signal with its platforms and default weights."""
     if as_json:
         show_table([_record(signal) for signal in CATALOGUE.values()], (), "signals", as_json=True)
         return

@@ -21,17 +21,17 @@ from svc.world import World
 
 @click.group()
 def store() -> None:
-    """The file of the store, and its indexes."""
+    """Compact the store's file, and rebuild its indexes."""
 
 
 @store.command(epilog=examples("svc store compact --data /var/lib/svc"))
 @data_option
 @json_option
 def compact(directory: Path, as_json: bool) -> None:
-    """Rewrite the store without its free pages. Stop the service before.
+    """Rewrite the store without its free pages. Stop the service first.
 
-    What was erased or has expired is then no longer in the file, and the file is as small as it can be. The disk needs
-    space for a second copy while it runs. Interrupted at any moment, it leaves a good store.
+    Erased and expired data then leaves the file, and the file shrinks. The disk needs space for a second copy. An
+    interruption leaves the store as it was.
     """
     refuse_without_data(directory)
     reason = "what another process commits while the file is rewritten would be lost"
@@ -47,11 +47,11 @@ def compact(directory: Path, as_json: bool) -> None:
 @data_option
 @json_option
 def rebuild_indexes(directory: Path, as_json: bool) -> None:
-    """Rebuild indexes and hourly counters from the events. Stop the service before.
+    """Rebuild indexes and hourly counters from the events. Stop the service first.
 
-    For a store of which `svc check` reports index rows or counters that are missing or wrong; events and all else stay
-    as they are. It is one transaction: interrupted at any moment, it leaves the store as it was. Who follows the store
-    (`svc backup --follow`) has to begin with a new snapshot.
+    Use it if `svc check` reports missing or wrong index rows or counters. Events and everything else stay. It is
+    one transaction: an interruption leaves the store as it was. A follower (`svc backup --follow`) starts again
+    with a new snapshot.
     """
     refuse_without_data(directory)
     world = World.real()

@@ -47,7 +47,7 @@ _OF_ADDRESSES = ("ip_address", "country_code", "asn", "anonymity_network", "firs
 
 @click.group()
 def visitor() -> None:
-    """Visitors: show, list, export, erase."""
+    """Show, list, export and erase visitors."""
 
 
 visitor.add_command(export_visitor, "export")
@@ -63,9 +63,9 @@ visitor.add_command(export_visitor, "export")
 def show(
     organization_id: str, visitor_id: str, environment: Environment, limit: int, directory: Path, as_json: bool
 ) -> None:
-    """A visitor: since when it is known, its tags, its addresses and its newest events of an environment.
+    """Show a visitor: first visit, tags, addresses and newest events of an environment.
 
-    Tags and addresses are those of its newest 200 events.
+    Tags and addresses come from its newest 200 events.
     """
     now_ms = World.real().now_ms()
     wanted = Wanted(environment, now_ms - RETENTION_MS, now_ms + 1, Filters(visitor_id=visitor_id))
@@ -105,7 +105,7 @@ def show(
 @tag_option
 @address_option
 @environment_option
-@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="At most so many.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Maximum number.")
 @data_option
 @json_option
 def list_visitors(
@@ -119,8 +119,8 @@ def list_visitors(
 ) -> None:
     """Visitors of an organization, the most recently created first, also while the service runs.
 
-    With --tag or --ip those that were seen with it in the environment: then times and events are of that alone, and
-    those of an address are found among its newest 500 events.
+    With --tag or --ip, visitors seen with it in the environment; times and events then count only those. An address
+    is searched in its newest 500 events.
     """
     if tag is not None and ip_address is not None:
         raise click.UsageError("--tag or --ip, not both")
@@ -154,7 +154,7 @@ def list_visitors(
 @data_option
 @json_option
 def erase(organization_id: str, visitor_id: str, sure: bool, directory: Path, as_json: bool) -> None:
-    """Erase a visitor with its events, their submissions and deferred reports, for good."""
+    """Erase a visitor permanently, with its events, reports and deferred reports."""
     with opened(directory) as found:
         number = account(found, organization_id).organization.number
         confirmed(f"This erases visitor {visitor_id} of {organization_id} with its events, for good.", sure=sure)

@@ -33,15 +33,15 @@ _REFUSED_BODY = {"sdk": {"platform": "web"}, "signals": {"tier": "deferred"}}
 @dev_data_option
 @json_option
 def trigger(event_type: EventType, service: str, directory: Path, as_json: bool) -> None:
-    """Have a running `svc dev` send an event of TYPE to its webhook endpoints.
+    """Make a running `svc dev` send an event of TYPE to its webhook endpoints.
 
     \b
     TYPE is one of identification.completed, visitor.suspect, identification.refused,
     billing.status_changed, usage.daily_settled, webhook.test.
 
     Identifications are real: a sample report is sent with the secret key of `svc dev`, and the event can be read
-    afterwards. A refused one is notified at most once a minute. Billing and usage have made-up figures; they go to
-    every endpoint that is not paused, as tests do. Run `svc webhook listen --forward-to URL` in another terminal first.
+    afterwards. Refusals are reported at most once a minute. Billing and usage events contain sample figures and go
+    to every endpoint that is not paused, as tests do. First run `svc webhook listen --forward-to URL` elsewhere.
     """  # noqa: D301  click reads \b as "leave these lines as they are"
     dev = DevService(directory, service)
     targets = [endpoint for endpoint in dev.managed("GET", "/webhooks")["endpoints"] if endpoint["status"] != "paused"]

@@ -48,7 +48,7 @@ _ALONE = ("bind", "secrets", "tls_folder", "plain", "answer")
 
 @click.group()
 def webhook() -> None:
-    """Receive and check webhooks while you build a receiver, and recover what an outage has failed."""
+    """Receive and verify webhooks during development, and recover failed deliveries."""
 
 
 webhook.add_command(recover)
@@ -72,10 +72,16 @@ webhook.add_command(trigger)
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("webhook-listen"),
     show_default=True,
-    help="Where certificate.pem and key.pem are; made when they are not there.",
+    help="Folder of certificate.pem and key.pem; created if missing.",
 )
 @click.option("--plain", is_flag=True, help="HTTP without TLS, for behind a proxy or tunnel that ends TLS.")
-@click.option("--answer", type=click.IntRange(200, 599), default=200, show_default=True, help="To what is valid.")
+@click.option(
+    "--answer",
+    type=click.IntRange(200, 599),
+    default=200,
+    show_default=True,
+    help="Status of the response to valid deliveries.",
+)
 @json_option
 @click.pass_context
 def listen(  # noqa: PLR0913, PLR0917  one parameter per option
@@ -94,11 +100,10 @@ def listen(  # noqa: PLR0913, PLR0917  one parameter per option
 
     With --forward-to, beside a running `svc dev`: registers an endpoint for the session, forwards each delivery as it
     came, with its signature, and prints its status and duration. The application's status goes back to the service,
-    which retries as usual. The signing secret is printed first and is the same at each start. Nothing else is to be
-    set.
+    which retries as usual. The signing secret is printed first and is the same at each start. No other setting is
+    needed.
 
-    Without it: print deliveries and check their signatures. With a secret, what is not valid gets a 401, as from a
-    receiver in production.
+    Without it: print deliveries and check their signatures. With a secret, invalid deliveries get 401.
     """
     if target is not None:
         others = [name for name in _ALONE if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
@@ -130,9 +135,9 @@ def listen(  # noqa: PLR0913, PLR0917  one parameter per option
 @click.argument("file", type=click.File("rb"), default="-")
 @json_option
 def verify(secrets: tuple[str, ...], at: str, signature: str, file: BinaryIO, as_json: bool) -> None:
-    """Check the signature of a delivery that was kept: its exact body in FILE, or on standard input.
+    """Verify the signature of a saved delivery: its exact body in FILE, or on standard input.
 
-    Its age is shown and not judged.
+    Its age is shown but not checked.
     """
     if not secrets:
         raise click.UsageError("name the signing secret with --secret or WEBHOOK_SECRET")

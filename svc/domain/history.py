@@ -63,7 +63,7 @@ visits show one, 0.5 % show two; and the combination of all parts is unique for 
 
 VISITOR_LESSONS: Final = 8
 """Visits of one visitor that matching learns from in a UTC day; a client token always stands for the same visitor. In
-the simulated streams of `docs/accuracy.md` 1 visit of 10,000 comes after the eighth of its browser's day."""
+the simulated streams of `docs/internals/accuracy.md` 1 visit of 10,000 comes after the eighth of its browser's day."""
 ADDRESS_LESSONS: Final = 16
 """Visits from one address (an IPv6 /64) that matching learns from in a UTC day. In the streams no address has more than
 9; behind a large one, an office or a carrier, the first visitors of the day are a sample of the others."""

@@ -47,7 +47,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "invalid_supplement": (422, "The token does not hold for this request, key and origin, or is over 24 hours old, or signals.tier is not 'deferred'."),
     "invalid_request_id": (422, "The path names no request id. Request ids are UUIDs such as 019b76da-a800-7000-8000-000000000000."),
     "invalid_window": (422, "The window, page or filter is not valid. The window lies within the last 30 days, its start before its end, both RFC 3339 with + sent as %2B; at most 10,000 events come before a page; level is low, medium or high; visitor is a visitor id."),
-    "validation_error": (422, "The request is not valid. Mend what the details name and send it again."),
+    "validation_error": (422, "The request is not valid. Fix the fields listed in `details` and retry."),
     "rate_limited": (429, "The organization is over its rate limit. Wait for the seconds in Retry-After."),
     "header_fields_too_large": (431, "The header fields are too large. Send fewer or shorter ones."),
     "internal_error": (500, "The service failed on this request. Quote the request id to its operator."),

@@ -10,7 +10,7 @@ from svc.domain.useragent.crawlers import find_program
 
 OF_AI = {"training", "search", "assistant", "agent", "coding", "data"}
 NOT_HERE = {
-    "Applebot": "a search crawler: docs/useragents.md",
+    "Applebot": "a search crawler: docs/internals/useragents.md",
     "AddSearchBot": "a search crawler",
     "Bravebot": "a search crawler",
     "PetalBot": "a search crawler",

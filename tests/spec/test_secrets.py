@@ -1,4 +1,4 @@
-"""R17 of docs/reliability.md, interface 5, decisions 2.2: no secret is anywhere but in the answer that issued it.
+"""R17 of docs/internals/reliability.md, interface 5, decisions 2.2: no secret is anywhere but in its own answer.
 
 A real service is led through everything that is done with secrets: issued, rotated, revoked, right, wrong, in every
 place of a request where somebody may put one by mistake, and in the message of an exception. Then the log, the store, a

@@ -1,4 +1,4 @@
-"""The parts of docs/format.md that follow from the tables: places, tables and records.
+"""The parts of docs/internals/format.md that follow from the tables: places, tables and records.
 
     python -m tests.store.format_page
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from svc.store.tables import TABLES
 from tests.store.schema import schema
 
-PAGE = Path(__file__).parents[2] / "docs/format.md"
+PAGE = Path(__file__).parents[2] / "docs/internals/format.md"
 TYPES = {"B": "u8", "H": "u16", "I": "u32", "Q": "u64"}
 BODIES = {"Signed": "i64", "Opaque": "bytes"}
 _PART = re.compile(r"\d+s|[BHIQ]|text")
@@ -56,7 +56,7 @@ def written(page: str) -> str:
     for mark, lines in PARTS.items():
         part = "\n".join([f"<!-- {mark} -->", *lines(), "<!-- end -->"])
         page, count = re.subn(f"<!-- {mark} -->.*?<!-- end -->", lambda _, part=part: part, page, flags=re.DOTALL)
-        assert count == 1, f"docs/format.md has no place for its {mark}"
+        assert count == 1, f"docs/internals/format.md has no place for its {mark}"
     return page
 
 

@@ -1,4 +1,4 @@
-"""docs/format.md is what lies on disk: rows, segments and files are read by its words alone."""
+"""docs/internals/format.md is what lies on disk: rows, segments and files are read by its words alone."""
 
 from __future__ import annotations
 

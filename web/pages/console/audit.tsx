@@ -32,7 +32,7 @@ export function Audit() {
       </form>
       <Show of={loaded}>{({ rows, cursor }) => (
         <>
-          <Table name="Changes, newest first" columns={COLUMNS} rows={rows} keyOf={(row) => row.id} empty={<p>{cursor !== undefined ? "None of the newest changes fits. Look further back." : action || actor ? "No change fits. Clear the filters." : "Nothing was changed yet."}</p>} />
+          <Table name="Changes, newest first" columns={COLUMNS} rows={rows} keyOf={(row) => row.id} empty={<p>{cursor !== undefined ? "None of the newest changes match. Look further back." : action || actor ? "No change matches. Clear the filters." : "Nothing was changed yet."}</p>} />
           <Problem error={error} retry={more} />
           <More show={cursor !== undefined} busy={busy} onMore={more} />
         </>

@@ -39,7 +39,7 @@ function Shown({ found }: { found: EventDetail }) {
         </Card>
       </div>
       <Card title="Webhooks about this event">
-        <Attempts rows={found.deliveries} empty="No delivery was tried for this event. Endpoints that subscribe to identification.completed or visitor.suspect hear of it." />
+        <Attempts rows={found.deliveries} empty="No delivery was tried for this event. Endpoints that subscribe to identification.completed or visitor.suspect receive it." />
       </Card>
       <Report title="The report, as it was sent" content={event.document?.signals} />
       <Report title="The deferred report" content={event.deferred_signals} />

@@ -36,7 +36,7 @@ export function Events() {
             columns={columns}
             rows={rows}
             keyOf={(row) => row.request_id}
-            empty={<p>{cursor === undefined ? `No event in ${environment} fits. Widen the time, clear a filter, or choose another environment above.` : "None of the newest events fits. Look further back."}</p>}
+            empty={<p>{cursor === undefined ? `No event in ${environment} matches. Widen the time, clear a filter, or choose another environment above.` : "None of the newest events match. Look further back."}</p>}
           />
           <Problem error={error} retry={more} />
           <p class="quiet" role="status">{rows.length > 0 && `${many(rows.length, "event")}${cursor === undefined ? ", no older ones in this window." : "; there are older ones."}`}</p>

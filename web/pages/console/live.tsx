@@ -129,7 +129,7 @@ export function Live() {
         rowClass={(row) => (isMissed(row) ? "missed" : "")}
         empty={<>
           <p>No identification in {environment} yet. This list fills itself as they arrive.</p>
-          <p>Nothing comes? Choose another environment above, clear the filters, or <a href={link("keys")}>put the snippet of a key on a page</a>.</p>
+          <p>Nothing arrives? Choose another environment above, clear the filters, or <a href={link("keys")}>put the snippet of a key on a page</a>.</p>
         </>}
       />
     </>

@@ -35,7 +35,7 @@ export function Webhooks() {
     <>
       <p class="buttons"><Button kind="primary" onClick={() => setOpen({ is: "edit" })}>Add an endpoint</Button></p>
       <Show of={endpoints}>{(found) => found.length === 0
-        ? <div class="empty"><p>No endpoint yet. Add one, and it hears of every identification seconds after it was made.</p></div>
+        ? <div class="empty"><p>No endpoint yet. Add one to receive every identification within seconds.</p></div>
         : <>{found.map((endpoint) => <EndpointCard key={endpoint.id} endpoint={endpoint} onOpen={setOpen} onChanged={refresh} />)}</>}</Show>
       <Card title="Attempts" actions={<Button kind="small" onClick={refresh}>Refresh</Button>}>
         <Show of={attempts.loaded}>{({ rows, cursor }) => (
@@ -61,7 +61,7 @@ function EndpointCard({ endpoint, onOpen, onChanged }: { endpoint: Endpoint; onO
   return (
     <Card title={endpoint.description || "Endpoint"} actions={<span class={`badge ${TONES[endpoint.status]}`}>{endpoint.status}</span>}>
       <p class="url"><code>{endpoint.url}</code></p>
-      {endpoint.status === "failing" && <p class="note">Attempts keep failing. Deliveries go on being tried; once the endpoint works again, Recover gives it a new start.</p>}
+      {endpoint.status === "failing" && <p class="note">Attempts keep failing. Deliveries are still retried. Once the endpoint is healthy, Recover resends failed ones.</p>}
       <Facts rows={[
         ["Hears of", endpoint.events.join(", ")],
         ["Traffic", AUDIENCES.find(([name]) => name === endpoint.environment)?.[1] ?? endpoint.environment],

@@ -40,7 +40,7 @@ export function Visits({ visits, current }: { visits: VisitRow[]; current: strin
 export function Identity({ event, visits, texts }: { event: Explained; visits: VisitRow[]; texts: Texts }) {
   const first = visits[visits.length - 1];
   const known = event.visitor_is_new || first === undefined
-    ? "New: nobody like you was here before."
+    ? "New: this visitor was not seen before."
     : `Known since ${moment(first.occurred_at)}; this is visit ${visits.length}${visits.length >= 24 ? " or later" : ""}.`;
   const outcome = event.document?.linkage.outcome;
   const changes = event.document?.changes ?? [];

@@ -81,8 +81,10 @@ def _patterns() -> dict[str, re.Pattern[str]]:
 
 
 def pages() -> dict[str, str]:
-    """Every page for users and for developers, but for the glossary itself and for decisions, which are history."""
-    paths = (path for path in DOCS.rglob("*.md") if "adr" not in path.parts and path.name != "glossary.md")
+    """Every page for users, but for the glossary itself. What developers read, internals and decisions, is not held to
+    the terms: it tells of history and of measurements, too.
+    """
+    paths = (path for path in DOCS.glob("*.md") if path.name != "glossary.md")
     return {path.relative_to(ROOT).as_posix(): path.read_text() for path in [ROOT / "README.md", *paths]}
 
 

@@ -41,25 +41,43 @@ def test_a_link_that_leads_nowhere_fails_the_build(
     assert not (tmp_path / "site").exists()
 
 
-def test_every_page_has_a_place_in_the_navigation():
-    listed = {page for _, pages in navigation((DOCS / "README.md").read_text()) for page in pages}
+def test_every_page_is_listed_once():
+    listed = [
+        (readme.parent / page).resolve()
+        for readme, found in navigation().items()
+        for _, pages in found
+        for page in pages
+    ]
+    assert len(listed) == len(set(listed))
+    inside = {str(path.relative_to(DOCS)) for path in listed if path.is_relative_to(DOCS)}
     pages = {str(place(path).with_suffix("")) for path in DOCS.rglob("*.md")}
     decisions = {page for page in pages if page.startswith("adr/") and page != "adr/index"}
-    assert pages - decisions - {"index"} - listed == set(), "docs/README.md has no link to them"
+    assert pages - decisions - {"index"} - inside == set(), "no README.md in docs links to them"
 
 
-def test_the_navigation_reads_groups_from_headings_and_from_tables():
-    text = (
-        "# Documentation\n\nBegin with [one](quickstart.md).\n\n## Guides\n\n- [Two](frontend.md#start)\n"
-        "- [Again](quickstart.md)\n\n| if you | |\n|---|---|\n| run the service | [Three](install.md) |\n"
-        "## Internals\n\n[Decisions](adr), [a picture](images/try-light.png)\n"
+def test_the_navigation_reads_groups_from_headings_and_from_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    written = tmp_path / "docs"
+    (written / "deep").mkdir(parents=True)
+    (written / "adr").mkdir()
+    for name in ("one.md", "two.md", "three.md", "deep/four.md", "picture.png"):
+        (written / name).write_text("# Page\n")
+    (written / "README.md").write_text(
+        "# Documentation\n\nBegin with [one](one.md).\n\n## guides\n\n- [Two](two.md#start)\n- [Again](one.md)\n\n"
+        "| if you | |\n|---|---|\n| run the service | [Three](three.md) |\n"
+        "## Internals\n\n[Deep](deep/README.md), [Decisions](adr), [a picture](picture.png)\n"
     )
-    assert navigation(text) == [
-        ("", ["quickstart"]),
-        ("Guides", ["frontend"]),
-        ("Run the service", ["install"]),
-        ("Internals", ["adr/index"]),
-    ]
+    (written / "deep" / "README.md").write_text("# Deep\n\n[Four](four.md), [one](../one.md)\n")
+    monkeypatch.setattr(docs, "DOCS", written)
+    monkeypatch.setattr(docs, "ROOT", tmp_path)
+    assert navigation() == {
+        written / "README.md": [
+            ("", ["one"]),
+            ("Guides", ["two"]),
+            ("Run the service", ["three"]),
+            ("Internals", ["deep/index", "adr/index"]),
+        ],
+        written / "deep" / "README.md": [("", ["four"])],
+    }
 
 
 def test_what_pages_lead_to_outside_of_docs_comes_along_and_code_stays_as_it_is(tmp_path: Path):

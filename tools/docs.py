@@ -2,8 +2,8 @@
 
 What may live here: which files become the site, under which names, and in which order they are listed. Sphinx makes the
 pages (docs/adr/0054), by `tools/site`. The navigation is docs/README.md: its headings or the first cells of its tables
-name the groups, and its links are the pages of a group, in their order. A page that no link leads to, and a link or an
-anchor that leads nowhere, is an error.
+name the groups, and its links are the pages of a group, in their order. Pages that only the README.md of a folder links
+to are below that one. A page that none of them lists, and a link or an anchor that leads nowhere, is an error.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ class Stage:
         self._folder = folder
         self._written: set[Path] = set()
         self._waiting = sorted(DOCS.rglob("*.md"))
-        self._listed: list[tuple[str, list[str]]] = []
+        self._listed: dict[Path, list[tuple[str, list[str]]]] = {}
 
     def fill(self) -> None:
         """Write every page, and what the pages lead to. Raises `FileNotFoundError` for a link that leads nowhere."""
-        self._listed = navigation((DOCS / "README.md").read_text())
+        self._listed = navigation()
         decisions = DOCS / "adr" / "README.md"
         if not decisions.exists():
             self._write(place(decisions), _DECISIONS + _DECISIONS_LIST)
@@ -75,11 +75,11 @@ class Stage:
 
     def _page(self, path: Path) -> str:
         text = _PARTS.sub(lambda part: self._link(path, part), path.read_text())
-        if path == DOCS / "README.md":
-            return text + "".join(_toctree(group, pages) for group, pages in self._listed)
         if path == DOCS / "adr" / "README.md":
             return text + _DECISIONS_LIST
-        is_listed = any(str(place(path).with_suffix("")) in pages for _, pages in self._listed)
+        if path.is_relative_to(DOCS) and path.name == "README.md":
+            return text + "".join(_toctree(group, pages) for group, pages in self._listed[path])
+        is_listed = any(str(place(path).with_suffix("")) in pages for _, pages in self._listed[DOCS / "README.md"])
         return text if is_listed or path.is_relative_to(DOCS) else f"---\norphan: true\n---\n\n{text}"
 
     def _link(self, page: Path, part: re.Match[str]) -> str:
@@ -127,24 +127,34 @@ def _toctree(group: str, pages: list[str]) -> str:
     return "\n".join(["", "```{toctree}", ":hidden:", ":maxdepth: 1", *caption, "", *pages, "```", ""])
 
 
-def navigation(text: str) -> list[tuple[str, list[str]]]:
-    """(group, names of its pages) of docs/README.md, in order; a page is in the first group that links to it."""
-    groups: list[tuple[str, list[str]]] = [("", [])]
-    seen: set[str] = set()
-    for line in text.splitlines():
+def navigation() -> dict[Path, list[tuple[str, list[str]]]]:
+    """README.md of docs or of a folder in it -> (group, names of its pages), in order. A page is listed once: in the
+    first group that links to it, and by docs/README.md before the others.
+    """
+    listed: dict[Path, list[tuple[str, list[str]]]] = {}
+    seen = {"index", str(place(ROOT / "README.md").with_suffix(""))}
+    for path in sorted(DOCS.rglob("README.md"), key=lambda path: (len(path.parts), path)):
+        listed[path] = groups(path, seen)
+    return listed
+
+
+def groups(readme: Path, seen: set[str]) -> list[tuple[str, list[str]]]:
+    """(group, names of its pages) of a README.md, in order, without those in `seen`, which learns them."""
+    found: list[tuple[str, list[str]]] = [("", [])]
+    own = str(place(readme).with_suffix(""))
+    for line in readme.read_text().splitlines():
         heading, row = re.match(r"##+ +(.+)", line), re.match(r"\| *([^\[|]*[^\[| -][^\[|]*?) *\|", line)
         name = heading[1] if heading else row[1] if row and "](" in line else None
         if name is not None:
-            groups.append((name[:1].upper() + name[1:], []))
+            found.append((name[:1].upper() + name[1:], []))
         for link in _PARTS.finditer(line):
-            path = readable(DOCS / link["target"]) if link["target"] and not link["image"] else None
-            if path is None or path.suffix != ".md":
-                continue
-            page = str(place(path).with_suffix(""))
-            if page not in seen and page != "index" and path != ROOT / "README.md":
-                seen.add(page)
-                groups[-1][1].append(page)
-    return [(name, pages) for name, pages in groups if pages]
+            path = readable(readme.parent / link["target"]) if link["target"] and not link["image"] else None
+            page = None if path is None or path.suffix != ".md" else place(path).with_suffix("")
+            is_above = page is not None and page.parts[0] == ELSEWHERE and readme != DOCS / "README.md"
+            if page is not None and str(page) not in seen and str(page) != own and not is_above:
+                seen.add(str(page))
+                found[-1][1].append(os.path.relpath(page, place(readme).parent))
+    return [(name, pages) for name, pages in found if pages]
 
 
 def readable(path: Path) -> Path | None:

@@ -83,7 +83,7 @@ def _snapshot(path: Path) -> Generator[ReadOnlyStore]:
 def inspect() -> None:
     """Look into a store, on a running service or in a snapshot. Nothing is written.
 
-    Damaged rows are shown with their keys, key digests are shortened, and data sent by devices needs --payload.
+    Corrupt rows are shown with their keys, key digests are shortened, and data sent by devices needs --payload.
     """
 
 

@@ -179,4 +179,4 @@ def test_every_exception_is_a_former_term_that_is_still_in_use():
     for term, reason in OTHER_MEANINGS.items():
         assert reason
         assert term in former(), f"{term} is no former term"
-        assert re.search(rf"\b{term}\b", words), f"{term} is used nowhere: take it out"
+        assert re.search(rf"\b{term.removesuffix('e')}", words), f"{term} is used nowhere: take it out"

@@ -11,13 +11,13 @@ from functools import cache
 from importlib.resources import files
 
 from svc.domain.refusals import Refusal
-from svc.http import collection, openapi
+from svc.http import collection, openapi, reference
 from svc.http.endpoint import Call, Endpoint, File, Outcome, Services
 from svc.http.json_schema import Json
 from svc.http.route import Route
 from svc.http.static import MEDIA_TYPES, SECURITY_HEADERS, Folder, filled, unless_known
 
-ASSETS = frozenset({"reference.js", "reference.css", "swagger-ui-bundle.js", "swagger-ui.css"})
+ASSETS = frozenset({"reference.js", "reference.css", "samples.js", "swagger-ui-bundle.js", "swagger-ui.css"})
 """By the last segment of their path. A file that is not here is not served."""
 _ASSETS = Folder(files("svc.http").joinpath("page"), ASSETS)
 
@@ -31,19 +31,21 @@ def routes(described: Sequence[Route]) -> tuple[Route, ...]:
     def document() -> Json:
         return openapi.emit(described)
 
+    of_reference = _fixed(lambda: File(openapi.encode(reference.document(described)), openapi.JSON))
     of_openapi = _fixed(lambda: File(openapi.encode(document()), openapi.JSON))
     of_collection = _fixed(lambda: File(openapi.encode(collection.collection(document())), openapi.JSON))
     return (
         Route(operation_id="getOpenApi", method="GET", path="/openapi.json", endpoint=of_openapi, answer=None),
         Route(operation_id="getCollection", method="GET", path="/collection.json", endpoint=of_collection, answer=None),
-        Route(operation_id="getPage", method="GET", path="/docs", under=("",), endpoint=page, answer=None),
-        Route(
-            operation_id="getReference", method="GET", path="/docs/api", under=("",), endpoint=reference, answer=None
-        ),
-        Route(
-            operation_id="getAsset", method="GET", path="/docs/api/{asset}", under=("",), endpoint=asset, answer=None
-        ),
+        _row("getPage", "/docs", page),
+        _row("getReference", "/docs/api", reference_page),
+        _row("getReferenceDocument", "/docs/api/reference.json", of_reference),
+        _row("getAsset", "/docs/api/{asset}", asset),
     )
+
+
+def _row(operation_id: str, path: str, endpoint: Endpoint) -> Route:
+    return Route(operation_id=operation_id, method="GET", path=path, under=("",), endpoint=endpoint, answer=None)
 
 
 async def page(_: Services, call: Call) -> Outcome:
@@ -51,7 +53,7 @@ async def page(_: Services, call: Call) -> Outcome:
     return unless_known(_page(""), call, SECURITY_HEADERS)
 
 
-async def reference(_: Services, call: Call) -> Outcome:
+async def reference_page(_: Services, call: Call) -> Outcome:
     """`GET /docs/api`: the same page, beside the other documentation."""
     return unless_known(_page("../"), call, SECURITY_HEADERS)
 

@@ -61,6 +61,7 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("GET", "/collection.json"): Access(),
     ("GET", "/docs"): Access(),
     ("GET", "/docs/api"): Access(),
+    ("GET", "/docs/api/reference.json"): Access(),
     ("GET", "/docs/api/{asset}"): Access(),
     ("GET", "/docs/{page...}"): Access(),
     ("GET", "/"): Access(),

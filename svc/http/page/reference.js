@@ -211,12 +211,12 @@ function fill(name, value) {
 async function signIn(key) {
   const begin = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ key }) };
   const response = await fetch(at("console/session"), key ? begin : {});
-  const answer = await response.json();
-  session = response.ok ? answer : undefined;
+  const begun = await response.json();
+  session = response.ok ? begun : undefined;
   if (session) fill("organization_id", session.organization.id);
   signed.textContent = session
     ? `Signed in to ${session.organization.name} (${session.organization.id}) as ${session.key.role}.`
-    : answer.error.message;
+    : begun.error.message;
 }
 
 signing.addEventListener("submit", (event) => {

@@ -24,7 +24,13 @@ HEADERS = {
     ),
 }
 
-EXAMPLES: dict[str, Json] = {"signIn": {"key": "svc_mk_us_..."}}
+_WEIGHTS = {"suspect_threshold": 30, "weights": {"automation": 40, "tor": 30}}
+EXAMPLES: dict[str, Json] = {
+    "signIn": {"key": "svc_mk_us_..."},
+    "saveOrganizationRiskWeights": _WEIGHTS,
+    "saveSdkKeyRiskWeights": _WEIGHTS,
+    "previewWeights": {**_WEIGHTS, "platform": "web", "environment": "development"},
+}
 """Bodies that are not an example of every field at once."""
 
 

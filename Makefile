@@ -10,7 +10,7 @@ BIN := .venv/bin
 # More processes than the two cores of a small machine: many tests wait for programs that they start.
 PARALLEL := -n 4 --dist worksteal
 
-.PHONY: run test test-long quick venv web check format bench bench-stages bench-events bench-pages sim fuzz accuracy detection mutation reference screenshots browsers wheel clients lock clean
+.PHONY: run test test-long quick venv web docs check format bench bench-stages bench-events bench-pages sim fuzz accuracy detection mutation reference screenshots browsers wheel clients lock clean
 
 run: venv
 	$(BIN)/svc dev
@@ -25,12 +25,16 @@ test-long: venv
 quick: venv
 	$(BIN)/pytest $(PARALLEL) -m "not slow"
 
-venv: .venv/ready web
+venv: .venv/ready web docs
 
 # The web SDK and the pages, into svc/web_static: needs node from version 20 on, or takes that of the virtual environment.
 # Where there is no npm it says so, and everything else goes on.
 web: .venv/ready
 	@$(BIN)/python -m tools.web
+
+# The documentation as a site, into svc/docs_site: its links are checked. Diagrams need what `make web` installs.
+docs: .venv/ready web
+	@$(BIN)/python -m tools.docs
 
 .venv/ready: requirements.lock pyproject.toml
 	@echo "Setting up .venv with $(PYTHON), once; it takes from half a minute to some minutes."
@@ -142,5 +146,5 @@ lock: venv
 	  -o ops/build.lock pyproject.toml
 
 clean:
-	rm -rf svc/web_static web/node_modules web/*/dist clients/node/dist clients/python/build clients/python/*.egg-info web/browsers/node_modules
+	rm -rf svc/web_static svc/docs_site web/node_modules web/*/dist clients/node/dist clients/python/build clients/python/*.egg-info web/browsers/node_modules
 	rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

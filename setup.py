@@ -1,8 +1,9 @@
-"""Building the package: builds the web SDK and the pages, and lays the reference page's renderer beside the page's own.
+"""Building the package: builds the web SDK, the pages and the documentation site, and lays the renderer of the API
+reference beside the page's own files.
 
 Swagger UI comes from a package of the registry that is pinned for building alone (docs/adr/0010). Its files are built
 into the wheel, compressed, and are not in the repository. The web SDK is built where its sources are and npm can be had
-(docs/adr/0034).
+(docs/adr/0034), the documentation where its pages are (docs/adr/0054).
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ class BuildWithPages(build_py):
         """Build the package, then write the renderer's files, compressed ones with the same bytes at each build."""
         if not self.editable_mode and Path("web").is_dir():  # a checkout builds them by `make web`
             subprocess.run([sys.executable, "-m", "tools.web"], check=True)
+        if not self.editable_mode and Path("docs").is_dir():  # by `make docs`
+            subprocess.run([sys.executable, "-m", "tools.docs"], check=True)
         super().run()
         folder = PAGE if self.editable_mode else Path(self.build_lib) / PAGE
         folder.mkdir(parents=True, exist_ok=True)

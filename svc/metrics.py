@@ -80,7 +80,7 @@ CLOSED = Metric(
     "svc_connections_closed",
     "counter",
     "Client connections that the service closed: `evicted` (it waited for its client, and another wanted its place "
-    "under `max_connections`), `idle`, `reading` (a request did not arrive in time), `writing` (an answer was not "
+    "under `max_connections`), `idle`, `reading` (a request did not arrive in time), `writing` (a response was not "
     "taken in time).",
     ("reason",),
 )
@@ -120,7 +120,7 @@ QUOTA_REACHED = Metric(
     "the report), `store_share` (503).",
     ("quota",),
 )
-DUPLICATES = Metric("svc_duplicates", "counter", "Answered from an earlier one with the same Idempotency-Key.")
+DUPLICATES = Metric("svc_duplicates", "counter", "Duplicates of an earlier one with the same Idempotency-Key.")
 LEVELS = Metric("svc_suspect_levels", "counter", "Identifications by suspect level; `none` = not scored.", ("level",))
 SIGNALS = Metric("svc_signals", "counter", "Triggers by signal: those that had a weight.", ("signal",))
 LOOKUPS = Metric(

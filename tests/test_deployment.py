@@ -90,12 +90,14 @@ def copied() -> list[str]:
 def test_the_build_context_holds_the_sources_and_nothing_that_is_private():
     files = context()
     assert {file.partition("/")[0] for file in files} == {
-        "LICENSE", "README.md", "pyproject.toml", "setup.py", "svc", "ops", "tools", "web",
+        "CHANGELOG.md", "LICENSE", "README.md", "docs", "examples", "ops", "pyproject.toml", "setup.py", "svc", "tools",
+        "web",
     }  # fmt: skip
-    assert {file for file in files if file.startswith("ops/")} == {"ops/build.lock", "ops/requirements.lock"}
-    assert {file for file in files if file.startswith("tools/")} == {"tools/__init__.py", "tools/web.py"}
+    tools = {file for file in files if file.startswith("tools/") and not file.startswith("tools/site/")}
+    assert tools == {"tools/__init__.py", "tools/docs.py", "tools/web.py"}
     assert not [file for file in files if "node_modules" in file or "/dist/" in file or "web_static" in file]
-    assert not [file for file in files if "__pycache__" in file or "swagger-ui" in file]
+    assert not [file for file in files if "docs_site" in file or "/.env" in file or "/.venv" in file]
+    assert not [file for file in files if "__pycache__" in file or "/swagger-ui" in file]
     assert set(files) == set(copied()), "the context has files that no step copies"
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 import svc
-from svc.http import web
+from svc.http import site, web
 from tests.test_deployment import copied
 
 pytestmark = pytest.mark.slow
@@ -122,9 +122,12 @@ def test_the_installed_program_goes_from_nothing_to_answers_and_a_page(program: 
         if web.sdk_version() is not None:  # built here, and so by the wheel's own build
             assert b"svc.esm.js" in fetched(f"http://{bind}/try")
             assert len(fetched(f"http://{bind}/sdk/v1/svc.esm.js")) > 10_000
-        page = fetched(f"http://{bind}/docs")
+        page = fetched(f"http://{bind}/docs/api")
         assert b"swagger-ui-bundle.js" in page
-        assert len(fetched(f"http://{bind}/docs/swagger-ui-bundle.js")) > 10_000
+        assert len(fetched(f"http://{bind}/docs/api/swagger-ui-bundle.js")) > 10_000
+        if site.HOME in site.SITE:  # as for the SDK
+            assert b"Documentation" in fetched(f"http://{bind}/docs/")
+            assert len(fetched(f"http://{bind}/docs/searchindex.js")) > 10_000
     finally:
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=30)

@@ -36,7 +36,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Read and export": ("events", "visitor", "export", "signals", "replay"),
     "Manage access": ("org", "key", "console", "webhook", "audit"),
     "Maintain the store": ("backup", "restore", "check", "inspect", "store", "pepper"),
-    "API documents": ("openapi", "collection"),
+    "Documentation": ("docs", "openapi", "collection"),
 }
 """The sections of `svc --help`, in this order; each command is in one of them."""
 COMMANDS: dict[str, CommandLocation] = {
@@ -49,6 +49,7 @@ COMMANDS: dict[str, CommandLocation] = {
     "console": CommandLocation("console", "Sign in to the console."),
     "data": CommandLocation("data", "Show, install and update network databases and lists."),
     "dev": CommandLocation("dev", "Start a development service from nothing."),
+    "docs": CommandLocation("docs", "Serve the documentation on this machine."),
     "doctor": CommandLocation("doctor", "Check that a service can run, or runs, here."),
     "events": CommandLocation("events", "List, explain and follow identifications."),
     "export": CommandLocation("export", "Write events or a visitor to a file."),

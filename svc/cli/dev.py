@@ -46,7 +46,7 @@ LINK_MINUTES = 12 * 60
 @click.option(
     "--metrics-bind",
     metavar="HOST:PORT",
-    help="Where GET /metrics is answered, instead of SVC_METRICS_BIND; without both, at a loopback port that is free.",
+    help="Where to serve GET /metrics, instead of SVC_METRICS_BIND; without both, at a loopback port that is free.",
 )
 @directory_option("The data directory; made when it is not there.", default=Path("data"), show_default=True)
 @click.option(
@@ -119,7 +119,7 @@ async def _introduce(
     click.echo(f"  {url}/try    see your own browser identified, and why")
     click.echo(f"  {console_url(url, token)}")
     click.echo("         watch visits arrive, and manage keys, weights and webhooks; the link signs in once")
-    click.echo(f"  {url}/docs   the API reference, with a panel to send requests\n")
+    click.echo(f"  {url}/docs/  the documentation, and at {url}/docs/api the reference with a panel to send requests\n")
     _show_samples(*samples)
     click.echo(f"Keys of the development organization {organization.id}, kept in {directory / FILE}:")
     click.echo(f"  public      {issued.public}")

@@ -69,7 +69,7 @@ class DevService:
         try:
             return response.status, json.loads(content or b"{}")
         except ValueError as error:
-            raise CommandError(f"what answers at {self.url} is not this service") from error
+            raise CommandError(f"what listens at {self.url} is not this service") from error
 
     def managed(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
         """As `manage`; raises `CommandError` for a refusal, with its message."""
@@ -80,7 +80,7 @@ class DevService:
 
     def unreachable(self, error: Exception) -> CommandError:
         """The error to raise where the service does not answer."""
-        return CommandError(f"no service answers at {self.url} ({error}): start `svc dev`, or name it with --service")
+        return CommandError(f"no service listens at {self.url} ({error}): start `svc dev`, or name it with --service")
 
 
 def _refusal(answer: dict[str, Any]) -> str:

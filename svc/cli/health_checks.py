@@ -168,7 +168,7 @@ def lock_and_service(examined: Examined) -> Finding:
     try:
         status, answer = _get(url, "/readyz")
     except (OSError, http.client.HTTPException, ValueError) as error:
-        says = f"{holder} holds the directory, and {url} does not answer: {error}"
+        says = f"{holder} holds the directory, and {url} does not respond: {error}"
         return Finding("service", "warning", says, "name where it listens with --url")
     if status != http.HTTPStatus.OK:
         return Finding("service", "problem", f"{holder} runs and is not ready: {answer}", "read its log")

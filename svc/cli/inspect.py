@@ -98,7 +98,7 @@ def _snapshot(path: Path) -> Generator[ReadOnlyStore]:
 def inspect() -> None:
     """Look into a store, on a running service or in a snapshot. Nothing is written.
 
-    Damaged rows are shown with their keys, key digests are shortened, and data sent by devices needs --payload.
+    Corrupt rows are shown with their keys, key digests are shortened, and data sent by devices needs --payload.
     """
 
 
@@ -285,7 +285,7 @@ def _print(found: Iterable[Row], *, payload: bool, as_json: bool, more: Iterable
     if any(True for _ in more):
         click.echo("There are more: raise --limit, or name more of the key.", err=True)
     if damaged:
-        raise CommandError(f"{damaged} damaged rows; `svc check` finds all, and a restore from a backup mends them")
+        raise CommandError(f"{damaged} corrupt rows; `svc check` finds all, and a restore from a backup mends them")
     return count
 
 

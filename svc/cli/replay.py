@@ -69,7 +69,7 @@ _encoder = msgspec.json.Encoder()
 
 @click.command(
     epilog=examples(
-        "svc replay traffic.jsonl.gz --output answers.jsonl",
+        "svc replay traffic.jsonl.gz --output responses.jsonl",
         "svc replay traffic.jsonl.gz --weights weights.json --since 7d",
     )
 )
@@ -122,7 +122,7 @@ def replay(
     """Run a FILE of reports through the pipeline in virtual time; - is standard input, .gz is read as such.
 
     FILE is what `svc export events` writes, or JSON lines of your own: at, ip, user_agent, origin, platform, signals,
-    tag; only signals is required. For each line one JSON line is written: the answer of identify, with the stored event
+    tag; only signals is required. For each line one JSON line is written: its response, with the stored event
     under "event"; for a refused line the error, with its number under "line". The summary is on standard error. No
     webhook is sent. --since and --until choose lines by their time; a line without one is replayed in any case.
 

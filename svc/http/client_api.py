@@ -161,8 +161,8 @@ ROUTES: tuple[Route, ...] = (
         tag="Client API",
         summary="Identify a visitor",
         description=(
-            "Answered once everything that it changes is stored. Retry with the same `Idempotency-Key`: a request "
-            "that was answered is not identified or charged again. A body may be compressed (`Content-Encoding: "
+            "The response is sent once everything that it changes is stored. Retry with the same `Idempotency-Key`: "
+            "what was stored is not identified or charged again. A body may be compressed (`Content-Encoding: "
             "gzip`), up to 1 MiB after decompression. Proxy keys go into `x-api-key` as the others do."
         ),
         request_headers=("Idempotency-Key", *FORWARDED),

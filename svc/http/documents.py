@@ -11,16 +11,15 @@ from functools import cache
 from importlib.resources import files
 
 from svc.domain.refusals import Refusal
-from svc.http import collection, openapi
+from svc.http import collection, openapi, reference
 from svc.http.endpoint import Call, Endpoint, File, Outcome, Services
 from svc.http.json_schema import Json
 from svc.http.route import Route
-from svc.http.static import SECURITY_HEADERS, Folder, unless_known
+from svc.http.static import MEDIA_TYPES, SECURITY_HEADERS, Folder, filled, unless_known
 
-PAGE = "index.html"
-ASSETS = frozenset({"reference.js", "reference.css", "swagger-ui-bundle.js", "swagger-ui.css"})
+ASSETS = frozenset({"reference.js", "reference.css", "samples.js", "swagger-ui-bundle.js", "swagger-ui.css"})
 """By the last segment of their path. A file that is not here is not served."""
-_FOLDER = Folder(files("svc.http").joinpath("page"), ASSETS)
+_ASSETS = Folder(files("svc.http").joinpath("page"), ASSETS)
 
 
 def routes(described: Sequence[Route]) -> tuple[Route, ...]:
@@ -32,25 +31,43 @@ def routes(described: Sequence[Route]) -> tuple[Route, ...]:
     def document() -> Json:
         return openapi.emit(described)
 
+    of_reference = _fixed(lambda: File(openapi.encode(reference.document(described)), openapi.JSON))
     of_openapi = _fixed(lambda: File(openapi.encode(document()), openapi.JSON))
     of_collection = _fixed(lambda: File(openapi.encode(collection.collection(document())), openapi.JSON))
     return (
         Route(operation_id="getOpenApi", method="GET", path="/openapi.json", endpoint=of_openapi, answer=None),
         Route(operation_id="getCollection", method="GET", path="/collection.json", endpoint=of_collection, answer=None),
-        Route(operation_id="getPage", method="GET", path="/docs", under=("",), endpoint=page, answer=None),
-        Route(operation_id="getAsset", method="GET", path="/docs/{asset}", under=("",), endpoint=asset, answer=None),
+        _row("getPage", "/docs", page),
+        _row("getReference", "/docs/api", reference_page),
+        _row("getReferenceDocument", "/docs/api/reference.json", of_reference),
+        _row("getAsset", "/docs/api/{asset}", asset),
     )
+
+
+def _row(operation_id: str, path: str, endpoint: Endpoint) -> Route:
+    return Route(operation_id=operation_id, method="GET", path=path, under=("",), endpoint=endpoint, answer=None)
 
 
 async def page(_: Services, call: Call) -> Outcome:
     """`GET /docs`: the reference with a try-it panel, served without any outside host (decisions 9.2)."""
-    return _FOLDER.served(PAGE, call, SECURITY_HEADERS)
+    return unless_known(_page(""), call, SECURITY_HEADERS)
+
+
+async def reference_page(_: Services, call: Call) -> Outcome:
+    """`GET /docs/api`: the same page, beside the other documentation."""
+    return unless_known(_page("../"), call, SECURITY_HEADERS)
 
 
 async def asset(_: Services, call: Call) -> Outcome:
-    """`GET /docs/{asset}`: a script or style of the page; `404 not_found` for any other name."""
+    """`GET /docs/api/{asset}`: a script or style of the page; `404 not_found` for any other name."""
     name = call.path["asset"]
-    return _FOLDER.served(name, call, SECURITY_HEADERS) if name in _FOLDER else Outcome(Refusal("not_found"))
+    return _ASSETS.served(name, call, SECURITY_HEADERS) if name in _ASSETS else Outcome(Refusal("not_found"))
+
+
+@cache
+def _page(root: str) -> File:
+    """The page, with the way from its address to the root of the service."""
+    return File(filled("reference.html", {"root": root}), MEDIA_TYPES[".html"])
 
 
 def _fixed(make: Callable[[], File]) -> Endpoint:

@@ -249,7 +249,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Send the deferred report of an identification",
         description=(
             "What takes long to collect may follow within 24 hours, from the same key and origin. It is kept with the "
-            "event and changes nothing else. The same report again is answered as a duplicate. A secret or proxy key "
+            "event and changes nothing else. The same report again is taken as a duplicate. A secret or proxy key "
             "that identified sends it with the same forwarded origin, and a proxy key with `x-svc-visitor-ip` again. "
             "An app, which has no origin, names its platform again in `sdk.platform` or `x-svc-sdk-platform`."
         ),

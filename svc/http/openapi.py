@@ -41,7 +41,7 @@ accept new values wherever `x-extensible-enum` lists those there are. A member n
 body is `invalid_value`. A body that an operation does not ask for is ignored up to 1 MiB. The character set is always
 UTF-8, whatever `Content-Type` says.
 
-**Caches** keep nothing: answers to requests with a key are `Cache-Control: no-store`.
+**Caches** keep nothing: responses to requests with a key are `Cache-Control: no-store`.
 
 **Paths** are compared as they are sent: an escape such as `%6d` is decoded only where an identifier stands. `HEAD` is
 taken wherever `GET` is.

@@ -38,7 +38,7 @@ REQUEST_HEADERS: dict[str, Any] = {
         str,
         Meta(min_length=1, max_length=255),
         about(
-            "Makes a retry safe: a key that was answered within 24 hours is answered as a duplicate and costs nothing. "
+            "Makes a retry safe: a request whose key was used in the last 24 hours is a duplicate and costs nothing. "
             "Its scope is the organization with all its environments: use random keys, or keys unique across "
             "environments.",
             "3f6b0f0e-checkout",

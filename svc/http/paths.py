@@ -10,6 +10,9 @@ import msgspec
 from svc.http.route import CONSOLE_ROOT, Route
 from svc.http.routes import ROUTES
 
+REST = "...}"
+"""How a path ends whose last variable stands for all that follows, slashes and nothing at all included."""
+
 
 class Resource(msgspec.Struct, frozen=True):
     """The routes of one path."""
@@ -41,8 +44,12 @@ class Paths:
     def __init__(self, routes: tuple[Route, ...] = ROUTES) -> None:
         self._fixed: dict[str, RouteMatch] = {}
         self._variable: dict[int, list[tuple[tuple[str, ...], Resource]]] = {}
+        self._rest: list[tuple[str, str, Resource]] = []
         for path, place in _by_path(routes).items():
-            if "{" in path:
+            if path.endswith(REST):
+                start, _, name = path.removesuffix(REST).partition("{")
+                self._rest.append((start, name, place))
+            elif "{" in path:
                 segments = tuple(path.split("/"))
                 self._variable.setdefault(len(segments), []).append((segments, place))
             else:
@@ -58,6 +65,9 @@ class Paths:
             variables = _matched(segments, parts)
             if variables is not None:
                 return RouteMatch(place, variables)
+        for start, name, place in self._rest:
+            if path.startswith(start):
+                return RouteMatch(place, {name: unquote(path[len(start) :])})
         return None
 
 

@@ -39,7 +39,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     operation_id: str
     method: Method
     path: str
-    """`{name}` stands for one segment, any but an empty one."""
+    """`{name}` stands for one segment, any but an empty one; `{name...}` at the end for all that follows."""
     under: tuple[str, ...] = (BASE,)
     """Where the path begins; empty = at the root."""
     tag: str = ""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from svc.http import attestation, client_api, documents, events, health, try_page, web
+from svc.http import attestation, client_api, documents, events, health, site, try_page, web
 from svc.http.console import accounts, event, preview, sign_in, statistics, stream
 from svc.http.console import events as console_events
 from svc.http.console import visitors as console_visitors
@@ -31,4 +31,4 @@ API: tuple[Route, ...] = tuple(
 )
 """What the reference describes."""
 
-ROUTES: tuple[Route, ...] = (*API, *documents.routes(API), *web.ROUTES, *try_page.ROUTES)
+ROUTES: tuple[Route, ...] = (*API, *documents.routes(API), *site.ROUTES, *web.ROUTES, *try_page.ROUTES)

@@ -358,11 +358,11 @@ class HealthBody(msgspec.Struct, frozen=True):
 class ReadinessChecks(msgspec.Struct, frozen=True):
     """What `readyz` looked at (decisions 9.1)."""
 
-    store: Annotated[Literal["ok", "full"], about("`full` when writes find no room.", "ok")]
+    store: Annotated[Literal["ok", "full"], about("`full` when there is no space for writes.", "ok")]
     webhooks: Annotated[
         Literal["ok", "behind"],
         about(
-            "`behind` while a delivery to an endpoint that answers is over a minute late; it never fails readiness.",
+            "`behind` while a delivery to an endpoint that responds is over a minute late; it never fails readiness.",
             "ok",
         ),
     ]

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib.resources import files
 from importlib.resources.abc import Traversable
+from pathlib import PurePosixPath
+from string import Template
 from types import MappingProxyType
 
 from svc.http.endpoint import Call, File, Outcome
@@ -29,12 +32,16 @@ SECURITY_HEADERS: Mapping[str, str] = MappingProxyType(
 
 REVALIDATED = "no-cache"
 """`Cache-Control` of a file that a client asks for every time, and fetches once a version."""
+IMMUTABLE = "public, max-age=31536000, immutable"
+"""`Cache-Control` of a file whose address names its version."""
 
 MEDIA_TYPES = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".json": "application/json",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
     ".ts": "text/plain; charset=utf-8",
     ".txt": "text/plain; charset=utf-8",
 }
@@ -42,24 +49,25 @@ MEDIA_TYPES = {
 
 
 def media_type(name: str) -> str:
-    """The media type of a file, by the end of its name. Raises `KeyError` for an ending that `MEDIA_TYPES` does not
-    have.
-    """
-    return MEDIA_TYPES[name[name.rindex(".") :]]
+    """The media type of a file, by the end of its name; that of plain text for any other ending."""
+    return MEDIA_TYPES.get(PurePosixPath(name).suffix, MEDIA_TYPES[".txt"])
 
 
 class Folder:
-    """Files of the package that may be served, each read once. One kept as `NAME.gz` is served as `NAME`."""
+    """Files of the package that may be served, each read once, by their path in the folder. One kept as `NAME.gz` is
+    served as `NAME`.
+    """
 
     def __init__(self, place: Traversable, names: frozenset[str] | None = None) -> None:
         """`names` are the files that may be served; all of the folder where it is `None`."""
         self._place = place
         self._names = names
+        self._found = cache(self._files)
         self._plain = cache(self._read)
         self._gzipped = cache(self._compress)
 
     def __contains__(self, name: str) -> bool:
-        allowed = self._files() if self._names is None else self._names
+        allowed = self._found() if self._names is None else self._names
         return name in allowed
 
     def read(self, name: str) -> bytes:
@@ -78,9 +86,7 @@ class Folder:
         return unless_known(File(content, media_type(name)), call, added, cache_control=cache_control)
 
     def _files(self) -> frozenset[str]:
-        if not self._place.is_dir():
-            return frozenset()
-        return frozenset(file.name.removesuffix(".gz") for file in self._place.iterdir() if file.is_file())
+        return frozenset(name.removesuffix(".gz") for name in _below(self._place))
 
     def _read(self, name: str) -> bytes:
         compressed = self._place.joinpath(f"{name}.gz")
@@ -91,6 +97,24 @@ class Folder:
     def _compress(self, name: str) -> bytes:
         compressed = self._place.joinpath(f"{name}.gz")
         return compressed.read_bytes() if compressed.is_file() else gzip.compress(self._plain(name), mtime=0)
+
+
+def _below(folder: Traversable) -> Iterator[str]:
+    """Paths of the files in a folder and in those below it; none where there is no folder."""
+    for entry in folder.iterdir() if folder.is_dir() else ():
+        if entry.is_file():
+            yield entry.name
+        else:
+            yield from (f"{entry.name}/{name}" for name in _below(entry))
+
+
+PAGE = Folder(files("svc.http").joinpath("page"))
+"""What the pages have that are there without any build."""
+
+
+def filled(name: str, values: dict[str, str]) -> bytes:
+    """A page of `PAGE` with its `$name` places filled."""
+    return Template(PAGE.read(name).decode()).substitute(values).encode()
 
 
 def unless_known(file: File, call: Call, headers: Mapping[str, str], *, cache_control: str = REVALIDATED) -> Outcome:

@@ -10,7 +10,6 @@ import re
 from functools import cache
 from html import escape
 from importlib.resources import files
-from string import Template
 
 import msgspec
 
@@ -19,12 +18,11 @@ from svc.domain.refusals import Refusal
 from svc.domain.signals import CATALOGUE
 from svc.http.endpoint import Call, Endpoint, File, Outcome, Services
 from svc.http.route import Route
-from svc.http.static import MEDIA_TYPES, SECURITY_HEADERS, Folder, unless_known
+from svc.http.static import IMMUTABLE, MEDIA_TYPES, PAGE, SECURITY_HEADERS, Folder, filled, unless_known
 
 _BUILT = files("svc").joinpath("web_static")
 SDK = Folder(_BUILT.joinpath("sdk"))
 PAGES = Folder(_BUILT.joinpath("pages"))
-_OWN = Folder(files("svc.http").joinpath("page"))
 
 FULL_VERSION = re.compile(r"\d{1,4}\.\d{1,4}\.\d{1,4}", re.ASCII)
 CURRENT = "v1"
@@ -36,7 +34,6 @@ SDK_HEADERS = {
 }
 """Pages of any origin may load the SDK: it holds no secret, and a module script is fetched with CORS."""
 FRESH_FOR_AN_HOUR = "public, max-age=3600"
-IMMUTABLE = "public, max-age=31536000, immutable"
 
 NOT_BUILT = "The web pages are not part of this installation. Build them with `make web`, then restart the service."
 TRY_IS_OFF = "This page is turned off. The operator turns it on with the setting try_key, a public development key."
@@ -107,7 +104,7 @@ async def page_file(_: Services, call: Call) -> Outcome:
     """`GET /pages/{file}`: scripts and styles of the pages; `404 not_found` for any other name."""
     name = call.path["file"]
     if name in _OWN_FILES:
-        return _OWN.served(name, call, SECURITY_HEADERS)
+        return PAGE.served(name, call, SECURITY_HEADERS)
     if name.endswith(".html") or name not in PAGES:
         return Outcome(Refusal("not_found"))
     return PAGES.served(name, call, SECURITY_HEADERS)
@@ -120,19 +117,15 @@ _OWN_FILES = frozenset({"home.css"})
 @cache
 def _home(*, has_try: bool) -> bytes:
     link = '<li><a href="try">Try it</a> <span>See your own browser identified, and why.</span></li>\n'
-    return _filled("home.html", {"try_link": link if has_try else ""})
+    return filled("home.html", {"try_link": link if has_try else ""})
 
 
 def _notice(call: Call, text: str) -> Outcome:
     """`404` as a page for people, and as an error like every other for programs."""
     if "text/html" not in call.headers.get("accept", ""):
         return Outcome(Refusal("not_found", explanation=text))
-    page = _filled("notice.html", {"text": escape(text)})
+    page = filled("notice.html", {"text": escape(text), "root": "", "links": ""})
     return Outcome(File(page, MEDIA_TYPES[".html"]), status=404, headers=dict(SECURITY_HEADERS))
-
-
-def _filled(name: str, values: dict[str, str]) -> bytes:
-    return Template(_OWN.read(name).decode()).substitute(values).encode()
 
 
 def _row(operation_id: str, path: str, endpoint: Endpoint) -> Route:

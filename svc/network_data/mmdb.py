@@ -86,7 +86,7 @@ class Database:
         try:
             record = self._reader.get(address)
         except _DAMAGED as error:
-            raise LookupError(f"{self.name} is damaged") from error
+            raise LookupError(f"{self.name} is corrupt") from error
         if record is None:
             return None, None
         return _country(record, self.name), _system(record, self.name)

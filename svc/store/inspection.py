@@ -68,7 +68,7 @@ def rows(store: ReadOnlyStore, table: Table[Any], stem: bytes = b"") -> Iterator
     """Rows whose packed key begins with `stem`, in their order.
 
     A row that fails its check is given wherever it is met, its key being no more to be believed than its value.
-    Raises `CorruptionError` where the table cannot be walked.
+    Raises `CorruptionError` where the table cannot be read.
     """
     start: bytes | None = stem
     while start is not None:
@@ -93,7 +93,7 @@ def _some(store: ReadOnlyStore, table: Table[Any], stem: bytes, start: bytes) ->
                         f"{table.name} has no sound row for long after {show_key_bytes(table, start)}"
                     )
     except EngineError as error:
-        raise CorruptionError(f"{table.name} cannot be walked: {error}") from error
+        raise CorruptionError(f"{table.name} cannot be read: {error}") from error
     return found, None
 
 

@@ -254,7 +254,7 @@ def _strays(snapshot: Snapshot, number: int, table: Table[bytes]) -> Iterator[st
 def _answered_once(snapshot: Snapshot, number: int) -> Iterator[str]:
     """Of the idempotency keys, no two have the same answer."""
     for request_id in repeated(row.request_id for _, row in snapshot.scan(IDEMPOTENCY, number)):
-        yield f"request {UUID(bytes=request_id)} answers two idempotency keys"
+        yield f"request {UUID(bytes=request_id)} belongs to two idempotency keys"
 
 
 def _answered_by_events(snapshot: Snapshot, number: int) -> Iterator[str]:
@@ -264,7 +264,7 @@ def _answered_by_events(snapshot: Snapshot, number: int) -> Iterator[str]:
         if not snapshot.has(EVENTS, number, row.request_id):
             may_be_gone -= 1
             if may_be_gone < 0:
-                yield f"an idempotency key is answered by request {UUID(bytes=row.request_id)}, which has no event"
+                yield f"an idempotency key leads to request {UUID(bytes=row.request_id)}, which has no event"
 
 
 def _visitors(snapshot: Snapshot, number: int) -> Iterator[str]:

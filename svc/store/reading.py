@@ -128,6 +128,6 @@ def _open_tables(engine: Engine, file: Path | StoreUrl) -> None:
             )
         engine.open_tables(table.name for table in TABLES)
     except MissingTableError:
-        raise DirectoryError(f"{file} is damaged: it has lost a table; restore it from a backup") from None
+        raise DirectoryError(f"{file} is corrupt: it has lost a table; restore it from a backup") from None
     except EngineError as error:
         raise DirectoryError(f"{file} cannot be read as a store: {error}") from error

@@ -165,7 +165,7 @@ IDEMPOTENCY: Table[Idempotency] = Table(
     "idempotency",
     Key(organization=U32, digest=DIGEST_16),
     Record(Idempotency),
-    Swept("24 hours after the answer"),
+    Swept("24 hours after the response"),
     NotPersonal("a digest and a request id that leads nowhere once its event is erased, for a day"),
     rules=("answered_once", "answered_by_events"),
 )

@@ -33,7 +33,7 @@ from svc.world import RunSync
 FOLDER = "before-upgrade"
 _PARTIAL = ".partial"
 _THE_COPY = "the copy that is kept before an upgrade"
-_NO_SPACE = "make room, or have a backup and start `svc serve --no-snapshot` once"
+_NO_SPACE = "free some space, or have a backup and start `svc serve --no-snapshot` once"
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ class PooledConnection:
             while self._left > 0:
                 data = await self._some()
                 if not data:
-                    raise h11.RemoteProtocolError("the connection ended within the answer")
+                    raise h11.RemoteProtocolError("the connection ended within the response")
                 self._left -= len(data)
             self.is_idle = not self._left and not self._has_surplus(b"")
             return self._size

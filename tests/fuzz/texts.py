@@ -241,8 +241,8 @@ def check_visitor(_: Any, found: tuple[Agent, ClientHints]) -> None:
 
 PATHS = Paths()
 KNOWN_PATHS = [
-    "/api/v1/identify", "/api/v1/events/019b76da-a800-7000-8000-000000000000", "/healthz", "/docs/reference.js", "/",
-    "//",
+    "/api/v1/identify", "/api/v1/events/019b76da-a800-7000-8000-000000000000", "/healthz", "/docs/api/reference.js",
+    "/", "//",
     "/api/v1/management/organizations/org_0qppzPLvL54VURDkQrfS/sdk-keys/key_0qppzPLvL54VURDkQrfS/risk-weights/web",
 ]  # fmt: skip
 

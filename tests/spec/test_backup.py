@@ -175,6 +175,6 @@ def test_a_person_sees_how_far_it_is_and_a_program_does_not(
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     json.loads(run("restore", tmp_path / "backup", "--data", tmp_path / "new", "--json").out)
-    for stage in ("copying the snapshot", "walking the pages", "checking every row"):
+    for stage in ("copying the snapshot", "checking the pages", "checking every row"):
         assert stage in terminal.getvalue()
     assert terminal.getvalue().count("100%") == 3

@@ -32,7 +32,7 @@ async def test_a_document_is_served_to_anybody_as_the_command_line_prints_it(
     assert response.text == run(command).out
 
 
-@pytest.mark.parametrize("path", [*DOCUMENTS, "/docs", "/docs/reference.js", "/docs/swagger-ui.css"])
+@pytest.mark.parametrize("path", [*DOCUMENTS, "/docs", "/docs/api", "/docs/api/reference.js"])
 async def test_what_a_client_has_already_is_not_sent_again(live: Live, path: str):
     first = await live.client.get(path)
     again = await live.client.get(path, headers={"if-none-match": f'"other", {first.headers["etag"]}'})
@@ -46,13 +46,14 @@ async def test_a_document_takes_no_query(live: Live):
     assert_error(response, 422, "validation_error", ("format", "unknown_field", "query"))
 
 
-async def test_the_page_and_its_files_name_no_other_host_and_may_reach_none(live: Live):
-    page = await live.client.get("/docs")
+@pytest.mark.parametrize(("path", "root"), [("/docs", ""), ("/docs/api", "../")])
+async def test_the_page_and_its_files_name_no_other_host_and_may_reach_none(live: Live, path: str, root: str):
+    page = await live.client.get(path)
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     assert "//" not in re.sub(r"<!doctype.*?>", "", page.text)
-    named = re.findall(r'(?:src|href)="(docs/[^"]+)"', page.text)
-    assert {f"docs/{name}" for name in ASSETS} == set(named)
-    for response in [page, *[await live.client.get(f"/{name}") for name in named]]:
+    named = re.findall(r'(?:src|href)="([^"]*docs/api/[^"]+)"', page.text)
+    assert {f"{root}docs/api/{name}" for name in ASSETS} == set(named)
+    for response in [page, *[await live.client.get(f"/{name.removeprefix(root)}") for name in named]]:
         assert response.status_code == 200
         policy = dict(part.split(" ", 1) for part in response.headers["content-security-policy"].split("; "))
         assert policy["default-src"] == "'none'"
@@ -61,14 +62,14 @@ async def test_the_page_and_its_files_name_no_other_host_and_may_reach_none(live
         assert response.headers["x-content-type-options"] == "nosniff"
 
 
-@pytest.mark.parametrize("name", ["swagger-ui-bundle.js.gz", "index.html", "..%2Findex.html", "nothing.js"])
+@pytest.mark.parametrize("name", ["swagger-ui-bundle.js.gz", "reference.html", "..%2Freference.html", "nothing.js"])
 async def test_only_what_the_page_is_made_of_is_served(live: Live, name: str):
-    assert_error(await live.client.get(f"/docs/{name}"), 404, "not_found")
+    assert_error(await live.client.get(f"/docs/api/{name}"), 404, "not_found")
 
 
 async def test_the_renderer_is_sent_compressed_to_who_takes_it_so_and_whole_to_others(live: Live):
-    packed = await live.client.get("/docs/swagger-ui.css", headers={"accept-encoding": "gzip"})
-    plain = await live.client.get("/docs/swagger-ui.css", headers={"accept-encoding": "identity"})
+    packed = await live.client.get("/docs/api/swagger-ui.css", headers={"accept-encoding": "gzip"})
+    plain = await live.client.get("/docs/api/swagger-ui.css", headers={"accept-encoding": "identity"})
     assert (packed.headers["content-encoding"], packed.headers["vary"]) == ("gzip", "Accept-Encoding")
     assert "content-encoding" not in plain.headers
     assert packed.content == plain.content
@@ -181,7 +182,7 @@ async def test_the_page_is_light_or_dark_as_the_system_is_and_fits_a_phone(live:
 
 
 async def opened(page: Page, live: Live) -> None:
-    await page.go(f"{live.url}/docs")
+    await page.go(f"{live.url}/docs/api")
     await page.wait_for("document.querySelectorAll('.opblock').length")
 
 

@@ -301,7 +301,7 @@ def test_a_damaged_row_is_shown_with_its_key_and_the_rest_goes_on(run: Run, tmp_
     damage(tmp_path / "data", "ledger", typed, typed_row(ledger, typed))
     ran = run("inspect", "rows", "ledger", "--org", organization, "--json")
     assert ran.status == 1
-    assert "3 damaged rows" in ran.err
+    assert "3 corrupt rows" in ran.err
     shown = lines(ran)
     assert [line.get("key_bytes") for line in shown] == [stray.hex(), typed.hex(), None, second.hex(), None, None]
     assert shown[0]["damaged"] == shown[3]["damaged"] == "fails its check"

@@ -57,7 +57,8 @@ async def test_the_start_page_leads_on_and_asks_nothing_of_other_hosts(live: Liv
     for page in (off, on):
         assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
         assert "default-src 'none'" in page.headers["content-security-policy"]
-        assert 'href="docs"' in page.text
+        assert 'href="docs/"' in page.text
+        assert 'href="docs/api"' in page.text
     assert 'href="try"' not in off.text
     assert ('href="try"' in on.text) == (web.sdk_version() is not None)
     style = await live.client.get("/pages/home.css")

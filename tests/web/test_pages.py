@@ -20,10 +20,9 @@ from tests.support.process import ENVIRONMENT, PROGRAM, read_until
 
 pytestmark = pytest.mark.slow(40)
 
-PAGES = ("/", "/try", "/docs")
+DIAGRAM = "/docs/adr/0054-the-documentation-site.html"
+PAGES = ("/", "/try", "/docs/api", "/docs/", "/docs/quickstart.html", DIAGRAM)
 LOOKS = ("light", "dark", "phone")
-NOT_OURS = {"/docs": {"nested-interactive"}}
-"""What the renderer of the reference does and we cannot change: buttons within the heads of its operations."""
 
 
 @pytest.fixture(scope="module")
@@ -53,9 +52,9 @@ def looks(service: str) -> dict[str, dict[str, Any]]:
 @pytest.mark.parametrize("look", LOOKS)
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_breaks_no_policy_and_logs_no_error(looks: dict[str, dict[str, Any]], page: str, look: str):
-    """web.md 5: no violation of the content security policy, nothing in the console, no request that fails."""
+    """web.md 5: no violation of the policy, nothing in the console, no request that fails or goes elsewhere."""
     found = looks[page][look]
-    assert (found["violations"], found["console"], found["failed"]) == ([], [], [])
+    assert (found["violations"], found["console"], found["failed"], found["outside"]) == ([], [], [], [])
 
 
 @pytest.mark.parametrize("look", LOOKS)
@@ -64,7 +63,7 @@ def test_a_page_has_no_serious_finding_of_axe_and_fits_its_window(
     looks: dict[str, dict[str, Any]], page: str, look: str
 ):
     serious = {one["id"]: one["nodes"] for one in looks[page][look]["axe"] if one["impact"] in ("serious", "critical")}
-    assert set(serious) - NOT_OURS.get(page, set()) == set(), serious
+    assert serious == {}
     assert looks[page][look]["overflows"] == []
 
 
@@ -79,3 +78,13 @@ def test_try_is_used_by_keyboard_and_knows_the_browser_until_it_is_forgotten(ser
     assert set(found["outlines"]) == {"solid"}, "what has the focus is seen"
     assert "Forgotten" in found["forgotten"]
     assert found["after"] != found["first"]
+
+
+def test_the_documentation_is_searched_and_its_diagrams_drawn_without_another_host(service: str):
+    found = json.loads(browser().run("docs.mjs", service, DIAGRAM))
+    assert found["outside"] == found["failed"] == found["violations"] == found["console"] == []
+    assert any("webhooks" in address for address in found["results"]), found["results"]
+    assert found["nothing"] == []
+    assert found["dark"] != found["light"], "the diagram follows the theme"
+    assert "svc/docs_site" in found["name"]
+    assert "project/examples" in found["followed"]

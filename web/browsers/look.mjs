@@ -34,7 +34,7 @@ const pages = {};
 for (const path of rest) {
   pages[path] = {};
   for (const [name, how] of Object.entries(LOOKS)) {
-    const shot = shots && `${shots}/${path.slice(1) || "home"}-${name}.png`;
+    const shot = shots && `${shots}/${path.slice(1).replaceAll("/", "-") || "home"}-${name}.png`;
     pages[path][name] = await look(browser, path, how, shot);
   }
 }

@@ -162,6 +162,7 @@ function Signed({ api, signed, place, onLeave }: { api: Api; signed: Signed; pla
         <span class="name">svc <span class="quiet">{session.organization.name}</span></span>
         <label class="environment"><span class="quiet">Environment</span> <Choice value={environment} options={ENVIRONMENTS} onPick={go} /></label>
         <span class="who quiet">{session.key.name} …{session.key.last4}, {session.key.role}</span>
+        <a href="docs/">Documentation</a>
         <button type="button" onClick={() => onLeave().catch((error: Error) => setNotice(error.message))}>Sign out</button>
       </header>
       <div class="body">

@@ -58,7 +58,7 @@ function Page() {
     <>
       <header class="top">
         <a class="name" href=".">svc</a>
-        <nav aria-label="Pages"><a href="docs">API reference</a></nav>
+        <nav aria-label="Pages"><a href="docs/">Documentation</a> <a href="docs/api">API reference</a></nav>
       </header>
       <main aria-busy={state.step === "working"}>
         <h1>What this service sees of your browser</h1>

@@ -55,8 +55,8 @@ export abstract class Operations {
   /**
    * Identify a visitor.
    *
-   * Answered once everything that it changes is stored. Retry with the same `Idempotency-Key`: a request that was
-   * answered is not identified or charged again. A body may be compressed (`Content-Encoding: gzip`), up to 1 MiB
+   * The response is sent once everything that it changes is stored. Retry with the same `Idempotency-Key`: what was
+   * stored is not identified or charged again. A body may be compressed (`Content-Encoding: gzip`), up to 1 MiB
    * after decompression. Proxy keys go into `x-api-key` as the others do.
    */
   identify(body: IdentifyBody, headers: IdentifyHeaders = {}): Promise<IdentifyAnswer | DuplicateAnswer> {
@@ -93,9 +93,9 @@ export abstract class Operations {
    * Send the deferred report of an identification.
    *
    * What takes long to collect may follow within 24 hours, from the same key and origin. It is kept with the event
-   * and changes nothing else. The same report again is answered as a duplicate. A secret or proxy key that
-   * identified sends it with the same forwarded origin, and a proxy key with `x-svc-visitor-ip` again. An app, which
-   * has no origin, names its platform again in `sdk.platform` or `x-svc-sdk-platform`.
+   * and changes nothing else. The same report again is taken as a duplicate. A secret or proxy key that identified
+   * sends it with the same forwarded origin, and a proxy key with `x-svc-visitor-ip` again. An app, which has no
+   * origin, names its platform again in `sdk.platform` or `x-svc-sdk-platform`.
    */
   supplementEvent(
     requestId: string,
@@ -459,7 +459,7 @@ export abstract class Operations {
   /**
    * Deliver an event again.
    *
-   * An event that was sent to this endpoint in the last 30 days, answered or not, with the same `id`. It is tried
+   * An event that was sent to this endpoint in the last 30 days, accepted or not, with the same `id`. It is tried
    * once, and its failure does not make the endpoint `failing`.
    */
   redeliverWebhook(organizationId: string, webhookId: string, body: RedeliverWebhookBody): Promise<QueuedDeliveryBody> {

@@ -478,9 +478,9 @@ export interface ReadinessBody {
 }
 
 export interface ReadinessChecks {
-  /** `full` when writes find no room. */
+  /** `full` when there is no space for writes. */
   store: Open<"full" | "ok">;
-  /** `behind` while a delivery to an endpoint that answers is over a minute late; it never fails readiness. */
+  /** `behind` while a delivery to an endpoint that responds is over a minute late; it never fails readiness. */
   webhooks: Open<"behind" | "ok">;
   /** State of the network databases; it never fails readiness. */
   network_data: Open<"missing" | "ok" | "stale">;
@@ -809,7 +809,7 @@ export interface WebhookDeliveryBody {
   environment: Open<"live" | "test">;
   /** `delivered`; `retrying`: failed, and another attempt will follow; `failed`: failed, and none will. */
   status: Open<"delivered" | "failed" | "retrying">;
-  /** The receiver's status. Left out without an answer. */
+  /** The receiver's status. Left out without one. */
   response_code?: number;
   /** How long the attempt took, in milliseconds. */
   duration_ms: number;
@@ -841,7 +841,7 @@ export interface WebhooksBody {
 /** Of `identify`. */
 export interface IdentifyHeaders {
   /**
-   * Makes a retry safe: a key that was answered within 24 hours is answered as a duplicate and costs nothing. Its
+   * Makes a retry safe: a request whose key was used in the last 24 hours is a duplicate and costs nothing. Its
    * scope is the organization with all its environments: use random keys, or keys unique across environments.
    */
   idempotencyKey?: string;

@@ -58,16 +58,16 @@ class AsyncOperations:
     ) -> IdentifyAnswer | DuplicateAnswer:
         """Identify a visitor.
 
-        Answered once everything that it changes is stored. Retry with the same `Idempotency-Key`: a request
-        that was answered is not identified or charged again. A body may be compressed (`Content-Encoding:
-        gzip`), up to 1 MiB after decompression. Proxy keys go into `x-api-key` as the others do.
+        The response is sent once everything that it changes is stored. Retry with the same `Idempotency-Key`:
+        what was stored is not identified or charged again. A body may be compressed (`Content-Encoding: gzip`),
+        up to 1 MiB after decompression. Proxy keys go into `x-api-key` as the others do.
 
         Args:
             sdk: The SDK that collected the report.
             signals: The report that an SDK collected. What is in it is not a public contract.
             tag: The caller's own reference, shown again on the event and in webhooks.
             verdict: Whether to respond with a signed `verdict`, too.
-            idempotency_key: Makes a retry safe: a key that was answered within 24 hours is answered as a
+            idempotency_key: Makes a retry safe: a request whose key was used in the last 24 hours is a
                 duplicate and costs nothing. Its scope is the organization with all its environments: use random
                 keys, or keys unique across environments.
             sdk_platform: Platform of the SDK, where the body does not say.
@@ -125,7 +125,7 @@ class AsyncOperations:
         """Send the deferred report of an identification.
 
         What takes long to collect may follow within 24 hours, from the same key and origin. It is kept with the
-        event and changes nothing else. The same report again is answered as a duplicate. A secret or proxy key
+        event and changes nothing else. The same report again is taken as a duplicate. A secret or proxy key
         that identified sends it with the same forwarded origin, and a proxy key with `x-svc-visitor-ip` again.
         An app, which has no origin, names its platform again in `sdk.platform` or `x-svc-sdk-platform`.
 
@@ -800,7 +800,7 @@ class AsyncOperations:
     async def redeliver_webhook(self, organization_id: str, webhook_id: str, *, event_id: str) -> QueuedDeliveryBody:
         """Deliver an event again.
 
-        An event that was sent to this endpoint in the last 30 days, answered or not, with the same `id`. It is
+        An event that was sent to this endpoint in the last 30 days, accepted or not, with the same `id`. It is
         tried once, and its failure does not make the endpoint `failing`.
 
         Args:

@@ -383,9 +383,9 @@ class ReadinessBody(TypedDict):
 
 class ReadinessChecks(TypedDict):
     store: str
-    """`full` when writes find no room. Now one of `full`, `ok`."""
+    """`full` when there is no space for writes. Now one of `full`, `ok`."""
     webhooks: str
-    """`behind` while a delivery to an endpoint that answers is over a minute late; it never fails readiness. Now
+    """`behind` while a delivery to an endpoint that responds is over a minute late; it never fails readiness. Now
     one of `behind`, `ok`.
     """
     network_data: str
@@ -577,7 +577,7 @@ class WebhookDeliveryBody(TypedDict):
     status: str
     """`delivered`; `retrying`: failed, and another attempt will follow; `failed`: failed, and none will."""
     response_code: NotRequired[int]
-    """The receiver's status. Left out without an answer."""
+    """The receiver's status. Left out without one."""
     duration_ms: int
     """How long the attempt took, in milliseconds."""
     attempt: int

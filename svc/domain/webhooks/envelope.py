@@ -7,11 +7,12 @@ no second one, and the erasure of an identification finds its events without an 
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 import msgspec
 
+from svc.domain.fields import about
 from svc.domain.timestamps import timestamp
 from svc.domain.webhooks.records import EventType, WebhookEnvironment, WebhookEvent
 
@@ -23,14 +24,18 @@ _encoder = msgspec.json.Encoder()
 class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     """The body of a webhook (interface 6)."""
 
-    id: str
-    type: EventType
-    version: int = VERSION
-    organization_id: str
-    environment: WebhookEnvironment
-    created_at: str
-    """When the fact happened."""
-    data: Any
+    id: Annotated[
+        str,
+        about("Id of the event, the same at every attempt: deduplicate by it.", "019b8d2f-3c40-7f3e-8a5c-1d2f4b6a8c90"),
+    ]
+    type: Annotated[EventType, about("Type of the event.", "webhook.test")]
+    version: Annotated[int, about("Version of the envelope.", 1)] = VERSION
+    organization_id: Annotated[str, about("Id of the organization.", "org_0qppzPLvL54VURDkQrfS")]
+    environment: Annotated[
+        WebhookEnvironment, about("`live` for production traffic, `test` for staging and development.", "live")
+    ]
+    created_at: Annotated[str, about("When the fact happened, not when it is delivered.", "2026-01-05T10:00:00.000Z")]
+    data: Annotated[Any, about("What happened, by type.", {})]
 
 
 def seal(

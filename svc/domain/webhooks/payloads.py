@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
@@ -10,61 +10,87 @@ from msgspec import UNSET, UnsetType
 
 from svc.domain.billing import BillingStatus, BlockedReason
 from svc.domain.event_row import EventBody, event_row
+from svc.domain.fields import A_KEY_ID, about
 from svc.domain.model import Environment
 from svc.domain.records import Event
+from svc.domain.webhooks.records import EventType
 
 
 class Suspect(EventBody, frozen=True, kw_only=True):
     """`visitor.suspect`: the event row of interface 2.3, and the threshold that the score has reached."""
 
-    suspect_threshold: int
+    suspect_threshold: Annotated[int, about("The threshold that the score has reached.", 30)]
 
 
 class RefusedIdentification(msgspec.Struct, frozen=True, kw_only=True):
     """`identification.refused`: the first refusal of its kind, or how many there were since the event before."""
 
-    request_id: str
-    """Of the latest one, as are the fields below."""
-    occurred_at: str
-    code: str
-    status: int
-    environment: Environment
-    key_id: str
-    origin: str | UnsetType = UNSET
-    """As it was sent, where the request was refused for it."""
-    ip_address: str | UnsetType = UNSET
-    """Of the visitor; of the sender where the key itself was refused."""
-    reason: str | UnsetType = UNSET
-    """Why the key was refused; the caller of a production or staging key does not see it."""
-    count: int
+    request_id: Annotated[
+        str, about("Of the latest refusal, like the fields below.", "019b8d2f-3c40-7a51-9d0e-6f1b2c3d4e5f")
+    ]
+    occurred_at: Annotated[str, about("When it was refused.", "2026-01-05T10:00:00.000Z")]
+    code: Annotated[str, about("The error code of the response.", "unauthorized")]
+    status: Annotated[int, about("The status of the response.", 401)]
+    environment: Annotated[Environment, about("Of the key.", "production")]
+    key_id: Annotated[str, about("Id of the key.", A_KEY_ID)]
+    origin: Annotated[
+        str | UnsetType, about("As it was sent, if the request was refused for it.", "https://other.example")
+    ] = UNSET
+    ip_address: Annotated[
+        str | UnsetType, about("Of the visitor; of the sender if the key itself was refused.", "81.2.69.160")
+    ] = UNSET
+    reason: Annotated[
+        str | UnsetType,
+        about(
+            "Why the key was refused. The caller of a production or staging key does not see it.",
+            "the origin is not in the key's list",
+        ),
+    ] = UNSET
+    count: Annotated[int, about("Refusals of this key and code since the event before.", 1)]
 
 
 class BillingStatusChanged(msgspec.Struct, frozen=True, kw_only=True):
     """The `data` of `billing.status_changed` (interface 6)."""
 
-    previous_status: BillingStatus
-    current_status: BillingStatus
-    accepting_traffic: bool
-    blocked_reason: BlockedReason | None
+    previous_status: Annotated[BillingStatus, about("Before the change.", "active")]
+    current_status: Annotated[BillingStatus, about("From now on.", "past_due")]
+    accepting_traffic: Annotated[bool, about("Whether identifications are accepted.", True)]
+    blocked_reason: Annotated[BlockedReason | None, about("Why not; `null` while they are accepted.", None)]
 
 
 class DailySettled(msgspec.Struct, frozen=True, kw_only=True):
     """The `data` of `usage.daily_settled`: one UTC day of production traffic (decisions 8.10)."""
 
-    date: str
-    identifications: int
-    identifiable: int
-    unidentifiable: int
-    free: int
-    amount_micros: int
-    balance_micros: int
+    date: Annotated[str, about("The UTC day.", "2026-01-05")]
+    identifications: Annotated[int, about("Production identifications of that day.", 1200)]
+    identifiable: Annotated[int, about("Of these, charged as identifiable.", 1150)]
+    unidentifiable: Annotated[int, about("Of these, charged as not identifiable.", 40)]
+    free: Annotated[int, about("Of these, not charged.", 10)]
+    amount_micros: Annotated[int, about("The charge, in millionths of a US dollar.", 3_470_000)]
+    balance_micros: Annotated[int, about("The balance after it, in millionths of a US dollar.", 21_530_000)]
 
 
 class EndpointTest(msgspec.Struct, frozen=True):
     """The `data` of `webhook.test` (decisions 8.10)."""
 
-    endpoint_id: str
-    message: Literal["This is a test delivery."] = "This is a test delivery."
+    endpoint_id: Annotated[str, about("Id of the endpoint.", "whk_0qppzPLvL54VURDkQrfS")]
+    message: Annotated[
+        Literal["This is a test delivery."], about("Always the same text.", "This is a test delivery.")
+    ] = "This is a test delivery."
+
+
+DATA: dict[EventType, tuple[type[msgspec.Struct], str]] = {
+    "identification.completed": (EventBody, "A visitor was identified."),
+    "visitor.suspect": (Suspect, "The suspect score of an identification has reached the threshold."),
+    "identification.refused": (
+        RefusedIdentification,
+        "An identification was refused: the first one at once, then at most one event a minute for each key and code.",
+    ),
+    "billing.status_changed": (BillingStatusChanged, "The billing status of the organization has changed."),
+    "usage.daily_settled": (DailySettled, "A day of production traffic was settled."),
+    "webhook.test": (EndpointTest, "A test of the endpoint was asked for."),
+}
+"""What `data` is made of, and when there is such an event."""
 
 
 def suspect(event: Event, request_id: UUID, threshold: int) -> Suspect:

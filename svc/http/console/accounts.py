@@ -118,8 +118,8 @@ ROUTES: tuple[Route, ...] = (
         summary="List changes",
         description=(
             "The audit log of the organization: every change by a management key or the operator, newest first, for "
-            "400 days. A filter that fits few changes may be answered with a short or an empty page and a cursor that "
-            "goes on."
+            "400 days. A filter that fits few changes may lead to a short or an empty page with a cursor that goes "
+            "on."
         ),
         endpoint=list_audit,
         kinds=("management",),

@@ -156,7 +156,7 @@ class WebhookDeliveryBody(msgspec.Struct, frozen=True, kw_only=True):
             "retrying",
         ),
     ]
-    response_code: Annotated[int | UnsetType, about("The receiver's status. Left out without an answer.", 503)] = UNSET
+    response_code: Annotated[int | UnsetType, about("The receiver's status. Left out without one.", 503)] = UNSET
     duration_ms: Annotated[int, about("How long the attempt took, in milliseconds.", 87)]
     attempt: Annotated[int, about("Which attempt of its delivery it was, from 1.", 1, form={"minimum": 1})]
     error: Annotated[AttemptError | UnsetType, about("Why it failed; left out on success.", "http_status")] = UNSET

@@ -313,7 +313,7 @@ ROUTES: tuple[Route, ...] = (
         tag="Management: webhooks",
         summary="Deliver an event again",
         description=(
-            "An event that was sent to this endpoint in the last 30 days, answered or not, with the same `id`. It is "
+            "An event that was sent to this endpoint in the last 30 days, accepted or not, with the same `id`. It is "
             "tried once, and its failure does not make the endpoint `failing`."
         ),
         endpoint=redeliver_webhook,

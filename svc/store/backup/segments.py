@@ -116,10 +116,10 @@ def _record(file: BinaryIO, segment: Segment, expected: int, at: int, size: int)
     if check != _check(segment.timeline, sequence, length):
         if not any(head) and _only_zeros(file):  # the length of the file was on disk before its content
             return None
-        raise DamagedBackupError(f"{segment.path} is damaged at byte {at}: the head of a record fails its check")
+        raise DamagedBackupError(f"{segment.path} is corrupt at byte {at}: the head of a record fails its check")
     if sequence != expected:
         raise DamagedBackupError(
-            f"{segment.path} is damaged at byte {at}: batch {sequence} stands where {expected} belongs"
+            f"{segment.path} is corrupt at byte {at}: batch {sequence} stands where {expected} belongs"
         )
     raw, end = file.read(length), at + _RECORD.size + length
     if len(raw) < length:
@@ -129,7 +129,7 @@ def _record(file: BinaryIO, segment: Segment, expected: int, at: int, size: int)
     except ValueError as error:
         if end == size:
             return None
-        raise DamagedBackupError(f"{segment.path} is damaged at byte {at}: {error}") from error
+        raise DamagedBackupError(f"{segment.path} is corrupt at byte {at}: {error}") from error
 
 
 def _check(timeline: bytes, sequence: int, length: int) -> int:

@@ -73,7 +73,7 @@ def _compact(store: Path, steps: Steps) -> Compacted:
         with _opened(store) as original:
             check_pages(original, CheckDepth.EVERYTHING, steps)
             needed = (original.info()["last_pgno"] + 1) * original.stat()["psize"]
-            require_space(needed, store, "the copy beside the store", "make room, and start this again")
+            require_space(needed, store, "the copy beside the store", "free some space, and start this again")
             original.copy(str(partial), compact=True)
             copy.chmod(stat.S_IMODE(before.st_mode))
             if (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):

@@ -58,7 +58,7 @@ def _problem(file: Path) -> str | None:
             second = _meta(opened.read(_META.size))
         size = os.fstat(opened.fileno()).st_size  # last: a commit extends the file before it says so
     if first is None or second is None or first.page_bytes != second.page_bytes:
-        return "its first pages are damaged, or were never written to their end"
+        return "its first pages are corrupt, or were never written to their end"
     if abs(first.commit - second.commit) != 1 and (first.commit, second.commit) != (0, 0):
         return f"its first pages tell of the commits {first.commit} and {second.commit}, which do not follow each other"
     named = (max(first, second, key=lambda meta: meta.commit).last_page + 1) * first.page_bytes

@@ -168,7 +168,7 @@ class _Walk:
             (commit,) = _NUMBER.unpack(node.key)
             (count,) = _NUMBER.unpack_from(node.value)
             if commit > self._commit or len(node.value) < _NUMBER.size * (count + 1):
-                raise CorruptionError("the list of free pages is damaged")
+                raise CorruptionError("the list of free pages is corrupt")
             newest = max(newest, commit)
             for page in struct.unpack_from(f"={count}Q", node.value, _NUMBER.size):
                 self._take(page, 1, _FREE_PAGES)
@@ -177,7 +177,7 @@ class _Walk:
 
     def _tables(self, main: _Table) -> None:
         left = len(self._taken)
-        self._steps.stage("walking the pages", left)
+        self._steps.stage("checking the pages", left)
         for node in self._rows("the list of tables", main):
             name = node.key.decode(errors="replace")
             if not node.is_table:
@@ -287,7 +287,7 @@ class _Walk:
             raise CorruptionError(f"page {number} of {name} is not what leads to it says")
         places = struct.unpack_from(f"={(lower - _HEADER.size) // 2}H", page, _HEADER.size)
         if min(places) < upper or max(places) > self._page_bytes - _NODE.size:
-            raise CorruptionError(f"page {number} of {name} is damaged")
+            raise CorruptionError(f"page {number} of {name} is corrupt")
         return places
 
     def _page(self, number: int, count: int) -> bytes:

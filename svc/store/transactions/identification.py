@@ -216,7 +216,7 @@ class VisitorIndex:
             self._transaction.put(VISITORS, (self._organization, number), visitor)
             return Applied(visitor.visitor_id, number)
         known = self.visitor(number)
-        assert known is not None, "matching answered with a visitor that it never read"
+        assert known is not None, "matching returned a visitor that it never read"
         return Applied(known.visitor_id, number)
 
     def _new_number(self, visitor_id: str) -> int:

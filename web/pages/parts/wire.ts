@@ -64,7 +64,7 @@ export class ServiceError extends Error {}
 async function read<T>(response: Response): Promise<T> {
   if (response.ok) return (await response.json()) as T;
   const body = (await response.json().catch(() => null)) as { error?: { message?: string } } | null;
-  throw new ServiceError(body?.error?.message ?? `The service answered ${response.status}.`);
+  throw new ServiceError(body?.error?.message ?? `The service responded with ${response.status}.`);
 }
 
 export async function configuration(): Promise<{ api_key: string }> {

@@ -1,0 +1,78 @@
+"""The document that the API reference page shows: the OpenAPI document, and the webhooks beside it.
+
+What may live here: what the page has beyond the published document, in which there are no webhooks (interface 4.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from svc.domain.webhooks.envelope import Envelope
+from svc.domain.webhooks.payloads import DATA
+from svc.http import json_schema, openapi
+from svc.http.json_schema import Json, reference
+from svc.http.route import Route
+
+TAG = "Webhooks"
+HEADERS = {
+    "X-Svc-Event-ID": ("The `id` of the body.", "019b8d2f-3c40-7f3e-8a5c-1d2f4b6a8c90"),
+    "X-Svc-Event-Type": ("The `type` of the body.", "webhook.test"),
+    "X-Svc-Timestamp": ("When it was sent, in Unix seconds.", "1767607200"),
+    "X-Svc-Signature": (
+        "`sha256=` and the HMAC-SHA256 of timestamp, a full stop and the raw body. The key is the endpoint's secret.",
+        "sha256=5f2b...",
+    ),
+}
+
+_WEIGHTS = {"suspect_threshold": 30, "weights": {"automation": 40, "tor": 30}}
+EXAMPLES: dict[str, Json] = {
+    "signIn": {"key": "svc_mk_us_..."},
+    "saveOrganizationRiskWeights": _WEIGHTS,
+    "saveSdkKeyRiskWeights": _WEIGHTS,
+    "previewWeights": {**_WEIGHTS, "platform": "web", "environment": "development"},
+}
+"""Bodies that are not an example of every field at once."""
+
+
+def document(routes: Sequence[Route]) -> Json:
+    """The OpenAPI 3.1 document of these routes, with `webhooks`."""
+    made = openapi.emit(routes)
+    schemas = json_schema.components([], [Envelope, *(kind for kind, _ in DATA.values())])
+    known = {**made["components"]["schemas"], **schemas}
+    for operations in made["paths"].values():
+        for operation in operations.values():
+            content = operation.get("requestBody", {}).get("content", {}).get(openapi.JSON)
+            if content is not None:
+                whole = json_schema.example(known, content["schema"])
+                content["example"] = EXAMPLES.get(operation["operationId"], whole)
+    return {
+        **made,
+        "components": {**made["components"], "schemas": known},
+        "webhooks": {
+            name: {"post": _webhook(name, reference(kind), when, known)} for name, (kind, when) in DATA.items()
+        },
+    }
+
+
+def _webhook(name: str, data: Json, when: str, schemas: dict[str, Json]) -> Json:
+    envelope = json_schema.example(schemas, reference(Envelope))
+    body = {**envelope, "type": name, "data": json_schema.example(schemas, data)}
+    parameters = [
+        {
+            "name": header,
+            "in": "header",
+            "required": True,
+            "description": says,
+            "schema": {"type": "string", "examples": [example]},
+        }
+        for header, (says, example) in HEADERS.items()
+    ]
+    schema = {"allOf": [reference(Envelope), {"type": "object", "properties": {"data": data}}]}
+    return {
+        "operationId": name,
+        "tags": [TAG],
+        "summary": when,
+        "parameters": parameters,
+        "requestBody": {"required": True, "content": {openapi.JSON: {"schema": schema, "example": body}}},
+        "responses": {"2XX": {"description": "Accepted. Anything else, or nothing in 10 seconds, is tried again."}},
+    }

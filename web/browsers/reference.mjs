@@ -1,0 +1,108 @@
+/**
+ * Uses the API reference of a running service as a person does, with development keys, and prints JSON: what was answered
+ * when management operations were tried, the code samples of every operation, and what axe finds on opened operations.
+ *
+ *     SVC_MANAGEMENT_KEY=... SVC_PUBLIC_KEY=... node reference.mjs http://127.0.0.1:8080
+ */
+import { launch } from "./launch.mjs";
+import { findings, overflows, watch } from "./watch.mjs";
+
+const [service] = process.argv.slice(2);
+const { SVC_MANAGEMENT_KEY, SVC_PUBLIC_KEY } = process.env;
+const browser = await launch();
+
+async function opened({ width = 1200, scheme = "light" }) {
+  const page = await browser.newPage();
+  const found = await watch(page, service);
+  await page.setViewport({ width, height: 900 });
+  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
+  await page.goto(`${service}/docs/api`, { waitUntil: "networkidle0" });
+  await page.focus("#management");
+  await page.keyboard.type(SVC_MANAGEMENT_KEY);
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.getElementById("signed").textContent.includes("Signed in"));
+  await page.waitForSelector(".opblock");
+  return { page, found };
+}
+
+const show = (page, tag, operation) =>
+  page.evaluate((where) => window.reference.layoutActions.show(where, true), ["operations", tag, operation]);
+const block = (operation) => `.opblock[id$="-${operation}"]`;
+
+/** Until nothing has changed for a moment: the renderer resolves an operation after it has opened it. */
+const settled = (page) =>
+  page.evaluate(() => new Promise((done) => {
+    let waiting = setTimeout(done, 400);
+    new MutationObserver(() => {
+      clearTimeout(waiting);
+      waiting = setTimeout(done, 400);
+    }).observe(document.body, { attributes: true, childList: true, subtree: true });
+  }));
+
+async function tried(page, tag, operation) {
+  await show(page, tag, operation);
+  await page.waitForFunction(
+    (within) => {
+      const inputs = [...document.querySelectorAll(`${within} tr[data-param-in=path] input`)];
+      return document.querySelector(`${within} .execute`) && inputs.every(({ value }) => value);
+    },
+    { polling: 50 },
+    block(operation),
+  );
+  const answered = `${block(operation)} .live-responses-table .response-col_status`;
+  await settled(page);
+  await page.$eval(`${block(operation)} .execute`, (button) => button.click());
+  await page.waitForSelector(answered, { timeout: 15_000 });
+  return page.$eval(`${block(operation)} .live-responses-table tbody .response-col_status`, (cell) => cell.textContent);
+}
+
+const { page, found } = await opened({});
+found.tried = {};
+for (const [tag, operation] of [["Management: keys", "listSdkKeys"], ["Management: weights", "listRiskSignals"], ["Management: keys", "issueProxyKey"], ["Console", "streamEvents"]]) {
+  found.tried[operation] = await tried(page, tag, operation);
+}
+await page.focus("#find");
+await page.keyboard.type("rotate secret");
+found.found = await page.$$eval("#operations li:not([hidden]) a", (links) => links.map((link) => link.hash.split("/").pop()));
+await page.keyboard.press("Tab");
+await page.keyboard.press("Enter");
+await page.waitForFunction(() => document.activeElement.closest(".opblock"));
+found.focused = await page.evaluate(() => document.activeElement.closest(".opblock").id);
+
+found.samples = await page.evaluate(() => {
+  const spec = window.reference.specSelectors.specJson().toJS();
+  const samples = {};
+  for (const [path, methods] of Object.entries(spec.paths)) {
+    for (const [method, { operationId }] of Object.entries(methods)) samples[operationId] = window.samplesOf(path, method);
+  }
+  return samples;
+});
+found.shown = {};
+for (const language of ["curl", "JavaScript", "Python"]) {
+  const samples = `${block("listSdkKeys")} .samples`;
+  for (const button of await page.$$(`${samples} [aria-pressed]`)) {
+    if ((await button.evaluate((one) => one.textContent)) === language) await button.press("Enter");
+  }
+  found.shown[language] = await (await page.waitForSelector(`${samples} pre[data-language="${language}"]`)).evaluate((pre) => pre.textContent);
+}
+
+await page.evaluate((key) => window.reference.preauthorizeApiKey("publicKey", key), SVC_PUBLIC_KEY);
+await show(page, "Client API", "identify");
+found.withKey = await page.waitForSelector(`${block("identify")} .samples pre`).then((pre) => pre.evaluate((one) => one.textContent));
+found.webhooks = await page.$$eval(".webhooks .opblock-summary-path", (paths) => paths.map((path) => path.textContent.replaceAll("\u200b", "")));
+await page.close();
+
+found.looks = {};
+for (const [name, how] of Object.entries({ light: {}, dark: { scheme: "dark" }, phone: { width: 390 } })) {
+  const look = await opened(how);
+  await show(look.page, "Management: keys", "listSdkKeys");
+  await show(look.page, "Client API", "identify");
+  await show(look.page, "webhooks", "visitor.suspect");
+  await look.page.waitForSelector(`${block("identify")} .samples`);
+  await settled(look.page);
+  if (process.env.SHOTS) await look.page.screenshot({ path: `${process.env.SHOTS}/reference-${name}.png`, fullPage: true });
+  found.looks[name] = { axe: await findings(look.page), overflows: await overflows(look.page) };
+  await look.page.close();
+}
+await browser.close();
+console.log(JSON.stringify(found));

@@ -107,7 +107,7 @@ def held_out_table(judged: Iterable[Judged]) -> Table:
     header = ("stream", "", *(f"{name}, {part}" for name in figures for part in ("fitted on", "held out")))
     note = (
         "One replay of all devices, whose visits are counted in the column of their device. Held out: a quarter of the "
-        "devices, by a hash of their ids; nothing was fitted on them."
+        "devices, by a hash of their ids. Pairs and ids that devices of both parts share count in both columns."
     )
     return Table("Fitted on and held out", header, rows, left=2, note=note)
 

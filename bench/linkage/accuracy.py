@@ -2,14 +2,17 @@
 
     python -m bench.linkage.accuracy [--streams small small-hard every-7-days] [--million] [--json FILE] [--no-docs]
 
-Replays every stream through `svc replay`, with and without client tokens; judges its answers and those of the
-baselines; climbs the ladder of real browser upgrades; presents copied client tokens on other devices; measures time and
-room in a growing store. Prints tables, and writes them to docs/internals/accuracy.md and docs/internals/accuracy.png.
+Puts every stream to the service's matching, with and without client tokens, and the first one through `svc replay` as
+well, which must answer the same; judges the answers and those of the baselines, on the devices that the numbers were
+fitted on and on those that were held out; climbs the ladder of real browser upgrades; presents copied client tokens on
+other devices; measures time and room in a growing store. Prints tables, and writes them to docs/internals/accuracy.md
+and docs/internals/accuracy.png.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import sys
 import time
@@ -21,7 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.linkage.baselines import BASELINES, answers, look
-from bench.linkage.judge import judge
+from bench.linkage.inprocess import answers as matched
+from bench.linkage.judge import Answer, judge
 from bench.linkage.ladder import Climbed, climb, ladder_lines, read_ladder
 from bench.linkage.service import replay
 from bench.linkage.speed import LARGEST, SIZES, Cost, measure
@@ -33,6 +37,7 @@ from bench.linkage.tables import (
     calibration_table,
     cause_tables,
     cost_table,
+    held_out_table,
     ladder_table,
     tracking_table,
 )
@@ -56,11 +61,12 @@ class Results:
     """Stream -> what copied tokens were worth to thieves, and what that cost their owners."""
     costs: list[Cost]
     repeated: str
-    """Which replay was run twice."""
+    """Which replay was run through `svc replay`, too."""
     identical: bool
 
     def tables(self) -> list[Table]:
         return [
+            held_out_table(self.judged),
             accuracy_table(self.judged),
             tracking_table(self.judged),
             *cause_tables(self.judged),
@@ -71,21 +77,27 @@ class Results:
         ]
 
     def repetition(self) -> str:
-        same = "byte for byte the same" if self.identical else "DIFFERENT"
-        return f"Two replays of {self.repeated} gave answers that are {same}."
+        same = "the same" if self.identical else "DIFFERENT"
+        return f"`svc replay` of {self.repeated}: ids and confidences are {same}."
 
     def facts(self) -> dict[str, Any]:
         return {
             "streams": [
-                {"stream": one.stream, "method": one.method, **one.verdict.facts(), "answers_sha256": one.digest}
+                {
+                    "stream": one.stream,
+                    "method": one.method,
+                    **one.verdict.facts(),
+                    "answers_sha256": one.digest,
+                    **({"fitted": one.parts[0].facts(), "held_out": one.parts[1].facts()} if one.parts else {}),
+                }
                 for one in self.judged
             ],
             "ladder": {where: asdict(result) for where, result in self.climbed.items()},
             "thefts": {
                 stream: {
                     who: [
-                        {"visit": visit, "organization": organization, **asdict(count)}
-                        for (visit, organization), count in results.items()
+                        {"visit": visit, "organization": organization, "held_out": held_out, **asdict(count)}
+                        for (visit, organization, held_out), count in results.items()
                     ]
                     for who, results in measured.items()
                 }
@@ -157,7 +169,7 @@ def _run(streams: Sequence[str], data: Path, sizes: Sequence[int], progress: Pro
         jobs[f"{folder.name}, baselines"] = partial(judge_baselines, folder)
         jobs[f"{folder.name}, thefts"] = partial(measure_thefts, folder)
     repeated = f"{streams[0]}, token"
-    jobs[f"{repeated}, again"] = jobs[repeated]
+    jobs[f"{repeated}, again"] = partial(judge_service, folders[0], with_tokens=True, through_replay=True)
     for where, one_network in NETWORKS.items():
         jobs[f"ladder, network: {where}"] = partial(_climb, data, one_network=one_network)
     done = _in_processes(jobs, progress)
@@ -185,12 +197,27 @@ def _in_processes(jobs: dict[str, Callable[[], Any]], progress: Progress) -> dic
         return {name: future.result() for name, future in running.items()}
 
 
-def judge_service(folder: Path, *, with_tokens: bool) -> list[Judged]:
+def judge_service(folder: Path, *, with_tokens: bool, through_replay: bool = False) -> list[Judged]:
+    """`through_replay`: by `svc replay`, with a store and all that belongs to it; the answers are the same."""
     stream = read_stream(folder)
-    replayed = replay(replay_lines(stream.requests, with_tokens=with_tokens))
-    verdict = judge(stream.visits, replayed.answers, stream.every_days)
+    if through_replay:
+        given = replay(replay_lines(stream.requests, with_tokens=with_tokens)).answers
+    else:
+        given = list(matched(stream, with_tokens=with_tokens))
+    fitted, held_out = (
+        judge(stream.visits, given, stream.every_days, counted=lambda visit, part=part: visit.held_out == part)
+        for part in (False, True)
+    )
+    verdict = judge(stream.visits, given, stream.every_days)
     method = WITH_TOKEN if with_tokens else WITHOUT_TOKEN
-    return [Judged(stream.name, method, is_ours=True, verdict=verdict, digest=replayed.digest)]
+    return [Judged(stream.name, method, True, verdict, digest_of(given), (fitted, held_out))]
+
+
+def digest_of(given: Sequence[Answer]) -> str:
+    """SHA-256 of the answers, ids as the numbers of the visits that first got them."""
+    first: dict[object, int] = {}
+    told = [(first.setdefault(answer.visitor, place), answer.confidence) for place, answer in enumerate(given)]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 
 def judge_baselines(folder: Path) -> list[Judged]:

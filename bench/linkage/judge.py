@@ -20,7 +20,7 @@ those between a browser's first and last visit in the chain. Means are over brow
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -147,54 +147,77 @@ class Verdict:
         }
 
 
-def judge(visits: Sequence[Visit], answers: Iterable[Answer], every_days: float | None = None) -> Verdict:
-    """`every_days`: days between two visits of a browser, where they come in a fixed rhythm."""
+def judge(
+    visits: Sequence[Visit],
+    answers: Iterable[Answer],
+    every_days: float | None = None,
+    *,
+    counted: Callable[[Visit], bool] = lambda _: True,
+) -> Verdict:
+    """`every_days`: days between two visits of a browser, where they come in a fixed rhythm. `counted`: the browsers to
+    judge; the others are there as well, to be merged with, but their own visits do not count.
+    """
     verdict = Verdict()
+    judged = {visit.browser for visit in visits if counted(visit)}
     known: set[Hashable] = set()
     previous: dict[str, tuple[Hashable, str]] = {}
     spans: dict[tuple[str, Hashable], list[float]] = {}
     held: Counter[tuple[str, Hashable]] = Counter()
     for visit, answer in zip(visits, answers, strict=True):
         browser, visitor = visit.browser, answer.visitor
-        new, own = visitor not in known, (browser, visitor) in held
-        verdict.visits += 1
-        if browser not in previous:
-            verdict.first_visits += 1
-            verdict.first_right += new
-        else:
-            last_visitor, last_report = previous[browser]
-            how = {"relinked": visitor == last_visitor, "older": own, "new": new}
-            verdict.all_returns.add(**how)
-            if visit.report != last_report:
-                verdict.changed.add(**how)
-            for cause in visit.causes or ("nothing",):
-                verdict.causes.setdefault(cause, Ends()).add(**how)
-        if not new and answer.confidence:
-            answered, right = verdict.confidences.get(answer.confidence, (0, 0))
-            verdict.confidences[answer.confidence] = (answered + 1, right + own)
+        if browser in judged:
+            own = (browser, visitor) in held
+            _count(verdict, visit, answer, previous.get(browser), new=visitor not in known, own=own)
         known.add(visitor)
         previous[browser] = (visitor, visit.report)
         held[browser, visitor] += 1
         spans.setdefault((browser, visitor), [visit.at_s, visit.at_s])[1] = visit.at_s
-    _compare_pairs(verdict, held)
-    _track(verdict, held, spans, every_days)
+    _compare_pairs(verdict, held, judged)
+    own_spans = {pair: span for pair, span in spans.items() if pair[0] in judged}
+    _track(verdict, held, own_spans, every_days)
     return verdict
 
 
-def _compare_pairs(verdict: Verdict, held: Counter[tuple[str, Hashable]]) -> None:
+def _count(
+    verdict: Verdict, visit: Visit, answer: Answer, previous: tuple[Hashable, str] | None, *, new: bool, own: bool
+) -> None:
+    verdict.visits += 1
+    if previous is None:
+        verdict.first_visits += 1
+        verdict.first_right += new
+    else:
+        last_visitor, last_report = previous
+        how = {"relinked": answer.visitor == last_visitor, "older": own, "new": new}
+        verdict.all_returns.add(**how)
+        if visit.report != last_report:
+            verdict.changed.add(**how)
+        for cause in visit.causes or ("nothing",):
+            verdict.causes.setdefault(cause, Ends()).add(**how)
+    if not new and answer.confidence:
+        answered, right = verdict.confidences.get(answer.confidence, (0, 0))
+        verdict.confidences[answer.confidence] = (answered + 1, right + own)
+
+
+def _compare_pairs(verdict: Verdict, held: Counter[tuple[str, Hashable]], judged: set[str]) -> None:
+    """Pairs of visits with at least one of a judged browser; ids that a judged browser had."""
     by_browser: Counter[str] = Counter()
     by_visitor: Counter[Hashable] = Counter()
+    others: Counter[Hashable] = Counter()
     most: dict[Hashable, int] = {}
     for (browser, visitor), count in held.items():
-        by_browser[browser] += count
         by_visitor[visitor] += count
         most[visitor] = max(most.get(visitor, 0), count)
-    verdict.browsers, verdict.ids = len(by_browser), len(by_visitor)
-    verdict.pairs_right = _pairs(held.values())
-    verdict.pairs_answered = _pairs(by_visitor.values())
+        if browser in judged:
+            by_browser[browser] += count
+        else:
+            others[visitor] += count
+    ids = [visitor for visitor, count in by_visitor.items() if count > others[visitor]]
+    verdict.browsers, verdict.ids = len(by_browser), len(ids)
+    verdict.pairs_right = _pairs(count for (browser, _), count in held.items() if browser in judged)
+    verdict.pairs_answered = _pairs(by_visitor.values()) - _pairs(others.values())
     verdict.pairs_true = _pairs(by_browser.values())
-    if most:
-        verdict.ownership = sum(most[visitor] / by_visitor[visitor] for visitor in most) / len(most)
+    if ids:
+        verdict.ownership = sum(most[visitor] / by_visitor[visitor] for visitor in ids) / len(ids)
 
 
 def _track(

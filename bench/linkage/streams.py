@@ -4,6 +4,9 @@
     folder/fps.jsonl.gz    {"fp", "signals"}
 
 `instance` (a browser), `device` and `causes` are the truth. They stay in `Visit`; `replay_line` cannot see them.
+
+A quarter of the devices of each stream is held out (`is_held_out`): nothing is fitted on their visits, so that their
+figures say what to expect of visitors that nobody has seen.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +52,8 @@ class Visit:
     """Seconds since 1970."""
     causes: tuple[str, ...] = ()
     """What happened to this browser since its last visit."""
+    held_out: bool = False
+    """Its device is one of those that nothing is fitted on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,13 @@ class Stream:
     """The truth about each request, in the same order."""
     every_days: float | None = None
     """Days between two visits of any browser, when that is fixed."""
+
+
+def is_held_out(stream: str, device: str) -> bool:
+    """Whether this device of a stream is in the quarter that nothing is fitted on: by a hash of its id, so that it
+    stays there for good.
+    """
+    return blake2b(f"{stream}/{device}".encode(), digest_size=4).digest()[-1] % 4 == 3
 
 
 def read_stream(folder: Path) -> Stream:
@@ -71,7 +84,8 @@ def read_stream(folder: Path) -> Stream:
             )
             at_s = datetime.fromisoformat(row["t"]).timestamp()
             causes = tuple(cause for cause in row["causes"].split("+") if cause)
-            stream.visits.append(Visit(row["instance"], row["fp"], at_s, causes))
+            held_out = is_held_out(folder.name, row["device"])
+            stream.visits.append(Visit(row["instance"], row["fp"], at_s, causes, held_out))
     return stream
 
 

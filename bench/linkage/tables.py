@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -53,6 +53,8 @@ class Judged:
     verdict: Verdict
     digest: str | None = None
     """Of the service's answers."""
+    parts: tuple[Verdict, Verdict] | None = None
+    """On the browsers of the devices that the numbers were fitted on, and on those of the held-out quarter."""
 
 
 def accuracy_table(judged: Iterable[Judged]) -> Table:
@@ -81,6 +83,33 @@ def accuracy_table(judged: Iterable[Judged]) -> Table:
     ]
     note = "Relinked and false new are shares of return visits, false merge of all visits."
     return Table("Who is recognised", header, rows, left=2, note=note)
+
+
+def held_out_table(judged: Iterable[Judged]) -> Table:
+    """Each figure twice: on the devices that the numbers were fitted on, and on those that were held out."""
+    figures: dict[str, Callable[[Verdict], float | None]] = {
+        "relinked after a change": lambda verdict: verdict.relinked_changed,
+        "relinked": lambda verdict: verdict.relinked,
+        "false merge": lambda verdict: verdict.false_merge,
+        "pair precision": lambda verdict: verdict.pair_precision,
+        "average / possible days": lambda verdict: _ratio(verdict.average_days, verdict.possible_days),
+        "ownership": lambda verdict: verdict.ownership,
+    }
+    rows = [
+        (
+            one.stream,
+            one.method.removeprefix("this service, "),
+            *(_share(figure(part)) for figure in figures.values() for part in one.parts),
+        )
+        for one in judged
+        if one.parts
+    ]
+    header = ("stream", "", *(f"{name}, {part}" for name in figures for part in ("fitted on", "held out")))
+    note = (
+        "One replay of all devices, whose visits are counted in the column of their device. Held out: a quarter of the "
+        "devices, by a hash of their ids. Pairs and ids that devices of both parts share count in both columns."
+    )
+    return Table("Fitted on and held out", header, rows, left=2, note=note)
 
 
 def tracking_table(judged: Iterable[Judged]) -> Table:

@@ -66,8 +66,10 @@ class Count:
         return self.hits / self.attempts if self.attempts else None
 
 
-Results = dict[tuple[str, str], Count]
-"""(scenario, organization) -> how often the visit got the id of the token's owner."""
+Results = dict[tuple[str, str, bool], Count]
+"""(scenario, organization, whether the owner's device is held out) -> how often the visit got the id of the token's
+owner.
+"""
 
 
 class Browser(NamedTuple):
@@ -76,6 +78,7 @@ class Browser(NamedTuple):
     device: str
     kind: Kind
     reports: list[Signals]
+    held_out: bool
 
 
 @cache
@@ -125,12 +128,14 @@ def through_fingerprintjs(signals: Signals) -> Signals:
 
 def browsers_of(stream: Stream) -> list[Browser]:
     reports: dict[str, dict[str, Signals]] = defaultdict(dict)
+    held_out: dict[str, bool] = {}
     for request, visit in zip(stream.requests, stream.visits, strict=True):
         reports[visit.browser].setdefault(visit.report, request.signals)
+        held_out[visit.browser] = visit.held_out
     found: list[Browser] = []
     for browser, different in reports.items():
         signals = list(different.values())
-        found.append(Browser(browser, _kind_of(signals[0].get("userAgent") or ""), signals))
+        found.append(Browser(browser, _kind_of(signals[0].get("userAgent") or ""), signals, held_out[browser]))
     return found
 
 
@@ -228,31 +233,29 @@ def measure(folder: Path, seeds: int = SEEDS, victims: int = VICTIMS) -> dict[st
             thief = random.choice(others) if others else None
             for name, (organization, now_ms) in organizations.items():
                 if thief is not None:
-                    _rob(thefts, name, lambda: Victim(organization, now_ms, victim.reports[0]), thief.reports[0])  # noqa: B023
+                    for scenario, attack in THEFTS.items():
+                        robbed = Victim(organization, now_ms, victim.reports[0])
+                        thefts[scenario, name, victim.held_out].add(attack(robbed, thief.reports[0]))
                 neighbour = Victim(organization, now_ms, victim.reports[0])
-                thefts["own token bound by a copied report, then elsewhere", name].add(
+                thefts["own token bound by a copied report, then elsewhere", name, victim.held_out].add(
                     _copied_report_then_own_token(neighbour, victim.reports[0])
                 )
-                _travel(owners, name, Victim(organization, now_ms, victim.reports[0]), victim.reports)
+                for scenario, hit in _travel(Victim(organization, now_ms, victim.reports[0]), victim.reports):
+                    owners[scenario, name, victim.held_out].add(hit)
     return {"thief": thefts, "owner": owners}
 
 
-def _rob(results: Results, organization: str, new_victim: Callable[[], Victim], thief: Signals) -> None:
-    for scenario, attack in THEFTS.items():
-        results[scenario, organization].add(attack(new_victim(), thief))
-
-
-def _travel(results: Results, organization: str, victim: Victim, reports: Sequence[Signals]) -> None:
+def _travel(victim: Victim, reports: Sequence[Signals]) -> Iterator[tuple[str, bool]]:
     """The owner elsewhere: as it was, and with the reports that it sent later."""
     first = reports[0]
-    results["unchanged", organization].add(victim.is_answer_to(features_of(first, ELSEWHERE, TOKEN)))
+    yield "unchanged", victim.is_answer_to(features_of(first, ELSEWHERE, TOKEN))
     if len(reports) > 1:
         features = features_of(reports[1], ELSEWHERE, TOKEN)
         hit = victim.is_answer_to(features)
-        results["after one change of its report", organization].add(hit)
+        yield "after one change of its report", hit
         for what, changed in _hard_changes(first, reports[1]):
             if changed:
-                results[f"of these, {what} changed", organization].add(hit)
+                yield f"of these, {what} changed", hit
 
 
 def _hard_changes(before: Signals, after: Signals) -> Iterator[tuple[str, bool]]:
@@ -267,20 +270,21 @@ def _hard_changes(before: Signals, after: Signals) -> Iterator[tuple[str, bool]]
 
 
 def theft_tables(measured: Iterable[tuple[str, dict[str, Results]]]) -> list[Table]:
-    """A row for each scenario, a pair of columns for each stream and organization."""
+    """A row for each stream and scenario; for each organization a column of the owners that the rules were fitted on,
+    and one of those that were held out.
+    """
     titles = {"thief": "A copied token: taken over", "owner": "The token's owner elsewhere: recognised"}
+    columns = [(organization, held_out) for organization in ("young", "grown") for held_out in (False, True)]
     found = list(measured)
     tables: list[Table] = []
     for who, title in titles.items():
-        scenarios = list(dict.fromkeys(scenario for _, results in found for scenario, _ in results[who]))
-        columns = [(stream, organization) for stream, _ in found for organization in ("young", "grown")]
         rows: list[tuple[str, ...]] = []
-        by_stream = dict(found)
-        for scenario in scenarios:
-            counts = [by_stream[stream][who].get((scenario, organization), Count()) for stream, organization in columns]
-            rows.append((scenario, *map(_shown, counts)))
-        header = ("visit", *(f"{stream}, {organization}" for stream, organization in columns))
-        tables.append(Table(title, header, rows))
+        for stream, results in found:
+            for scenario in dict.fromkeys(scenario for scenario, _, _ in results[who]):
+                counts = [results[who].get((scenario, *column), Count()) for column in columns]
+                rows.append((stream, scenario, *map(_shown, counts)))
+        parts = (f"{organization}, {'held out' if held_out else 'fitted on'}" for organization, held_out in columns)
+        tables.append(Table(title, ("stream", "visit", *parts), rows, left=2))
     return tables
 
 

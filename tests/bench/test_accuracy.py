@@ -12,17 +12,27 @@ from pathlib import Path
 
 import pytest
 
+from bench.linkage.ablation import EVIDENCE, ablate, ablation_table
 from bench.linkage.accuracy import BEGIN, END, Results, _write_docs, judge_baselines, judge_service
 from bench.linkage.baselines import ExactHash, ExactHashAndToken, FPStalkerRules, Seen, allowed_changes, answers
+from bench.linkage.curves import Sample, fit, fitted_part, samples
 from bench.linkage.devices import device
 from bench.linkage.judge import DAY_S, Answer, Verdict, judge
 from bench.linkage.ladder import Step, climb, ladder_lines, read_ladder
 from bench.linkage.service import replay
 from bench.linkage.speed import measure
-from bench.linkage.streams import Request, Visit, client_token, read_stream, replay_lines
-from bench.linkage.tables import accuracy_table, bin_of, calibration_table, cause_tables, uncertainty
+from bench.linkage.streams import Request, Visit, client_token, is_held_out, read_stream, replay_lines
+from bench.linkage.tables import (
+    accuracy_table,
+    bin_of,
+    calibration_table,
+    cause_tables,
+    held_out_table,
+    uncertainty,
+)
 from bench.linkage.theft import Count, features_of, theft_tables, through_fingerprintjs, without_hard_attributes
 from bench.linkage.theft import measure as measure_thefts
+from svc.domain.matching import parameters
 from svc.domain.model import Attribute
 
 # ---- the judge
@@ -55,6 +65,58 @@ def test_a_visit_with_somebody_elses_id_is_a_false_merge_whether_first_or_not():
     verdict = verdict_of(("anna", "r", 1), ("ben", "r", 1), ("cleo", "r", 2), ("anna", "r", 2))
     assert verdict.false_merge == 0.5
     assert (verdict.first_visits, verdict.first_right, verdict.all_returns.false_merge) == (3, 2, 1)
+
+
+def test_browsers_that_do_not_count_are_merged_with_and_not_judged():
+    """Anna counts, Ben does not: his visits are in the way of hers, and in no figure of their own."""
+    browsers = ("anna", "ben", "ben", "anna")
+    truth = [Visit(name, "r", place * DAY_S, held_out=name == "ben") for place, name in enumerate(browsers)]
+    given = [Answer(1), Answer(1), Answer(2), Answer(2)]
+    verdict = judge(truth, given, counted=lambda visit: not visit.held_out)
+    assert (verdict.visits, verdict.browsers, verdict.ids, verdict.first_visits) == (2, 1, 2, 1)
+    assert verdict.all_returns.false_merge == 1, "id 2 was Ben's"
+    assert (verdict.pairs_true, verdict.pairs_right, verdict.pairs_answered) == (1, 0, 2)
+    assert verdict.ownership == 0.5
+    parts = [judge(truth, given, counted=lambda visit, out=out: visit.held_out == out) for out in (False, True)]
+    assert sum(part.visits for part in parts) == judge(truth, given).visits
+
+
+def test_a_quarter_of_the_devices_is_held_out_and_always_the_same():
+    held_out = [is_held_out("small", str(device)) for device in range(4000)]
+    assert 900 < sum(held_out) < 1100
+    assert held_out == [is_held_out("small", str(device)) for device in range(4000)]
+    assert held_out != [is_held_out("dev", str(device)) for device in range(4000)]
+
+
+def test_curves_are_fitted_on_devices_that_are_not_held_out(folder: Path):
+    stream = read_stream(folder)
+    part = fitted_part(stream)
+    assert {visit.held_out for visit in stream.visits} == {False, True}
+    assert {visit.held_out for visit in part.visits} == {False}
+    assert len(part.requests) == len(part.visits) == sum(not visit.held_out for visit in stream.visits)
+    returns = len(part.visits) - len({visit.browser for visit in part.visits})
+    assert [sample.right for _, sample in samples(part, with_tokens=False)] == [True] * returns
+
+
+def test_an_ablation_leaves_out_one_kind_of_evidence_at_a_time_and_puts_it_back(folder: Path):
+    before = {name: getattr(parameters, name) for numbers in EVIDENCE.values() for name in numbers}
+    stream = read_stream(folder)
+    few = {name: EVIDENCE[name] for name in list(EVIDENCE)[:3]} | {"any link": {"LINK_PROBABILITY": 1.1}}
+    verdicts = ablate(stream, few)
+    assert (verdicts["any link"].relinked, verdicts["nothing left out"].relinked) == (0.0, 1.0)
+    assert before == {name: getattr(parameters, name) for name in before}
+    table = ablation_table({"tiny": verdicts})
+    assert [row[0] for row in table.rows] == list(few)
+    assert table.rows[-1][1:] == ("-1.0000", "+0")
+
+
+def test_a_curve_follows_what_was_right():
+    """Evidence that is worth half of what it says, one in four wrong beside it."""
+    fair = [Sample(evidence, 0.0, place % 4 != 0) for evidence in (-1.0, 1.0) for place in range(4000)]
+    intercept, slope = fit(fair, (0.0, 1.0))
+    assert intercept == pytest.approx(1.1, abs=0.1)  # log odds of 3 in 4
+    assert slope == pytest.approx(0.1), "whatever it says, as many are right; never against the evidence"
+    assert fit(fair[:0], (0.3, 0.7)) == (0.3, 0.7), "nothing to learn from"
 
 
 def test_every_return_ends_in_exactly_one_way():
@@ -302,14 +364,15 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_stream_keeps_what_is_shown_and_the_truth_apart(folder: Path):
     stream = read_stream(folder)
-    assert stream.visits[3] == Visit("1", "3", stream.visits[0].at_s + 3 * DAY_S, ("upgrade", "vpn"))
+    at_s = stream.visits[0].at_s + 3 * DAY_S
+    assert stream.visits[3] == Visit("1", "3", at_s, ("upgrade", "vpn"), held_out=is_held_out("tiny", "1"))
     assert stream.requests[3].signals == signals_of(1, 138)
     assert not {"browser", "device", "causes"} & set(Request.__dataclass_fields__)
 
 
 @pytest.mark.slow(6)
-def test_a_stream_goes_through_the_service_and_comes_back_judged_the_same_twice(folder: Path):
-    first, again = (judge_service(folder, with_tokens=True)[0] for _ in range(2))
+def test_the_service_and_its_matching_alone_answer_a_stream_the_same(folder: Path):
+    first, again = (judge_service(folder, with_tokens=True, through_replay=through)[0] for through in (False, True))
     assert first.digest == again.digest
     assert first.verdict.facts() == again.verdict.facts()
     assert (first.verdict.ids, first.verdict.relinked, first.verdict.false_merge) == (3, 1.0, 0.0)
@@ -325,6 +388,7 @@ def test_tables_and_page_show_every_method_and_keep_the_prose(folder: Path, tmp_
     assert "| tiny | exact hash |" in table.markdown()
     assert "upgrade" in cause_tables(judged)[0].text()
     assert calibration_table(judged).rows
+    assert [row[:2] for row in held_out_table(judged).rows] == [("tiny", "no token")]
 
     (tmp_path / "accuracy.md").write_text(f"Before.\n{BEGIN}\nold\n{END}\nAfter.\n")
     _write_docs(tmp_path, Results(judged, {}, {}, [], "tiny, token", identical=True))
@@ -349,12 +413,14 @@ def test_a_refused_line_ends_the_measurement():
 def test_a_copied_token_and_its_owner_are_counted_in_a_young_and_a_grown_organization(folder: Path):
     measured = measure_thefts(folder, seeds=1, victims=3)
     owners, thieves = measured["owner"], measured["thief"]
-    assert {organization for _, organization in owners} == {"young", "grown"}
-    assert owners["unchanged", "young"] == Count(3, 3)
-    assert thieves["other collector, other network", "young"].hits == 0
+    assert {organization for _, organization, _ in owners} == {"young", "grown"}
+    unchanged = [owners.get(("unchanged", "young", held_out), Count()) for held_out in (False, True)]
+    assert sum(count.attempts for count in unchanged) == sum(count.hits for count in unchanged) == 3
+    assert unchanged[True].attempts == sum(is_held_out("tiny", str(device)) for device in range(3))
+    assert not any(count.hits for (visit, *_), count in thieves.items() if visit == "other collector, other network")
     assert [len(table.rows) for table in theft_tables([("tiny", measured)])] == [
-        len({visit for visit, _ in thieves}),
-        len({visit for visit, _ in owners}),
+        len({visit for visit, _, _ in thieves}),
+        len({visit for visit, _, _ in owners}),
     ]
 
 

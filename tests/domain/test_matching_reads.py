@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from svc.domain.matching import Block, Features, Statistics, match_visitor, parameters
-from svc.domain.matching.blocks import HARDWARE, NETWORK, block_keys, token_key
+from svc.domain.matching.blocks import HARDWARE, NETWORK, block_keys, network_key, token_key
 from svc.domain.matching.chance import ALL_AGREE, BIT
 from svc.domain.matching.comparison import compare
 from svc.domain.matching.decision import decide
@@ -48,13 +48,13 @@ def test_a_block_of_more_devices_than_it_lists_is_counted_and_not_searched(kind:
     assert organization.visitors_read == ({5} if read or kind == NETWORK else set())
 
 
-def test_from_an_unknown_network_no_block_of_a_network_is_read() -> None:
+@pytest.mark.parametrize("ip", ["", "81.2.69.142"])
+def test_seven_blocks_are_read_without_a_token(ip: str) -> None:
     organization = Organization()
-    match_visitor(organization, organization.statistics, features_of(ip=""), START_MS)
-    assert {key[0] for key in organization.blocks_read} == set(b"XEABCD")
-    organization.forget_reads()
-    match_visitor(organization, organization.statistics, features_of(), START_MS)
+    features = features_of(ip=ip)
+    match_visitor(organization, organization.statistics, features, START_MS)
     assert {key[0] for key in organization.blocks_read} == set(b"XEABCDN")
+    assert network_key(features.family, features.near_network) in organization.blocks_read
 
 
 def test_a_report_that_says_too_little_reads_nothing() -> None:

@@ -27,6 +27,7 @@ from svc.domain.matching.features import hash32, hash64, networks, sketch
 from svc.domain.matching.parameters import (
     AGREEMENT_WEIGHT,
     CALIBRATION,
+    CALIBRATION_SHRINK,
     CAUTION,
     CAUTION_TRIALS,
     LIKENESS_WITHIN,
@@ -36,7 +37,7 @@ from svc.domain.matching.parameters import (
     UNSEEN_TWINS,
 )
 from svc.domain.matching.statistics import HARDWARE, LOCALE, Statistics, StatisticsUpdate, releases_between
-from svc.domain.matching.visitor import CAME_BACK, Visitor, first_record
+from svc.domain.matching.visitor import CAME_BACK, NOWHERE, Visitor, first_record
 from svc.domain.model import Attribute
 from tests.domain.matching_world import START_MS, features_of, other_device
 
@@ -95,7 +96,10 @@ def test_a_record_follows_a_visit_and_keeps_what_the_visit_does_not_tell() -> No
     visitor = record(os_release=1100, font_sketch=5, rest_sketch=6, parent=3, parent_probability=7)
     untold = msgspec.structs.replace(features_of(ip=""), browser_version=0, os_release=0, font_sketch=0, rest_sketch=0)
     same = visitor.updated(untold, START_MS - 5_000)
-    assert same == msgspec.structs.replace(visitor, visits=2, visits_without_token=1)
+    networks, addresses = (NOWHERE, *visitor.networks), (0, *visitor.addresses)
+    assert same == msgspec.structs.replace(
+        visitor, visits=2, visits_without_token=1, networks=networks, addresses=addresses
+    )
     told = msgspec.structs.replace(
         features_of(), browser_version=1500, os_release=1200, font_sketch=8, rest_sketch=9, family=77
     )
@@ -103,6 +107,19 @@ def test_a_record_follows_a_visit_and_keeps_what_the_visit_does_not_tell() -> No
     assert (after.browser_version, after.os_release, after.font_sketch, after.rest_sketch) == (1500, 1200, 8, 9)
     assert (after.family, after.parent, after.parent_probability) == (77, 3, 7)
     assert (after.first_seen_s, after.last_seen_s) == (START_MS // 1000, START_MS // 1000 + 5)
+
+
+def test_a_record_remembers_that_it_came_from_nowhere_and_nowhere_is_no_network_that_it_used() -> None:
+    assert not record().was_hidden
+    hidden = record().updated(features_of(ip=""), START_MS)
+    assert hidden.was_hidden
+    assert not hidden.has_near_network(0)
+    assert hidden.has_near_network(features_of().near_network)
+    assert Visitor.unpack(msgspec.structs.replace(hidden, visitor_id="v" * 20).pack()).was_hidden
+    assert (record().was_seen, hidden.was_seen) == (True, True)
+    only_hidden = first_record(features_of(ip=""), START_MS)
+    from_an_earlier_version = msgspec.structs.replace(only_hidden, networks=(), addresses=())
+    assert [(one.was_hidden, one.was_seen) for one in (only_hidden, from_an_earlier_version)] == [(True, False)] * 2
 
 
 def test_values_of_another_collector_take_the_place_of_all_and_of_what_was_before() -> None:
@@ -118,7 +135,7 @@ def test_a_first_record_says_what_was_seen_and_how_likely_it_is_its_parent() -> 
     assert (one.parent, one.parent_probability, one.visits, one.visits_without_token) == (4, 127, 1, 0)
     assert (one.first_seen_s, one.last_seen_s) == (START_MS // 1000,) * 2
     assert (one.networks, one.exact_hashes) == (((seen.near_network, seen.wide_network),), (seen.exact,))
-    assert first_record(features_of(ip=""), START_MS).networks == ()
+    assert first_record(features_of(ip=""), START_MS).networks == (NOWHERE,)
     assert first_record(seen, START_MS, parent=4, parent_probability=1.0).parent_probability == 255
 
 
@@ -283,7 +300,7 @@ def test_trials_count_for_their_kind_and_band_alone_by_their_weight(raw: float, 
     believed = 0.75 * (1 - expected(kind, raw, 0.3))
     assert calibration.expected_wrong[place] == pytest.approx(believed)
     assert calibration.taken == 1
-    corrected = min((0.5 + 3.0) / (believed + 3.0), 10.0)
+    corrected = min((0.5 + CALIBRATION_SHRINK) / (believed + CALIBRATION_SHRINK), 10.0)
     assert calibration.probability(kind, raw, 0.3) == pytest.approx(1 - corrected * (1 - expected(kind, raw, 0.3)))
 
 

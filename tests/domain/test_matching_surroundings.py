@@ -5,8 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from svc.domain.matching import extract, match_visitor
+from svc.domain.matching import Statistics, StatisticsUpdate, extract, match_visitor, parameters
+from svc.domain.matching.blocks import NETWORK
+from svc.domain.matching.decision import decide
 from svc.domain.matching.parameters import TRIAL_SHARES
+from svc.domain.matching.visitor import first_record
 from svc.domain.model import Agent, Attribute, Network, Report, RequestFacts
 from tests.domain.matching_world import (
     CHROME,
@@ -57,6 +60,67 @@ def test_a_known_device_behind_a_vpn_is_likelier_a_return_than_one_from_far_away
     assert behind_a_vpn is not None
     assert far_away is not None
     assert behind_a_vpn > 2 * far_away
+
+
+def test_who_hid_before_is_likelier_to_hide_again() -> None:
+    returned = []
+    for before in ("", HOME):
+        organization = populated()
+        organization.visit(features_of(ip=HOME))
+        organization.visit(features_of(ip=before), START_MS + DAY_MS)
+        changed = features_of(DESKTOP_VALUES | {Attribute.CANVAS: "c", Attribute.REST: "a=2"}, ip="")
+        judged = match_visitor(organization, organization.statistics, changed, START_MS + 3 * DAY_MS)
+        assert judged.lesson.returned is not None
+        returned.append(judged.lesson.returned)
+    assert returned[0] > 3 * returned[1]
+
+
+def test_where_everybody_hides_that_says_nothing_about_anybody() -> None:
+    statistics = Statistics()
+    for number in range(60):
+        lookalike = features_of(DESKTOP_VALUES | {Attribute.SCREEN: f"screen {number % 3}"})
+        statistics.learn(StatisticsUpdate(features=lookalike, new_devices=1.0))
+    hidden = features_of(DESKTOP_VALUES | {Attribute.CANVAS: "c"}, ip="")
+    candidates = [(1, first_record(features_of(ip=""), START_MS))]
+    few, all_of_them = (
+        decide(hidden, START_MS + 3 * DAY_MS, {NETWORK: devices}, candidates, (), statistics).raw
+        for devices in (2.0, 60.0)
+    )
+    assert few > 1.5 * all_of_them
+
+
+@pytest.mark.parametrize("token", [None, TOKEN])
+def test_a_private_visit_needs_more_to_change_the_record_of_a_visitor_that_has_tokens(
+    token: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parameters, "TEMPLATE_PROBABILITIES", (0.5, 1.1))
+    organization = populated()
+    first = organization.visit(features_of(ip=HOME, token=token, token_is_new=True))
+    organization.visit(features_of(ip=HOME, token=token), START_MS + DAY_MS)
+    before = organization.visitor(first.number)
+    nearby = features_of(ip="81.2.70.9")
+    again = organization.visit(nearby, START_MS + 2 * DAY_MS)
+    after = organization.visitor(first.number)
+    assert before is not None
+    assert after is not None
+    assert again.number == first.number
+    assert after.visits == before.visits + 1
+    assert after.has_near_network(nearby.near_network) == (token is None)
+
+
+def test_a_visitor_that_often_changes_its_canvas_is_known_by_another_one() -> None:
+    returned = []
+    for changes in (0, 4):
+        organization = populated()
+        for visit in range(5):
+            canvas = f"noise {visit}" if visit < changes else "canvas-1"
+            report = DESKTOP_VALUES | {Attribute.CANVAS: canvas}
+            organization.visit(features_of(report, ip=HOME), START_MS + visit * DAY_MS)
+        seen = features_of(DESKTOP_VALUES | {Attribute.CANVAS: "one more"}, ip=ELSEWHERE)
+        judged = match_visitor(organization, organization.statistics, seen, START_MS + 6 * DAY_MS)
+        assert judged.lesson.returned is not None
+        returned.append(judged.lesson.returned)
+    assert returned[1] > 1.5 * returned[0]
 
 
 def test_a_private_windows_noise_in_the_canvas_does_not_hide_its_visitor() -> None:

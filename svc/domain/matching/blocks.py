@@ -13,7 +13,7 @@ not others; between them, the eight kinds find nearly every return (the blocking
                                                                             versions
     D     screen, languages, time zone, fonts, colour, accessibility,       GPU and core-count noise, rendering,
           frame, rest                                                       versions
-    N     class, near network                                               everything but the network
+    N     class, near network (0 = an address that tells nothing)           everything but the network
     T     client token                                                      everything
 """
 
@@ -136,12 +136,14 @@ def token_key(token: int) -> BlockKey:
 
 
 def block_keys(features: Features) -> tuple[BlockKey, ...]:
-    """Every key of a report: X, those over attributes, then N and T where it has a network and a token; at most
-    eight.
+    """Every key of a report: X, those over attributes, N, and T where it has a token; at most eight. N of the network 0
+    gathers the devices that came from addresses which tell nothing of where they are.
     """
-    keys = (exact_key(features.exact), *attribute_keys(features.family, features.collector, features.values))
-    if features.near_network:
-        keys = (*keys, network_key(features.family, features.near_network))
+    keys = (
+        exact_key(features.exact),
+        *attribute_keys(features.family, features.collector, features.values),
+        network_key(features.family, features.near_network),
+    )
     if features.token:
         keys = (*keys, token_key(features.token))
     return keys

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 NEAR, CROWDED, WIDE, UNKNOWN, HIDDEN, FAR = range(6)
 """Whence the report comes: a network that the visitor used before, the same one shared with many devices, one in the
-same wide network, never known of this visitor, known at other times, elsewhere."""
+same wide network, unknown now as it was before (VPN, Tor, relay, proxy), unknown now or always before, elsewhere."""
 SURROUNDINGS: Final = 6
 KINDS: Final = 4 * SURROUNDINGS
 """Each of those with a changed report, then with one that was seen before; both without a token, then with one."""

@@ -6,6 +6,7 @@ follows from that is the business of `decision`.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 from svc.domain.matching import parameters
@@ -66,6 +67,8 @@ def compare(features: Features, visitor: Visitor, logs: ChangeRow, leaders: tupl
                 likelihood += parameters.LOG_FOLLOWED
             else:
                 likelihood += log_changed[attribute] + _set_correction(features, visitor, attribute)
+                times = sum(known == attribute for known, _ in former)
+                likelihood += parameters.LOG_CHANGED_BEFORE * math.log1p(times)
     return likelihood, agreement
 
 

@@ -260,8 +260,12 @@ class _Judge:
         """(log likelihood of the address for this visitor, that for a chance twin, expected clones, surroundings)."""
         near, wide = self.features.near_network, self.features.wide_network
         far_clones = self.clones * (1.0 - parameters.CLONES_NEAR)
-        if not near or not visitor.networks:
-            return 0.0, 0.0, far_clones, HIDDEN if near or visitor.networks else UNKNOWN
+        if not near:
+            if visitor.was_hidden:
+                return math.log(self.same_network[0]), self.log_twin_same_network, far_clones, UNKNOWN
+            return parameters.LOG_HIDDEN_FIRST, 0.0, far_clones, HIDDEN
+        if not visitor.was_seen:
+            return 0.0, 0.0, far_clones, HIDDEN
         same_wide = False
         for place, (known_near, known_wide) in enumerate(visitor.networks):
             if known_near == near:

@@ -116,8 +116,8 @@ def hash64(value: bytes) -> int:
 def extract(report: Report, agent: Agent, facts: RequestFacts, network: Network | None = None) -> Features:
     """What matching needs of one report: pure, about 20 µs, so it is done before any transaction is opened.
 
-    `network` is what is known of the address. Behind Tor, a VPN, a relay or a proxy anybody may be: such an address is
-    no evidence for a visitor and, what matters more, none against one.
+    `network` is what is known of the address. Behind Tor, a VPN, a relay or a proxy anybody may be: such an address
+    tells nothing but that the visitor hides, as it may have done before.
     """
     values = [0] * ATTRIBUTE_COUNT
     bits, informative = 0.0, 0

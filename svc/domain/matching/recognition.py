@@ -79,7 +79,7 @@ class Recognition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 UNIDENTIFIABLE: Final = Recognition()
 
 
-class _Found(NamedTuple):
+class Found(NamedTuple):
     """A judgement, and the records among which it was made."""
 
     judgement: LinkDecision
@@ -196,7 +196,7 @@ def _trials(
 def _judged(
     index: Index, statistics: Statistics, features: Features, now_ms: int, *, token_conflict: bool
 ) -> Recognition:
-    found = _sole_sender(index, statistics, features, now_ms) or _likeliest(index, statistics, features, now_ms)
+    found = likeliest_visitor(index, statistics, features, now_ms)
     judgement = found.judgement
     if judgement.linked:
         number, visitor = next(pair for pair in found.candidates if pair[0] == judgement.number)
@@ -229,7 +229,12 @@ def _judged(
     )
 
 
-def _sole_sender(index: Index, statistics: Statistics, features: Features, now_ms: int) -> _Found | None:
+def likeliest_visitor(index: Index, statistics: Statistics, features: Features, now_ms: int) -> Found:
+    """The judgement on a report by device and network context alone, linked or not. Reads as `match_visitor`."""
+    return _sole_sender(index, statistics, features, now_ms) or _likeliest(index, statistics, features, now_ms)
+
+
+def _sole_sender(index: Index, statistics: Statistics, features: Features, now_ms: int) -> Found | None:
     """The judgement on the only visitor who ever sent this very report, where its own network proves that it is that
     visitor. Nobody else could come close then, so that two blocks and one record are enough for most returns.
     """
@@ -246,16 +251,16 @@ def _sole_sender(index: Index, statistics: Statistics, features: Features, now_m
     candidates = [(number, visitor)]
     counts = {blocks.EXACT: exact.count, blocks.NETWORK: here.count}
     judgement = decide(features, now_ms, counts, candidates, exact.numbers, statistics)
-    return _Found(judgement, candidates) if proven_by_network(judgement) else None
+    return Found(judgement, candidates) if proven_by_network(judgement) else None
 
 
-def _likeliest(index: Index, statistics: Statistics, features: Features, now_ms: int) -> _Found:
+def _likeliest(index: Index, statistics: Statistics, features: Features, now_ms: int) -> Found:
     """The judgement on all that stand near this report in any block."""
     read = _blocks(index, features)
     # The token's record, when there was one, is among the records that may be read.
     candidates = _candidates(index, read, parameters.RECORDS_READ - 1)
     exact_numbers = read.get(blocks.EXACT, EMPTY_BLOCK).numbers
-    return _Found(decide(features, now_ms, _counts(read), candidates, exact_numbers, statistics), candidates)
+    return Found(decide(features, now_ms, _counts(read), candidates, exact_numbers, statistics), candidates)
 
 
 def _blocks(index: Index, features: Features) -> dict[int, Block]:
@@ -321,7 +326,8 @@ def _linked(
     postings: tuple[tuple[BlockKey, float], ...] = ()
     dropped: tuple[BlockKey, ...] = ()
     changed: Visitor | None = None
-    if judgement.probability >= parameters.TEMPLATE_PROBABILITY or proven:
+    private = not features.token and bool(visitor.tokens)
+    if proven or judgement.probability >= parameters.TEMPLATE_PROBABILITIES[private]:
         before = visitor
         if proven and _shared_by_two(features, visitor):
             # Two devices share this id; the one of the older token keeps it, the other gets an id when it returns.
@@ -365,7 +371,8 @@ def _shared_by_two(features: Features, visitor: Visitor) -> bool:
     """Two stored tokens alternate, and with them the network or the report: not one browser on two sites."""
     if not visitor.tokens or not visitor.tokens[0] & CAME_BACK or visitor.tokens[0] & ~CAME_BACK == features.token:
         return False
-    moved = bool(visitor.networks) and bool(features.near_network) and visitor.networks[0][0] != features.near_network
+    last = visitor.networks[0][0] if visitor.networks else 0
+    moved = bool(features.near_network) and last not in (0, features.near_network)
     return moved or visitor.exact_hashes[0] != features.exact
 
 

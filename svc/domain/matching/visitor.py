@@ -25,6 +25,8 @@ FORMER_VALUES: Final = 12
 NETWORKS: Final = 4
 TOKENS: Final = 3
 EXACT_HASHES: Final = 4
+NOWHERE: Final = (0, 0)
+"""In the list of networks: a visit from an address that tells nothing of where the device is."""
 _Item = TypeVar("_Item")
 _MOST_VISITS: Final = 0xFFFF
 _FIXED: Final = struct.Struct(f"<B20sIIIIHHHHIBQQ{ATTRIBUTE_COUNT}I4B")
@@ -73,7 +75,19 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     def has_near_network(self, near_network: int) -> bool:
         """Whether it used this network before; never where the network is not known (0)."""
-        return any(near == near_network for near, _ in self.networks)
+        return near_network != 0 and any(near == near_network for near, _ in self.networks)
+
+    @property
+    def was_hidden(self) -> bool:
+        """Whether it came before from an address that tells nothing of where it is. Records of earlier versions without
+        any network never came from another.
+        """
+        return NOWHERE in self.networks or not self.networks
+
+    @property
+    def was_seen(self) -> bool:
+        """Whether it came before from an address that tells where it is."""
+        return any(near for near, _ in self.networks)
 
     def without_newest_token(self) -> Visitor:
         """The record as it was before its newest token joined, to judge a visit as if it had come without."""
@@ -112,12 +126,11 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         else:
             values, former = features.values, ()
         networks, addresses = self.networks, self.addresses
-        if features.near_network:
-            network = (features.near_network, features.wide_network)
-            known = dict(zip(networks, addresses, strict=True))
-            networks = _first(network, networks, NETWORKS)
-            known[network] = features.address if proven else known.get(network, 0)
-            addresses = tuple(known[each] for each in networks)
+        network = (features.near_network, features.wide_network)
+        known = dict(zip(networks, addresses, strict=True))
+        networks = _first(network, networks, NETWORKS)
+        known[network] = features.address if proven else known.get(network, 0)
+        addresses = tuple(known[each] for each in networks)
         tokens, probation = self.tokens, self.probation
         if features.token:
             others = [pair for pair in zip(tokens, probation, strict=True) if pair[0] & ~CAME_BACK != features.token]
@@ -255,8 +268,8 @@ def first_record(features: Features, now_ms: int, *, parent: int = 0, parent_pro
         last_seen_s=now_ms // 1000,
         parent=parent,
         parent_probability=int(255 * parent_probability),
-        networks=((features.near_network, features.wide_network),) if features.near_network else (),
-        addresses=(features.address,) if features.near_network else (),
+        networks=((features.near_network, features.wide_network),),
+        addresses=(features.address,),
         tokens=(features.token | (not features.token_is_new),) if features.token else (),
         probation=(0,) if features.token else (),
         exact_hashes=(features.exact,),

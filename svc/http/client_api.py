@@ -85,6 +85,7 @@ def read_submission(services: Services, call: Call, caller: Caller, body: Identi
         organization=caller.organization.number,
         key_id=caller.applied.id,
         touched_key=caller.digest if touch_is_due(caller.key, call.at_ms) else None,
+        keys=tuple(dict.fromkeys((caller.digest, caller.applied_digest))) if services.store.is_shared else (),
         environment=caller.key.environment,
         sdk_platform=call.platform,
         sdk_version=None if body.sdk.version is UNSET else body.sdk.version,

@@ -30,6 +30,7 @@ from svc.http.schema import error_body
 from svc.http.sessions import Site, authenticate_session, read_site
 from svc.http.traffic import PREFLIGHT, RequestContext, Traffic
 from svc.http.turnstile import KnownKeys
+from svc.store.engine import UnavailableError
 from svc.store.snapshot import Snapshot
 from svc.world import World
 
@@ -47,6 +48,9 @@ NEVER_CACHED = "no-store"
 CONSOLE_PATHS = f"{CONSOLE_ROOT}/".encode()
 CONSOLE_HEADERS = ((b"X-Content-Type-Options", b"nosniff"),)
 """Of every response below `CONSOLE_PATHS`: a browser with a session never takes one for a page or a script."""
+
+RETRY_AFTER_S = 1
+"""When a client may find the store available again."""
 
 LARGE_BODY_BYTES = 65_536
 """Unpacking one of these takes milliseconds, and so does decoding it: others have a turn in between."""
@@ -118,6 +122,9 @@ class Exchange:
         passing.operation_id = route.operation_id
         try:
             outcome = await self._run(route, found, scope, receive, passing, headers)
+        except UnavailableError as error:
+            log.warning("the store is not available", request_id=str(passing.request_id), reason=str(error))
+            outcome = Outcome(Refusal("service_unavailable", retry_after_s=RETRY_AFTER_S))
         except Exception:
             log.exception("request failed", request_id=str(passing.request_id), operation=route.operation_id)
             outcome = Outcome(Refusal("internal_error"))
@@ -243,7 +250,8 @@ class Exchange:
                 return authenticate_session(gate, snapshot, headers, site, scope["method"], at_ms)
             return authenticate(gate, snapshot, headers, peer, kinds=route.kinds, now_ms=at_ms)
 
-        return await self._services.store.query(find)
+        # A transaction looks at the key again; what only reads has no other look at it.
+        return await self._services.store.query(find, recent=route.operation_id == "identify")
 
     async def _json(self, receive: ASGIReceiveCallable, headers: dict[str, str]) -> bytes | Refusal:
         """The text of the body, not looked into yet."""

@@ -378,7 +378,8 @@ async def _record(
             if publish is not None and outcome.event is not None:
                 publish(_organization(message), message.assessment.submission.request_id, outcome.event)
         elif isinstance(outcome, StoreFullError | UnavailableError):
-            message.admitted.answer(Failed("service_unavailable"))
+            unreachable = isinstance(outcome, UnavailableError)
+            message.admitted.answer(Failed("service_unavailable", unreachable))
         else:
             request_id = str(message.assessment.submission.request_id)
             log.error("recording failed", request_id=request_id, exc_info=outcome)

@@ -20,7 +20,7 @@ from svc.domain.refusals import Refusal, invalid, over_rate
 from svc.domain.signed_verdict import signed_verdict
 from svc.http.authentication import Caller
 from svc.http.body import decode_object
-from svc.http.endpoint import Call, Outcome, Services
+from svc.http.endpoint import Call, Outcome, Services, unavailable
 from svc.http.limits import visitor_address
 from svc.http.parameters import ADMITTED, FORWARDED
 from svc.http.route import Route
@@ -127,6 +127,8 @@ async def _render(
         case RateLimited():
             refusal = over_rate(outcome.reached, outcome.retry_after_s)
             return Outcome(refusal, headers=_headers(answer.admission, await _balance(services, caller)))
+        case Failed(unreachable=True):
+            return unavailable()
         case Failed():
             return Outcome(Refusal(outcome.code), headers=_headers(answer.admission, await _balance(services, caller)))
 

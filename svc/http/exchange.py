@@ -22,7 +22,7 @@ from svc.domain.refusals import CATALOGUE, Refusal
 from svc.domain.webhooks.refused import NOTIFIABLE, RefusedRequest
 from svc.http.authentication import Caller, authenticate, claimed_platform, forbidden, platform_refusal, sender
 from svc.http.body import MAX_BODY_BYTES, MAX_WIRE_BYTES, acceptable, decode, sdk_platform, unpack
-from svc.http.endpoint import Call, File, Outcome, Services, Stream
+from svc.http.endpoint import Call, File, Outcome, Services, Stream, unavailable
 from svc.http.paths import Paths, Resource, RouteMatch
 from svc.http.query import read_query
 from svc.http.route import CONSOLE_ROOT, Route
@@ -48,9 +48,6 @@ NEVER_CACHED = "no-store"
 CONSOLE_PATHS = f"{CONSOLE_ROOT}/".encode()
 CONSOLE_HEADERS = ((b"X-Content-Type-Options", b"nosniff"),)
 """Of every response below `CONSOLE_PATHS`: a browser with a session never takes one for a page or a script."""
-
-RETRY_AFTER_S = 1
-"""When a client may find the store available again."""
 
 LARGE_BODY_BYTES = 65_536
 """Unpacking one of these takes milliseconds, and so does decoding it: others have a turn in between."""
@@ -124,7 +121,7 @@ class Exchange:
             outcome = await self._run(route, found, scope, receive, passing, headers)
         except UnavailableError as error:
             log.warning("the store is not available", request_id=str(passing.request_id), reason=str(error))
-            outcome = Outcome(Refusal("service_unavailable", retry_after_s=RETRY_AFTER_S))
+            outcome = unavailable()
         except Exception:
             log.exception("request failed", request_id=str(passing.request_id), operation=route.operation_id)
             outcome = Outcome(Refusal("internal_error"))

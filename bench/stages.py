@@ -117,13 +117,15 @@ class Stages:
         assessments = self._assess(submissions)
         classes = [ClassKey(one.submission.organization, PRODUCTION, one.features.family) for one in assessments]
         jobs = [
-            partial(identify, assessment=assessment, statistics=self._frequencies.of(key))
+            partial(identify, assessment=assessment, statistics=await self._frequencies.of(key))
             for key, assessment in zip(classes, assessments, strict=True)
         ]
         with self._timed("first phase"):
             outcomes = await self._store.write([partial(self._run, job) for job in jobs], urgent=True)
         recorded = [outcome for outcome in outcomes if isinstance(outcome, Recorded)]
-        self._each("learn", self._frequencies.learn, classes, recorded)
+        with self._timed("learn"):
+            for key, one in zip(classes, recorded, strict=True):
+                await self._frequencies.learn(key, one)
         self._each("response", self._respond, submissions, recorded)
         for request, visit in zip(began, visits, strict=True):
             request.operation_id, request.caller = "identify", visit.caller
@@ -221,6 +223,7 @@ def caller(found: Opened, world: World) -> Caller:
         key=msgspec.structs.replace(key, last_used_at_ms=world.now_ms()),
         digest=b"",
         applied=key,
+        applied_digest=b"",
         organization=organization,
         origin=ORIGIN,
         facts=RequestFacts(ip=""),

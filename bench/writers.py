@@ -140,13 +140,15 @@ class Process:
         keys = [ClassKey(one.submission.organization, PRODUCTION, one.features.family) for one in assessments]
         handed_out = self._numbers.hand_out(key.organization for key in keys)
         jobs = [
-            partial(identify, assessment=assessment, statistics=self._frequencies.of(key), next_number=next_number)
+            partial(
+                identify, assessment=assessment, statistics=await self._frequencies.of(key), next_number=next_number
+            )
             for key, assessment, next_number in zip(keys, assessments, handed_out, strict=True)
         ]
         outcomes = await self._found.store.write(jobs, urgent=True)
         for key, next_number, recorded in zip(keys, handed_out, outcomes, strict=True):
             assert isinstance(recorded, Recorded), recorded
-            self._frequencies.learn(key, recorded)
+            await self._frequencies.learn(key, recorded)
             self._numbers.give_back(key.organization, next_number, recorded.new_number)
 
     def _visit(self) -> Submission:

@@ -268,18 +268,19 @@ class Metrics:
         """
         census = await take_census(self._sources.store, self._sources.world.now_ms())
         held = await largest_holdings(self._sources.store)
+        space = await self._sources.store.measured()
         written: list[bytes] = []
-        for family in self._families(census, held):
+        for family in self._families(census, held, space):
             written.append(generate_latest(_Alone(family)))
             await trio.lowlevel.checkpoint()
         return b"".join(written)
 
-    def _families(self, census: Census, held: Mapping[str, int]) -> Iterator[Family]:
-        for metric, values in self._figures(census, held):
+    def _families(self, census: Census, held: Mapping[str, int], space: StoreSpace) -> Iterator[Family]:
+        for metric, values in self._figures(census, held, space):
             yield _family(metric, values)
         yield from self._process.collect()
 
-    def _figures(self, census: Census, held: Mapping[str, int]) -> Figures:
+    def _figures(self, census: Census, held: Mapping[str, int], space: StoreSpace) -> Figures:
         total = added(self._before, table_of(self._own()))
         now_ms, silent = self._sources.world.now_ms(), 0
         for index in range(self._seat.workers):
@@ -291,7 +292,7 @@ class Metrics:
         for name, values in total.items():
             yield BY_NAME[name], values.items()
         yield SILENT, one(silent)
-        yield from self._of_all(census, held, now_ms)
+        yield from self._of_all(census, held, space, now_ms)
 
     def _own(self) -> Figures:
         """What this worker counts."""
@@ -309,7 +310,7 @@ class Metrics:
         yield RESTARTS, by(sources.restarts)
         yield LOOP_LATE_SECONDS, one(sources.loop.statistics())
 
-    def _of_all(self, census: Census, held: Mapping[str, int], now_ms: int) -> Figures:
+    def _of_all(self, census: Census, held: Mapping[str, int], space: StoreSpace, now_ms: int) -> Figures:
         """What is the same for all workers, or the keeper's alone."""
         sources = self._sources
         state = sources.network_data()
@@ -317,7 +318,6 @@ class Metrics:
         today = datetime.fromtimestamp(now_ms / 1000, UTC).date()
         ages = [((file, kind), max((today - of).total_seconds(), 0)) for file, kind, of in sources.network_files()]
         yield NETWORK_AGE_SECONDS, ages
-        space = sources.store.space()
         yield from _store(sources.store.statistics(), space)
         yield HELD_BYTES, by(held)
         yield MAY_HOLD_BYTES, one(round(sources.quotas.store_share * sources.store.capacity_bytes()))

@@ -28,10 +28,11 @@ from svc.domain.webhooks.records import AttemptError, AttemptStatus, EndpointKey
 from svc.domain.webhooks.schedule import Result
 from svc.domain.webhooks.signature import secrets_in_force, signed_headers
 from svc.domain.webhooks.transport_types import Attempted, Transport
+from svc.store.engine import UnavailableError
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.store import Store, StoreFullError
 from svc.store.transactions.webhooks import AttemptOutcome, AttemptRecord, log_attempt, sweep_removed
-from svc.store.webhook_views import ClaimedDelivery, NoWork, has_removed, is_answering, lanes_with_work, next_delivery
+from svc.store.webhook_views import ClaimedDelivery, NoWork, first_removed, is_answering, lanes_with_work, next_delivery
 from svc.world import World
 
 log = structlog.get_logger()
@@ -159,7 +160,10 @@ class Outbox:
     async def stand_by(self) -> None:
         """Know whether deliveries are late, and send nothing, until cancelled: while another process sends them."""
         while True:
-            await self._look()
+            try:
+                await self._look()
+            except UnavailableError as error:  # `is_behind` says so soon
+                log.warning("deliveries not looked at: the store is not available", reason=str(error))
             await trio.sleep(POLL_INTERVAL_MS / 1000)
 
     async def _look(self) -> None:
@@ -167,9 +171,8 @@ class Outbox:
         after, late = EndpointKey(0, 0), False
         late_ms = self._world.now_ms() - LATE_MS
         while True:
-            with self._store.read() as snapshot:
-                found = lanes_with_work(snapshot, after, LANES_PER_LOOK)
-                late = late or any(due_ms < late_ms and is_answering(snapshot, queue) for queue, due_ms in found)
+            found, some_late = await self._store.query(partial(_work, after=after, late_ms=late_ms))
+            late = late or some_late
             for queue, due_ms in found:
                 self._lanes.offer(queue, due_ms)
             if len(found) < LANES_PER_LOOK:
@@ -180,30 +183,27 @@ class Outbox:
 
     async def _send_due(self, nursery: trio.Nursery) -> None:
         """Begin every attempt for which there is a slot."""
-        while not self._draining and self._begin_some(nursery):
+        while not self._draining and await self._begin_some(nursery):
             await trio.lowlevel.checkpoint()
 
-    def _begin_some(self, nursery: trio.Nursery) -> bool:
+    async def _begin_some(self, nursery: trio.Nursery) -> bool:
         """Begin up to `STARTS_PER_PASS` attempts; whether there may be more to begin."""
         now_ms = self._world.now_ms()
-        queue = self._lanes.take(now_ms)
-        if queue is None:
-            return False
-        with self._store.read() as snapshot:
-            self._begin(queue, snapshot, now_ms, nursery)
-            for _ in range(STARTS_PER_PASS - 1):
-                queue = self._lanes.take(now_ms)
-                if queue is None:
-                    return False
-                self._begin(queue, snapshot, now_ms, nursery)
+        for _ in range(STARTS_PER_PASS):
+            queue = self._lanes.take(now_ms)
+            if queue is None:
+                return False
+            await self._begin(queue, now_ms, nursery)
         return True
 
-    def _begin(
-        self, queue: EndpointQueue[trio.CancelScope], snapshot: Snapshot, now_ms: int, nursery: trio.Nursery
-    ) -> None:
+    async def _begin(self, queue: EndpointQueue[trio.CancelScope], now_ms: int, nursery: trio.Nursery) -> None:
         """Begin the next attempt of a queue that was taken, or hand it back."""
-        found = next_delivery(snapshot, queue.key, now_ms, queue.in_flight, backlogged=queue.backlogged)
-        if isinstance(found, NoWork):
+        in_flight = frozenset(queue.in_flight)  # what ends meanwhile may look as if it were still due
+        find = partial(next_delivery, queue=queue.key, now_ms=now_ms, in_flight=in_flight, backlogged=queue.backlogged)
+        found = await self._store.query(find)
+        if queue.news:  # it was offered or forgotten meanwhile, and may have been read before that
+            self._lanes.again(queue)
+        elif isinstance(found, NoWork):
             self._lanes.wait(queue, found.due_ms)
         elif found.failing and not queue.failing:
             queue.failing = True
@@ -259,7 +259,8 @@ class Outbox:
         """Group commits: while one is on the disk, the attempts that end gather for the next."""
         while True:
             batch = await self._gathered()
-            outcomes = await self._write([partial(log_attempt, made=made) for made in batch])
+            organizations = [made.queue.organization for made in batch]
+            outcomes = await self._write([partial(log_attempt, made=made) for made in batch], organizations)
             for made, logged in zip(batch, outcomes, strict=True):
                 self._ended(made, logged)
             self._awake.set()
@@ -299,27 +300,50 @@ class Outbox:
         """Delete what removed endpoints have left behind, some rows at a time so that nobody waits."""
         while True:
             self._swept = trio.Event()
-            with self._store.read() as snapshot:
-                more = has_removed(snapshot)
-            while more:
-                (more,) = await self._write([partial(sweep_removed, limit=SWEEP_ROWS)])
+            while (removed := await self._store.query(first_removed)) is not None:
+                sweep = partial(sweep_removed, queue=removed, limit=SWEEP_ROWS)
+                await self._write([sweep], [removed.organization])
             await self._swept.wait()
 
-    async def _write(self, jobs: Sequence[Callable[[Transaction], T]]) -> list[T]:
-        """Commit, however long there is no room: what was sent must not be forgotten. Raises what a job raised."""
-        while True:
+    async def _write(self, jobs: Sequence[Callable[[Transaction], T]], organizations: Sequence[int]) -> list[T]:
+        """Commit, however long there is no room: what was sent must not be forgotten. `organizations` has that of each
+        job. Raises what a job raised.
+        """
+        written: dict[int, T] = {}
+        left: list[int] = list(range(len(jobs)))
+        while left:
+            outcomes: Sequence[T | Exception]
             try:
-                outcomes = await self._store.write(jobs)
-            except StoreFullError as error:
-                log.warning("store full, write rejected", reason=str(error), jobs=len(jobs))
-                await trio.sleep(RETRY_FULL_S)
-                continue
-            written: list[T] = []
-            for outcome in outcomes:
-                if isinstance(outcome, Exception):
+                outcomes = await self._store.write(
+                    [jobs[place] for place in left], organizations=[organizations[place] for place in left]
+                )
+            except (StoreFullError, UnavailableError) as error:
+                outcomes = [error] * len(left)
+            rejected: Exception | None = None
+            for place, outcome in zip(left, outcomes, strict=True):
+                if isinstance(outcome, StoreFullError | UnavailableError):
+                    rejected = outcome
+                elif isinstance(outcome, Exception):
                     raise outcome
-                written.append(outcome)
-            return written
+                else:
+                    written[place] = outcome
+            left = [place for place in left if place not in written]
+            if rejected is not None:
+                log.warning(_event_of(rejected), reason=str(rejected), jobs=len(left))
+                await trio.sleep(RETRY_FULL_S)
+        return [written[place] for place in range(len(jobs))]
+
+
+def _event_of(rejected: Exception) -> str:
+    if isinstance(rejected, StoreFullError):
+        return "store full, write rejected"
+    return "store not available, write rejected"
+
+
+def _work(snapshot: Snapshot, after: EndpointKey, late_ms: int) -> tuple[list[tuple[EndpointKey, int]], bool]:
+    """(queues with work, whether one that should be answered has been due since before `late_ms`)."""
+    found = lanes_with_work(snapshot, after, LANES_PER_LOOK)
+    return found, any(due_ms < late_ms and is_answering(snapshot, queue) for queue, due_ms in found)
 
 
 def _ms_since(began: float) -> int:

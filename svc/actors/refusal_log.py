@@ -9,6 +9,7 @@ A crash loses the refusals of that last second; the event about those on disk is
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 from functools import partial
 
 import msgspec
@@ -18,6 +19,7 @@ import trio
 from svc.actors.visitor_index import Nudge
 from svc.domain.webhooks.records import webhook_environment
 from svc.domain.webhooks.refused import RefusedRequest
+from svc.store.engine import UnavailableError
 from svc.store.store import Store, StoreFullError
 from svc.store.tables import REFUSALS
 from svc.store.transactions.webhooks import Notified, note_refusal, tell_refusals
@@ -62,8 +64,9 @@ class RefusalLog:
         """Write what was noted until cancelled; first reads from the store which minutes are still running. Raises what
         a transaction raised, but for a full store, which is tried again.
         """
-        with self._store.read() as snapshot:
-            self._due = [(kept.due_ms, (number, name)) for (number, name), kept in snapshot.scan(REFUSALS)]
+        self._due = await self._store.query(
+            lambda snapshot: [(kept.due_ms, (number, name)) for (number, name), kept in snapshot.scan(REFUSALS)]
+        )
         heapq.heapify(self._due)
         while True:
             with trio.move_on_after(self._seconds_to_wait()):
@@ -82,7 +85,7 @@ class RefusalLog:
         over: dict[Name, None] = {}
         while self._due and self._due[0][0] <= now_ms:
             over[heapq.heappop(self._due)[1]] = None
-        notes = {name: request for name, request in gathered.items() if self._is_told(request)}
+        notes = {name: request for name, request in gathered.items() if await self._is_told(request)}
         names = [*notes, *(name for name in over if name not in notes)]
         jobs = [
             partial(note_refusal, request=notes[name])
@@ -92,24 +95,39 @@ class RefusalLog:
         ]
         if not jobs:
             return
+        outcomes: Sequence[Notified | Exception]
         try:
-            outcomes = await self._store.write(jobs)
-        except StoreFullError as error:
-            log.warning("refusals not counted yet: the store is full", reason=str(error), kinds=len(jobs))
-            for request in notes.values():
-                self.note(request)
-            for name in over:
-                heapq.heappush(self._due, (now_ms, name))
-            return
+            outcomes = await self._store.write(jobs, organizations=[name[0] for name in names])
+        except (StoreFullError, UnavailableError) as error:
+            log.warning("refusals not counted yet: the store takes no writes", reason=str(error), kinds=len(jobs))
+            outcomes = [error] * len(jobs)
         for name, outcome in zip(names, outcomes, strict=True):
-            if isinstance(outcome, Exception):
+            if isinstance(outcome, StoreFullError | UnavailableError):
+                self._keep(name, notes.get(name), now_ms if name in over else None)
+            elif isinstance(outcome, Exception):
                 raise outcome
-            self._told(name, outcome)
+            else:
+                self._told(name, outcome)
 
-    def _is_told(self, request: RefusedRequest) -> bool:
+    def _keep(self, name: Name, request: RefusedRequest | None, due_ms: int | None) -> None:
+        """For the next commit."""
+        if request is not None:
+            self.note(request)
+        if due_ms is not None:
+            heapq.heappush(self._due, (due_ms, name))
+
+    async def _is_told(self, request: RefusedRequest) -> bool:
         environment = webhook_environment(request.environment)
-        with self._store.read() as snapshot:
-            return bool(subscribers(snapshot, request.organization, environment, "identification.refused"))
+        return bool(
+            await self._store.query(
+                partial(
+                    subscribers,
+                    number=request.organization,
+                    environment=environment,
+                    event_type="identification.refused",
+                )
+            )
+        )
 
     def _told(self, name: Name, told: Notified) -> None:
         self._nudge(told.queues)

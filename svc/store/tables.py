@@ -214,7 +214,12 @@ HOURS: Table[HourCounts] = Table(
 """Always what the events that arrived in that hour add up to; an hour without events has no row."""
 
 WEIGHTS_SNAPSHOTS: Table[WeightsSnapshot] = Table(
-    "weights_snapshots", Key(digest=DIGEST_16), Record(WeightsSnapshot), FOR_EVER, NOT_PERSONAL
+    "weights_snapshots",
+    Key(digest=DIGEST_16),
+    Record(WeightsSnapshot),
+    FOR_EVER,
+    NOT_PERSONAL,
+    fenced_by="nothing",
 )
 """By the digest of the weights; a set is kept once, however often it scored."""
 WEIGHTS: Table[StoredWeights] = Table(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import os
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -30,6 +31,7 @@ from svc.store.transactions import accounts, keys
 from svc.webhook_transport.resolver import Resolver
 from svc.world import RunSync, World
 from tests.support import conformity
+from tests.support.serving_postgresql import open_served
 from tests.support.worlds import EPOCH_MS, SettableClock, settable_world
 
 ORIGIN = "https://shop.example"
@@ -172,6 +174,7 @@ async def live_service(
     resolver: Resolver | None = None,
     metrics: bool = False,
     open_engine: OpenEngine = LmdbEngine.open,
+    open_store: Callable[[Path, World], Opened] | None = None,
     **settings: Any,
 ) -> AsyncGenerator[Live, None]:
     """Serve from a data directory; drained, and every invariant checked, at the end.
@@ -179,6 +182,7 @@ async def live_service(
     `run_sync` takes the place of real threads, such as `HeldThreads()`; `map_bytes` is the room in the store, `now_ms`
     the time at the start; `transport` and `resolver` take the place of the network for webhooks,
     `open_engine` that of the store's engine.
+    `open_store` opens another store than LMDB; `TEST_STORE=postgresql` in the environment, one on PostgreSQL.
     With `metrics` they are served too, at `metrics_url`, and the loop is watched, which never rests.
     """
     from svc.store.invariants import violations
@@ -188,7 +192,12 @@ async def live_service(
     world = settable_world(clock)
     if run_sync is not None:
         world = World(world.now_ms, world.entropy, run_sync)
-    found = open_directory(directory, world.run_sync, world.entropy, map_bytes=map_bytes, open_engine=open_engine)
+    if open_store is None and os.environ.get("TEST_STORE") == "postgresql" and open_engine == LmdbEngine.open:
+        open_store = open_served
+    if open_store is not None:
+        found = open_store(directory, world)
+    else:
+        found = open_directory(directory, world.run_sync, world.entropy, map_bytes=map_bytes, open_engine=open_engine)
     shutdown = trio.Event()
     try:
         async with trio.open_nursery() as nursery:

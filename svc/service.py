@@ -93,14 +93,14 @@ class Service:
         buckets: Buckets | None = None,
         counts: Counts | None = None,
         network: NetworkWatch | None = None,
-        acquire_keeping: Callable[[], bool] = keeper.only_worker,
+        keeping: keeper.Keeping = keeper.ONLY_PROCESS,
         worker_restarts: Callable[[], Sequence[int]] = lambda: [0],
     ) -> None:
         """`directory` is the data directory, for the network files in it. `transport` sends webhooks, and `resolver`
         looks up their hosts, in place of the network's. `seat` says which worker this is, `siblings` reach the others,
-        and `buckets` and `counts` are those of all. `network` has been read already. `acquire_keeping` says whether
-        this is the worker that does what only one may do (`keeper.py`); `worker_restarts`, how often each was
-        replaced. Raises `ConfigError`.
+        and `buckets` and `counts` are those of all. `network` has been read already. `keeping` says whether this is the
+        process that does what only one may do (`keeper.py`); `worker_restarts`, how often each was replaced. Raises
+        `ConfigError`.
         """
         config = share(config, seat.workers)
         buckets = buckets or MemoryBuckets()
@@ -111,13 +111,13 @@ class Service:
         self._restarts: Counter[str] = Counter()
         self._loop_watch = EventLoopLag()
         self._network = network or network_watch(config, directory)
-        self._acquire_keeping, self._worker_restarts = acquire_keeping, worker_restarts
+        self._keeping, self._worker_restarts = keeping, worker_restarts
         resolver = resolver or SystemResolver()
         self._receivers = webhook_transport(config, world, resolver)
         self.outbox = Outbox(opened.store, world, transport or self._receivers, secrets_key(opened.pepper))
         self.refusals = RefusalLog(opened.store, world, self.outbox.nudge)
         self.live = LiveHub(max(1, config.max_connections // STREAMS_PART))
-        self.relay = Relay(seat, siblings or Alone(), self.outbox, self.refusals, self.live)
+        self.relay = Relay(siblings or Alone(), self.outbox, self.refusals, self.live)
         self.pipeline = Pipeline(
             opened.store,
             lambda: self._network.ranges,
@@ -198,7 +198,7 @@ class Service:
             for name, run in self._everywhere().items():
                 self._restarts[name] += 0  # a rate is not seen to rise from what was not there
                 nursery.start_soon(supervise, name, run, self._restarts)
-            nursery.start_soon(keeper.run, self._acquire_keeping, self.outbox.stand_by, partial(self._keep, metrics))
+            nursery.start_soon(keeper.run, self._keeping, self.outbox.stand_by, partial(self._keep, metrics))
             if metrics is not None:
                 nursery.start_soon(self._loop_watch.run)
             nursery.start_soon(self._bound_the_drain, shutdown, nursery.cancel_scope)
@@ -220,14 +220,17 @@ class Service:
         await self._receivers.aclose()
 
     async def _keep(self, metrics: Listeners | None) -> None:
-        """Run, until cancelled, what only one worker may run, and answer for all."""
+        """Run, until cancelled, what only one process may run; of several workers, answer for all."""
         self.relay.keep()
-        async with trio.open_nursery() as nursery:
-            for name, run in self._kept().items():
-                self._restarts[name] += 0
-                nursery.start_soon(supervise, name, run, self._restarts)
-            if metrics is not None:
-                nursery.start_soon(self._serve_metrics, metrics)
+        try:
+            async with trio.open_nursery() as nursery:
+                for name, run in self._kept().items():
+                    self._restarts[name] += 0
+                    nursery.start_soon(supervise, name, run, self._restarts)
+                if metrics is not None:
+                    nursery.start_soon(self._serve_metrics, metrics)
+        finally:
+            self.relay.resign()
 
     def _everywhere(self) -> dict[str, Callable[[], Awaitable[None]]]:
         """The actors of every worker whose failure must not stop identification, by name."""

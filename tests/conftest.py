@@ -11,11 +11,14 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.support.postgresql import MISSING, Cluster, shared_cluster
 
 ROOT = Path(__file__).parents[1]
 SHARED_DATA = ROOT.parent / "shared" / "data"
@@ -84,3 +87,19 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip(f"needs the captures in {SHARED_DATA.parent.name}/{SHARED_DATA.name}, which are not here")
     return SHARED_DATA
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Cluster:
+    """The PostgreSQL server of this test process; skips where the machine has none."""
+    found = shared_cluster()
+    if found is None:
+        pytest.skip(MISSING)
+    return found
+
+
+@pytest.fixture
+def database(cluster: Cluster) -> Iterator[str]:
+    """The name of a fresh, empty database of `cluster`."""
+    with cluster.database() as name:
+        yield name

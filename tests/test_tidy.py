@@ -53,6 +53,7 @@ ONLY_IN = {
     "secrets": ("svc/world.py",),
     "random": ("svc/world.py",),
     "uuid": ("svc/world.py",),
+    "psycopg": ("svc/store/postgresql/",),
     "iporigin": ("svc/network_data/builtin.py",),
     "maxminddb": ("svc/network_data/mmdb.py",),
     "prometheus_client": ("svc/metrics.py",),

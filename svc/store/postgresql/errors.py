@@ -1,0 +1,87 @@
+"""What a database refuses, with what to do about it: SQLSTATE to words.
+
+What may live here: exceptions and the table of hints. No connection.
+"""
+
+from __future__ import annotations
+
+from svc.domain.errors import OperatorError
+from svc.store.engine import EngineError
+
+DISK_FULL = "53100"
+READ_ONLY = "25006"
+SERIALIZATION_FAILURE = "40001"
+DEADLOCK = "40P01"
+
+_HINTS = {
+    "0A000": "the database lacks something that this program needs: docs/postgresql.md lists what it was tested with",
+    "25006": "the database is a read-only standby: name the primary, or several hosts with "
+    "target_session_attrs=read-write",
+    "28000": "the database refuses this user: see its pg_hba.conf",
+    "28P01": "the database refuses this user's password: see SVC_STORE_PASSWORD_FILE and the passfile",
+    "3D000": "create the database first: docs/postgresql.md",
+    "3F000": "the database holds no store: `svc org create` or `svc store move` makes one",
+    "42501": "the user lacks a right: it must own the schema svc, or may create it (docs/postgresql.md)",
+    "42P01": "the database holds no store, or only a part of one: `svc check` says more",
+    "53100": "the disk of the database is full: free some room or enlarge it",
+    "53200": "the database is out of memory: see its log",
+    "53300": "the database has no connection left: raise its max_connections, or lower store_connections here",
+    "55P03": "another session holds a row for longer than the lock timeout",
+    "57014": "a statement took longer than the statement timeout",
+}
+_LOST = ("08", "57P")
+"""Classes of SQLSTATE after which the server closes the connection: 57P01 to 57P05 end a session or refuse one."""
+
+
+class SqlError(EngineError):
+    """The database refused a statement. Nothing that was sent after it was run."""
+
+    def __init__(self, state: str, message: str) -> None:
+        """`state` is the SQLSTATE of five characters, empty where the library failed; `message` the database's own."""
+        hint = _HINTS.get(state)
+        super().__init__(message if hint is None else f"{message}; {hint}")
+        self.state = state
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether the same transaction may succeed when it is begun again."""
+        return self.state in (SERIALIZATION_FAILURE, DEADLOCK)
+
+
+class ConnectionLostError(EngineError):
+    """The connection ended. Nobody knows whether a commit that was under way has happened; all else has not."""
+
+
+class DatabaseError(OperatorError, EngineError):
+    """The database cannot be used as a store; the message says what to do."""
+
+
+def error_of(state: str, message: str) -> SqlError | ConnectionLostError:
+    """The exception for what a database said."""
+    message = " ".join(message.split())
+    return ConnectionLostError(message) if state.startswith(_LOST) else SqlError(state, message)
+
+
+def connecting_failed(message: str) -> DatabaseError | ConnectionLostError:
+    """The exception for a connection that was not made. libpq keeps its SQLSTATE to itself, so the words decide."""
+    message = " ".join(message.split())
+    state = next((state for words, state in _WORDS.items() if words in message), None)
+    hint = "" if state is None else f"; {_HINTS[state]}"
+    return DatabaseError(message + hint) if state in _LASTING else ConnectionLostError(message + hint)
+
+
+_WORDS = {
+    "password authentication failed": "28P01",
+    "no password supplied": "28P01",
+    "no pg_hba.conf entry": "28000",
+    "too many clients": "53300",
+    "too many connections": "53300",
+    "connection slots are reserved": "53300",
+    "session is read-only": "25006",
+    "hot standby mode": "25006",
+    'role "': "28000",
+    'database "': "3D000",
+}
+"""What PostgreSQL says in English, the first that fits; in another language the hint is missing."""
+_LASTING = ("28000", "28P01", "3D000")
+"""What the next attempt will not find otherwise."""

@@ -1,0 +1,162 @@
+"""The schema of a store on PostgreSQL, and the statements that read and write it.
+
+A table of the store is a table of the schema `svc`: (organization, key, value), where `key` is the whole packed key and
+`organization` the number in its first four bytes, so that a database that spreads rows by a column can keep those of
+one customer together. Where keys do not begin with the organization, it is 0. Their order is the order of the keys.
+
+What may live here: SQL, and how a key becomes a row. No connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from svc.store.tables import TABLES
+
+SCHEMA = "svc"
+FENCES = "writers"
+"""The rows that a writer takes before anything else: one per organization, and 0 for rows of none."""
+INTERNAL = frozenset({FENCES, "leases", "nodes", "upgrades"})
+"""Tables of the schema that are no tables of the store; no table of the store may have such a name."""
+LARGEST_ORGANIZATION = 0x7FFFFFFF
+
+_BY_ORGANIZATION = frozenset(table.name for table in TABLES if table.by_organization)
+
+BEGIN = b"begin isolation level read committed"
+BEGIN_READING = b"begin isolation level repeatable read read only"
+COMMIT = b"commit"
+ROLLBACK = b"rollback"
+
+CREATE_SCHEMA = (
+    b"create schema if not exists svc",
+    b"create table if not exists svc.writers (organization int4 primary key, turn int8 not null)",
+    b"""create table if not exists svc.leases
+        (name text primary key, holder text not null, epoch int8 not null, expires_at timestamptz not null)""",
+    b"""create table if not exists svc.nodes
+        (node text primary key, started_at timestamptz not null, seen_at timestamptz not null)""",
+    b"create table if not exists svc.upgrades (only_row bool primary key check (only_row))",
+    b"insert into svc.writers values (0, 0) on conflict do nothing",
+    b"insert into svc.upgrades values (true) on conflict do nothing",
+)
+"""Each may be repeated. The one row of `upgrades` is locked by what creates or migrates a store."""
+
+TABLE_NAMES = b"""
+select c.relname::text from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+where n.nspname = 'svc' and c.relkind in ('r', 'p') order by 1
+"""
+"""Every table of the schema, as text; none where there is no schema."""
+LOCK_UPGRADES = b"select only_row from svc.upgrades for update"
+
+COMMITS = b"select coalesce(sum(turn), 0)::int8 from svc.writers"
+"""How many commits there were, counted once for each fence that they took: never the same for two states."""
+ADD_FENCES = b"insert into svc.writers select unnest($1::int4[]), 0 on conflict do nothing"
+TAKE_FENCES = b"""
+with taken as (
+  select organization from svc.writers where organization = any($1::int4[]) order by organization for update
+)
+update svc.writers w set turn = w.turn + 1 from taken where w.organization = taken.organization
+returning w.organization, w.turn
+"""
+"""Fences of these organizations, in ascending order so that two writers cannot wait for each other."""
+ADD_EVERY_FENCE = b"insert into svc.writers select organization, 0 from svc.organizations on conflict do nothing"
+TAKE_EVERY_FENCE = b"""
+with taken as (select organization from svc.writers order by organization for update)
+update svc.writers w set turn = w.turn + 1 from taken where w.organization = taken.organization
+"""
+DATABASE_SIZE = b"select pg_database_size(current_database())"
+
+
+def organization_of(table: str, key: bytes) -> int:
+    """The value of the column `organization` for a key, or for a bound of a range of keys."""
+    if table not in _BY_ORGANIZATION:
+        return 0
+    return min(int.from_bytes(key[:4].ljust(4, b"\0")), LARGEST_ORGANIZATION)
+
+
+@lru_cache
+def create_table(table: str) -> bytes:
+    """Makes a table of the store unless it exists. Large values lie outside the row, without being compressed again."""
+    return (
+        f"create table if not exists {_name(table)} "
+        "(organization int4 not null, key bytea not null, value bytea not null, primary key (organization, key))"
+    ).encode()
+
+
+@lru_cache
+def store_values(table: str) -> bytes:
+    """Large values lie outside the row and are not compressed: documents are compressed already."""
+    return f"alter table {_name(table)} alter column value set storage external".encode()
+
+
+@lru_cache
+def fetch(table: str) -> bytes:
+    """(key, value) of the rows with the keys `$2::bytea[]` of organization `$1::int4`, in no order."""
+    return f"select key, value from {_name(table)} where organization = $1::int4 and key = any($2::bytea[])".encode()
+
+
+@lru_cache
+def page(table: str, *, whole: bool, has_end: bool, reverse: bool, keys_only: bool) -> bytes:
+    """(key, value), or (key,), of up to $3::int8 rows from a bound ($1::int4, $2::bytea) on to another ($4, $5) if any.
+
+    `whole`: the bound itself is among them where it is a row. In reverse, from the upper bound down, which is left out
+    unless `whole`; the other is the lower one, which is included.
+    """
+    onward = ("<=" if whole else "<") if reverse else (">=" if whole else ">")
+    end = f" and (organization, key) {'>=' if reverse else '<'} ($4::int4, $5::bytea)" if has_end else ""
+    order = "organization desc, key desc" if reverse else "organization, key"
+    return (
+        f"select key{'' if keys_only else ', value'} from {_name(table)} "
+        f"where (organization, key) {onward} ($1::int4, $2::bytea){end} order by {order} limit $3::int8"
+    ).encode()
+
+
+@lru_cache
+def count(table: str) -> bytes:
+    """Rows of a table, as int8."""
+    return f"select count(*) from {_name(table)}".encode()
+
+
+@lru_cache
+def size(table: str) -> bytes:
+    """Bytes that a table takes, indexes and large values included, as int8."""
+    return f"select pg_total_relation_size('{_name(table)}')".encode()
+
+
+@lru_cache
+def write(table: str) -> bytes:
+    """Insert or replace the rows (`$1::int4[]`, `$2::bytea[]`, `$3::bytea[]`), no key twice."""
+    return (
+        f"insert into {_name(table)} select * from unnest($1::int4[], $2::bytea[], $3::bytea[]) "
+        "on conflict (organization, key) do update set value = excluded.value"
+    ).encode()
+
+
+@lru_cache
+def add(table: str) -> bytes:
+    """Insert the rows (`$1::int4[]`, `$2::bytea[]`, `$3::bytea[]`) that are not there: for rows that never change."""
+    return (
+        f"insert into {_name(table)} select * from unnest($1::int4[], $2::bytea[], $3::bytea[]) on conflict do nothing"
+    ).encode()
+
+
+@lru_cache
+def delete(table: str) -> bytes:
+    """Delete the rows with the keys `$2::bytea[]` of organization `$1::int4`."""
+    return f"delete from {_name(table)} where organization = $1::int4 and key = any($2::bytea[])".encode()
+
+
+@lru_cache
+def clear(table: str) -> bytes:
+    """Delete every row."""
+    return f"delete from {_name(table)}".encode()
+
+
+def store_tables(names: Iterable[str]) -> set[str]:
+    """Those of the schema's tables that are tables of the store."""
+    return set(names) - INTERNAL
+
+
+def _name(table: str) -> str:
+    assert table.isidentifier(), table
+    return f'{SCHEMA}."{table}"'

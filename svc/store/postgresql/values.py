@@ -1,0 +1,47 @@
+"""Values in PostgreSQL's binary format: what statements take and results hold.
+
+Types that a statement takes are said in its SQL (`$1::bytea[]`): an encoding here must be that of the cast.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+_BYTEA, _INT4 = 17, 23
+_ARRAY = struct.Struct(">iiiii")
+"""Dimensions, whether there may be nulls, type of the elements; length and first subscript of the one dimension."""
+_LENGTH = struct.Struct(">i")
+_NULL = _LENGTH.pack(-1)
+
+
+def int4(value: int) -> bytes:
+    """`int4`"""
+    return value.to_bytes(4, signed=True)
+
+
+def int8(value: int) -> bytes:
+    """`int8`"""
+    return value.to_bytes(8, signed=True)
+
+
+def integer(raw: bytes) -> int:
+    """What an `int2`, `int4` or `int8` holds."""
+    return int.from_bytes(raw, signed=True)
+
+
+def int4s(values: Sequence[int]) -> bytes:
+    """`int4[]`"""
+    return _header(_INT4, len(values)) + b"".join(b"\0\0\0\4" + value.to_bytes(4, signed=True) for value in values)
+
+
+def byteas(values: Sequence[bytes | None]) -> bytes:
+    """`bytea[]`; `None` is null."""
+    parts = [_header(_BYTEA, len(values))]
+    for value in values:
+        parts += (_NULL,) if value is None else (_LENGTH.pack(len(value)), value)
+    return b"".join(parts)
+
+
+def _header(element: int, length: int) -> bytes:
+    return _ARRAY.pack(1, 1, element, length, 1) if length else struct.pack(">iii", 0, 0, element)

@@ -1,0 +1,307 @@
+"""The driver against a real server: round trips, errors, lost connections, cancellation, timeouts."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import closing
+
+import pytest
+import trio
+import trio.testing
+
+from svc.store.engine import EngineError
+from svc.store.postgresql.errors import ConnectionLostError, DatabaseError, SqlError
+from svc.store.postgresql.url import StoreUrl
+from svc.store.postgresql.values import byteas, int4, int4s, int8, integer
+from svc.store.postgresql.wire import Result, Statement, Timeouts, Wire, refuse_old_server
+from tests.support.cutting_proxy import CuttingProxy, Direction
+from tests.support.postgresql import Cluster
+
+ONE = Statement(b"select 1")
+TABLE = Statement(b"create table rows (key bytea primary key, value bytea not null)", prepared=False)
+INSERT = b"insert into rows select * from unnest($1::bytea[], $2::bytea[])"
+COUNT = Statement(b"select count(*) from rows")
+
+Exchange = Callable[[Wire, list[Statement]], list[Result]]
+
+
+def blocking(wire: Wire, statements: list[Statement]) -> list[Result]:
+    return wire.exchange_now(statements)
+
+
+def in_trio(wire: Wire, statements: list[Statement]) -> list[Result]:
+    return trio.run(wire.exchange, statements)
+
+
+both = pytest.mark.parametrize("exchange", [blocking, in_trio])
+
+
+@pytest.fixture
+def url(cluster: Cluster, database: str) -> StoreUrl:
+    return cluster.url(database)
+
+
+@pytest.fixture
+def wire(url: StoreUrl) -> Iterator[Wire]:
+    with closing(Wire.connect_now(url)) as wire:
+        yield wire
+
+
+def insert(*rows: tuple[bytes, bytes]) -> Statement:
+    return Statement(INSERT, (byteas([key for key, _ in rows]), byteas([value for _, value in rows])))
+
+
+@both
+def test_an_exchange_of_many_statements_is_one_round_trip(wire: Wire, exchange: Exchange):
+    before = wire.statistics()
+    results = exchange(wire, [TABLE, insert((b"a", b"1"), (b"b", b"2")), COUNT, ONE])
+    assert [result.changed for result in results] == [0, 2, 1, 1]
+    assert integer(results[2].rows[0][0]) == 2
+    after = wire.statistics()
+    assert (after.round_trips - before.round_trips, after.statements - before.statements) == (1, 4)
+
+
+@both
+def test_values_arrive_as_they_were_sent(wire: Wire, exchange: Exchange):
+    blobs = [b"", b"\0", bytes(range(256)), b"x" * 100_000]
+    sql = b"select $1::int4, $2::int8, $3::bytea, $4::bytea, unnest($5::bytea[]), unnest($6::int4[])"
+    (result,) = exchange(
+        wire,
+        [Statement(sql, (int4(-5), int8(1 << 40), b"\xff\0", None, byteas([*blobs, None]), int4s([1, -2, 3, 4, 5])))],
+    )
+    assert [row[4] for row in result.rows] == [*blobs, None]
+    assert [integer(row[5]) for row in result.rows] == [1, -2, 3, 4, 5]
+    row = result.rows[0]
+    assert (integer(row[0]), integer(row[1]), row[2], row[3]) == (-5, 1 << 40, b"\xff\0", None)
+    (empty,) = exchange(wire, [Statement(b"select unnest($1::bytea[]), unnest($2::int4[])", (byteas([]), int4s([])))])
+    assert empty.rows == []
+
+
+@both
+def test_a_statement_is_prepared_once(wire: Wire, exchange: Exchange):
+    exchange(wire, [ONE, ONE])
+    exchange(wire, [ONE])
+    prepared = Statement(b"select count(*) from pg_prepared_statements where statement = 'select 1'", prepared=False)
+    assert integer(exchange(wire, [prepared])[0].rows[0][0]) == 1
+
+
+@both
+def test_what_fits_no_socket_buffer_goes_through_in_both_directions(wire: Wire, exchange: Exchange):
+    """The server answers before everything was sent: who only sends would wait for ever."""
+    sql, large = b"select $1::bytea", bytes(1 << 20)
+    results = exchange(wire, [Statement(sql, (large,)) for _ in range(24)])
+    assert all(result.rows == [(large,)] for result in results)
+
+
+@both
+def test_the_first_error_is_raised_when_all_is_read_and_the_connection_goes_on(wire: Wire, exchange: Exchange):
+    exchange(wire, [TABLE, insert((b"a", b"1"))])
+    with pytest.raises(SqlError, match="duplicate key") as raised:
+        exchange(wire, [insert((b"b", b"2")), insert((b"a", b"3")), Statement(b"select no_such_thing"), ONE])
+    assert raised.value.state == "23505"
+    assert not raised.value.is_repeatable
+    assert not wire.is_in_transaction
+    assert integer(exchange(wire, [COUNT])[0].rows[0][0]) == 1, "the exchange is one transaction, and was undone"
+
+
+@both
+def test_a_statement_that_could_not_be_prepared_is_prepared_again(wire: Wire, exchange: Exchange):
+    for _ in range(2):
+        with pytest.raises(SqlError) as raised:
+            exchange(wire, [COUNT])
+        assert raised.value.state == "42P01"
+        assert "svc check" in str(raised.value)
+    exchange(wire, [TABLE])
+    with pytest.raises(SqlError):
+        exchange(wire, [Statement(b"select 1/0"), COUNT])
+    assert integer(exchange(wire, [COUNT])[0].rows[0][0]) == 0
+
+
+@both
+def test_an_error_inside_a_transaction_leaves_it_to_be_rolled_back(wire: Wire, exchange: Exchange):
+    with pytest.raises(SqlError):
+        exchange(wire, [Statement(b"begin"), Statement(b"select 1/0"), Statement(b"commit")])
+    assert wire.is_in_transaction
+    exchange(wire, [Statement(b"rollback")])
+    assert not wire.is_in_transaction
+
+
+def test_a_wrong_value_closes_the_connection(wire: Wire):
+    with pytest.raises(TypeError):
+        wire.exchange_now([ONE, Statement(b"select $1::text", ("no bytes",))])  # type: ignore[arg-type]
+    assert not wire.is_open
+
+
+STEPS = [Statement(b"begin"), insert((b"b", b"2")), Statement(b"commit")]
+
+
+@pytest.mark.slow(3)
+@both
+@pytest.mark.parametrize("direction", ["sent", "answered"])
+def test_a_connection_that_is_lost_at_any_byte_is_noticed(
+    cluster: Cluster, database: str, exchange: Exchange, direction: Direction
+):
+    """Whatever arrived, the exchange ends with `ConnectionLostError`, and the row is there or is not."""
+    with closing(Wire.connect_now(cluster.url(database))) as direct, CuttingProxy(cluster.port) as proxy:
+        direct.exchange_now([TABLE, insert((b"a", b"1"))])
+        url = cluster.url(database, proxy.port)
+        with closing(Wire.connect_now(url)) as wire:
+            before = proxy.passed[direction]
+            exchange(wire, STEPS)
+            size = proxy.passed[direction] - before
+        outcomes = set[int]()
+        for cut in range(0, size, max(1, size // 25)):
+            direct.exchange_now([Statement(b"delete from rows where key = 'b'")])
+            with closing(Wire.connect_now(url)) as wire:
+                proxy.cut_after(direction, cut)
+                with pytest.raises(ConnectionLostError):
+                    exchange(wire, STEPS)
+                assert not wire.is_open
+                with pytest.raises(ConnectionLostError, match="closed"):
+                    exchange(wire, [ONE])
+            proxy.mend()
+            outcomes.add(integer(direct.exchange_now([COUNT])[0].rows[0][0]))
+        assert outcomes <= {1, 2}
+        assert 1 in outcomes if direction == "sent" else 2 in outcomes
+
+
+@pytest.mark.parametrize("in_trio", [False, True])
+def test_a_connection_that_is_cut_while_it_is_made_is_noticed(cluster: Cluster, database: str, in_trio: bool):
+    with CuttingProxy(cluster.port) as proxy:
+        url = cluster.url(database, proxy.port)
+        for size in (0, 1, 20, 200):
+            proxy.cut_after("answered", size)
+            with pytest.raises(ConnectionLostError):
+                trio.run(Wire.connect, url) if in_trio else Wire.connect_now(url)
+            proxy.mend()
+        Wire.connect_now(url).close()
+
+
+@both
+def test_a_session_that_the_server_ends_is_lost(cluster: Cluster, wire: Wire, exchange: Exchange):
+    cluster.execute(f"select pg_terminate_backend({wire.process}, 5000)")
+    with pytest.raises(ConnectionLostError, match="administrator command"):
+        exchange(wire, [ONE])
+    assert not wire.is_open
+
+
+@both
+def test_a_server_that_is_silent_is_given_up(cluster: Cluster, database: str, exchange: Exchange):
+    with CuttingProxy(cluster.port) as proxy:
+        wire = Wire.connect_now(cluster.url(database, proxy.port), Timeouts(answer_s=0.1))
+        proxy.fall_silent()
+        with pytest.raises(ConnectionLostError, match=r"did not answer for 0\.1 seconds"):
+            exchange(wire, [ONE])
+        assert not wire.is_open
+
+
+async def test_a_cancelled_exchange_closes_the_connection(url: StoreUrl):
+    wire = await Wire.connect(url)
+    with trio.move_on_after(0.05) as scope:
+        await wire.exchange([Statement(b"select pg_sleep(60)")])
+    assert scope.cancelled_caught
+    assert not wire.is_open
+    with pytest.raises(ConnectionLostError):
+        await wire.exchange([ONE])
+
+
+def test_an_interrupted_exchange_closes_the_connection(wire: Wire):
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            wire.exchange_now([Statement(b"select pg_sleep(60)")])
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert not wire.is_open
+
+
+def test_the_database_ends_statements_and_waits_that_take_too_long(url: StoreUrl):
+    timeouts = Timeouts(statement_s=0.05, lock_s=0.02)
+    with closing(Wire.connect_now(url)) as holder, closing(Wire.connect_now(url, timeouts)) as wire:
+        with pytest.raises(SqlError, match="statement timeout") as raised:
+            wire.exchange_now([Statement(b"select pg_sleep(60)")])
+        assert raised.value.state == "57014"
+        holder.exchange_now([TABLE, insert((b"a", b"1"))])
+        lock = Statement(b"select key from rows for update")
+        holder.exchange_now([Statement(b"begin"), lock])
+        with pytest.raises(SqlError, match="lock timeout") as raised:
+            wire.exchange_now([lock])
+        assert raised.value.state == "55P03"
+
+
+def test_a_deadlock_may_be_repeated():
+    assert SqlError("40P01", "deadlock detected").is_repeatable
+    assert SqlError("40001", "could not serialize access").is_repeatable
+
+
+async def test_exchanges_of_two_connections_run_at_once(url: StoreUrl):
+    """The second ends the wait of the first: one loop serves both."""
+    first, second = await Wire.connect(url), await Wire.connect(url)
+    with closing(first), closing(second):
+        await first.exchange([TABLE])
+        await first.exchange([Statement(b"begin"), insert((b"a", b"1"))])
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(
+                second.exchange, [insert((b"a", b"2"))._replace(sql=INSERT + b" on conflict do nothing")]
+            )
+            await trio.testing.wait_all_tasks_blocked()
+            await first.exchange([Statement(b"commit")])
+        assert integer((await second.exchange([COUNT]))[0].rows[0][0]) == 1
+
+
+async def test_notices_arrive_without_an_exchange(url: StoreUrl):
+    listener, sender = await Wire.connect(url), await Wire.connect(url)
+    with closing(listener), closing(sender):
+        await listener.exchange([Statement(b"listen news", prepared=False)])
+        with trio.move_on_after(0.02):
+            await listener.notices()
+        assert listener.is_open
+        await sender.exchange([Statement(b"select pg_notify('news', '1'), pg_notify('news', '2')")])
+        found = await listener.notices()
+        assert [(notice.channel, notice.payload, notice.process) for notice in found] == [
+            (b"news", b"1", sender.process),
+            (b"news", b"2", sender.process),
+        ]
+        await listener.exchange([ONE])
+        sender.exchange_now([Statement(b"select pg_terminate_backend($1::int4, 5000)", (int4(listener.process),))])
+        with pytest.raises(ConnectionLostError):
+            await listener.notices()
+
+
+def test_a_connection_that_is_refused_says_what_to_do(cluster: Cluster, database: str):
+    with pytest.raises(DatabaseError, match="create the database first"):
+        Wire.connect_now(cluster.url("missing"))
+    with pytest.raises(ConnectionLostError, match="refused"):
+        Wire.connect_now(cluster.url(database, port=1))
+    nobody = StoreUrl("", {**cluster.url(database).parameters, "user": "unknown"})
+    with pytest.raises(DatabaseError, match="its pg_hba"):
+        Wire.connect_now(nobody)
+    cluster.execute(f"alter database {database} connection limit 0")
+    cluster.execute("create role limited login")
+    limited = StoreUrl("", {**cluster.url(database).parameters, "user": "limited"})
+    try:
+        with pytest.raises(EngineError, match="max_connections"):
+            Wire.connect_now(limited)
+    finally:
+        cluster.execute("drop role limited")
+
+
+def test_a_read_only_database_is_told_from_a_broken_one(cluster: Cluster, database: str):
+    read_only = {**cluster.url(database).parameters, "options": "-c default_transaction_read_only=on"}
+    with closing(Wire.connect_now(StoreUrl("", read_only))) as wire, pytest.raises(SqlError, match="standby") as raised:
+        wire.exchange_now([TABLE])
+    assert raised.value.state == "25006"
+    with pytest.raises(ConnectionLostError, match="name the primary"):
+        Wire.connect_now(StoreUrl("", {**read_only, "target_session_attrs": "read-write"}))
+
+
+def test_an_old_server_is_refused():
+    refuse_old_server(140_000)
+    with pytest.raises(DatabaseError, match="PostgreSQL 13: this program needs 14"):
+        refuse_old_server(130_020)
+
+
+def test_the_server_version_is_known(wire: Wire):
+    assert wire.server_version >= 14

@@ -9,15 +9,15 @@ What may live here: SQL, and how a key becomes a row. No connection.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache
 
 from svc.store.tables import TABLES
 
 SCHEMA = "svc"
 FENCES = "writers"
-"""The rows that a writer takes before anything else: one per organization, and 0 for rows of none."""
-INTERNAL = frozenset({FENCES, "leases", "nodes", "upgrades"})
+"""The rows that a writer locks before anything else: one per organization, and 0 for rows of none, which is also the
+lock of migrations."""
+INTERNAL = frozenset({FENCES, "leases", "nodes"})
 """Tables of the schema that are no tables of the store; no table of the store may have such a name."""
 LARGEST_ORGANIZATION = 0x7FFFFFFF
 
@@ -35,18 +35,15 @@ CREATE_SCHEMA = (
         (name text primary key, holder text not null, epoch int8 not null, expires_at timestamptz not null)""",
     b"""create table if not exists svc.nodes
         (node text primary key, started_at timestamptz not null, seen_at timestamptz not null)""",
-    b"create table if not exists svc.upgrades (only_row bool primary key check (only_row))",
     b"insert into svc.writers values (0, 0) on conflict do nothing",
-    b"insert into svc.upgrades values (true) on conflict do nothing",
 )
-"""Each may be repeated. The one row of `upgrades` is locked by what creates or migrates a store."""
+"""Each may be repeated."""
 
 TABLE_NAMES = b"""
 select c.relname::text from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 where n.nspname = 'svc' and c.relkind in ('r', 'p') order by 1
 """
 """Every table of the schema, as text; none where there is no schema."""
-LOCK_UPGRADES = b"select only_row from svc.upgrades for update"
 
 COMMITS = b"select coalesce(sum(turn), 0)::int8 from svc.writers"
 """How many commits there were, counted once for each fence that they took: never the same for two states."""
@@ -59,11 +56,13 @@ update svc.writers w set turn = w.turn + 1 from taken where w.organization = tak
 returning w.organization, w.turn
 """
 """Fences of these organizations, in ascending order so that two writers cannot wait for each other."""
+LOCK_ROWS_OF_NONE = b"select turn from svc.writers where organization = 0 for update"
 ADD_EVERY_FENCE = b"insert into svc.writers select organization, 0 from svc.organizations on conflict do nothing"
 TAKE_EVERY_FENCE = b"""
 with taken as (select organization from svc.writers order by organization for update)
 update svc.writers w set turn = w.turn + 1 from taken where w.organization = taken.organization
 """
+"""After the two before it: organizations are created by holders of fence 0 alone, so that none is missing."""
 DATABASE_SIZE = b"select pg_database_size(current_database())"
 
 
@@ -74,19 +73,14 @@ def organization_of(table: str, key: bytes) -> int:
     return min(int.from_bytes(key[:4].ljust(4, b"\0")), LARGEST_ORGANIZATION)
 
 
-@lru_cache
-def create_table(table: str) -> bytes:
-    """Makes a table of the store unless it exists. Large values lie outside the row, without being compressed again."""
+def create_table(table: str) -> tuple[bytes, bytes]:
+    """Make a table of the store. Large values lie outside the row, uncompressed: documents are compressed already."""
+    columns = "organization int4 not null, key bytea not null, value bytea not null, primary key (organization, key)"
+    name = _name(table)
     return (
-        f"create table if not exists {_name(table)} "
-        "(organization int4 not null, key bytea not null, value bytea not null, primary key (organization, key))"
-    ).encode()
-
-
-@lru_cache
-def store_values(table: str) -> bytes:
-    """Large values lie outside the row and are not compressed: documents are compressed already."""
-    return f"alter table {_name(table)} alter column value set storage external".encode()
+        f"create table if not exists {name} ({columns})".encode(),
+        f"alter table {name} alter column value set storage external".encode(),
+    )
 
 
 @lru_cache
@@ -96,18 +90,16 @@ def fetch(table: str) -> bytes:
 
 
 @lru_cache
-def page(table: str, *, whole: bool, has_end: bool, reverse: bool, keys_only: bool) -> bytes:
-    """(key, value), or (key,), of up to $3::int8 rows from a bound ($1::int4, $2::bytea) on to another ($4, $5) if any.
+def page(table: str, *, has_end: bool, reverse: bool, keys_only: bool) -> bytes:
+    """(key, value), or (key,), of up to `$1::int8` rows from the bound (`$2::int4`, `$3::bytea`) on, in order.
 
-    `whole`: the bound itself is among them where it is a row. In reverse, from the upper bound down, which is left out
-    unless `whole`; the other is the lower one, which is included.
+    `has_end`: and below the bound (`$4::int4`, `$5::bytea`). `reverse`: those that are last, largest first.
     """
-    onward = ("<=" if whole else "<") if reverse else (">=" if whole else ">")
-    end = f" and (organization, key) {'>=' if reverse else '<'} ($4::int4, $5::bytea)" if has_end else ""
+    end = " and (organization, key) < ($4::int4, $5::bytea)" if has_end else ""
     order = "organization desc, key desc" if reverse else "organization, key"
     return (
         f"select key{'' if keys_only else ', value'} from {_name(table)} "
-        f"where (organization, key) {onward} ($1::int4, $2::bytea){end} order by {order} limit $3::int8"
+        f"where (organization, key) >= ($2::int4, $3::bytea){end} order by {order} limit $1::int8"
     ).encode()
 
 
@@ -150,11 +142,6 @@ def delete(table: str) -> bytes:
 def clear(table: str) -> bytes:
     """Delete every row."""
     return f"delete from {_name(table)}".encode()
-
-
-def store_tables(names: Iterable[str]) -> set[str]:
-    """Those of the schema's tables that are tables of the store."""
-    return set(names) - INTERNAL
 
 
 def _name(table: str) -> str:

@@ -217,24 +217,6 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         ),
     ] = "127.0.0.1:9464"
 
-    store: Annotated[
-        str | None,
-        about(
-            "PostgreSQL database to keep everything in, instead of the data directory, without a password "
-            "(docs/postgresql.md).",
-            "postgresql://svc@db.example/svc?sslmode=verify-full&sslrootcert=/etc/svc/db-ca.pem",
-        ),
-    ] = None
-    store_password_file: Annotated[
-        str | None,
-        about(
-            "File whose first line is the password of that database's user; a passfile of libpq's when not set.",
-            "/etc/svc/store-password",
-        ),
-    ] = None
-    store_connections: Annotated[
-        Count, about("Connections to that database that reads and writes may use; a node has two more of its own.")
-    ] = 4
     map_gib: Annotated[
         float, Meta(gt=0), about("Largest size of the store in GiB. The file is sparse: it takes what is used.")
     ] = 64

@@ -103,7 +103,7 @@ class Stages:
         with self._timed(stage):
             return [function(*row) for row in zip(*columns, strict=True)]
 
-    def identify(self, visits: Sequence[Visit]) -> None:
+    async def identify(self, visits: Sequence[Visit]) -> None:
         """Identify a group in one transaction. Raises `AssertionError` where one is refused."""
         at_ms = self._world.now_ms()
         ids = self._each("request id", self._world.request_id, [at_ms] * len(visits))
@@ -112,13 +112,15 @@ class Stages:
         assessments = self._assess(submissions)
         classes = [ClassKey(one.submission.organization, PRODUCTION, one.features.family) for one in assessments]
         jobs = [
-            partial(identify, assessment=assessment, statistics=self._frequencies.of(key))
+            partial(identify, assessment=assessment, statistics=await self._frequencies.of(key))
             for key, assessment in zip(classes, assessments, strict=True)
         ]
         with self._timed("commit"):
             outcomes = self._store.write_now([partial(self._run, job) for job in jobs])
         recorded = [outcome for outcome in outcomes if isinstance(outcome, Recorded)]
-        self._each("learn", self._frequencies.learn, classes, recorded)
+        with self._timed("learn"):
+            for key, one in zip(classes, recorded, strict=True):
+                await self._frequencies.learn(key, one)
         self._each("response", self._respond, submissions, recorded)
         for request, visit in zip(began, visits, strict=True):
             request.operation_id, request.caller = "identify", visit.caller
@@ -239,7 +241,7 @@ def plain_report(number: int) -> tuple[dict[str, Any], str]:
     return report, report["userAgent"]
 
 
-def measure(rounds: int, devices: int, *, sdk: bool = False) -> dict[str, list[dict[str, float]]]:
+async def measure(rounds: int, devices: int, *, sdk: bool = False) -> dict[str, list[dict[str, float]]]:
     """Microseconds of CPU per identification by stage, for each round of each kind."""
     world = World.real()
     measured: defaultdict[str, list[dict[str, float]]] = defaultdict(list)
@@ -247,12 +249,14 @@ def measure(rounds: int, devices: int, *, sdk: bool = False) -> dict[str, list[d
         found = open_directory(Path(directory), world.run_sync, world.entropy, durable=False)
         sender = caller(found, world)
         stages = Stages(found, world)
-        stages.identify(visits(sender, devices + 1, 0, sdk=sdk)[-1:])  # what is made once: patterns, tables of names
+        await stages.identify(
+            visits(sender, devices + 1, 0, sdk=sdk)[-1:]
+        )  # what is made once: patterns, tables of names
         for number in range(rounds * len(KINDS) + 1):
             stages.cpu_s.clear()
             todo = visits(sender, devices, number, sdk=sdk)
             for first in range(0, devices, GROUP):
-                stages.identify(todo[first : first + GROUP])
+                await stages.identify(todo[first : first + GROUP])
             kind = KINDS[(number - 1) % len(KINDS)] if number else "new"
             measured[kind].append({stage: 1e6 * cpu_s / devices for stage, cpu_s in stages.cpu_s.items()})
         found.store.close()
@@ -261,7 +265,7 @@ def measure(rounds: int, devices: int, *, sdk: bool = False) -> dict[str, list[d
 
 async def run(options: argparse.Namespace) -> dict[str, list[dict[str, float]]]:
     """`measure` under trio, whose clock times requests."""
-    return measure(options.rounds, options.devices, sdk=options.sdk)
+    return await measure(options.rounds, options.devices, sdk=options.sdk)
 
 
 def main() -> None:

@@ -134,12 +134,12 @@ class Process:
     async def _record(self, assessments: list[Assessment]) -> None:
         keys = [ClassKey(one.submission.organization, PRODUCTION, one.features.family) for one in assessments]
         jobs = [
-            partial(identify, assessment=assessment, statistics=self._frequencies.of(key))
+            partial(identify, assessment=assessment, statistics=await self._frequencies.of(key))
             for key, assessment in zip(keys, assessments, strict=True)
         ]
         for key, recorded in zip(keys, await self._found.store.write(jobs, urgent=True), strict=True):
             assert isinstance(recorded, Recorded), recorded
-            self._frequencies.learn(key, recorded)
+            await self._frequencies.learn(key, recorded)
 
     def _visit(self) -> Submission:
         world, options = self._world, self._options

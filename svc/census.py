@@ -6,6 +6,7 @@ Some rows are read at a time, with checkpoints in between, so that a scrape dela
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from heapq import nlargest
 from typing import NamedTuple
 
@@ -35,8 +36,7 @@ async def take_census(store: Store, now_ms: int) -> Census:
     """Count every webhook endpoint. Reads some at a time, with checkpoints in between."""
     census, after = Census(Counter(), {}), EndpointKey(0, 0)
     while True:
-        with store.read() as snapshot:
-            found = standings(snapshot, after, ENDPOINTS_A_STEP, now_ms)
+        found = await store.query(partial(standings, after=after, limit=ENDPOINTS_A_STEP, now_ms=now_ms))
         for standing in found:
             census.endpoints[standing.status] += 1
             if standing.due_ms is not None:
@@ -55,13 +55,13 @@ async def largest_holdings(store: Store) -> dict[str, int]:
     largest: list[tuple[int, int]] = []
     after = 0
     while True:
-        with store.read() as snapshot:
-            found = holdings(snapshot, after, ORGANIZATIONS_A_STEP)
+        found = await store.query(partial(holdings, after=after, count=ORGANIZATIONS_A_STEP))
         held = [(holding.held_bytes, number) for number, holding in found]
         largest = nlargest(ORGANIZATIONS_SHOWN, [*largest, *held])
         if len(found) < ORGANIZATIONS_A_STEP:
             break
         after = found[-1][0]
         await trio.lowlevel.checkpoint()
-    with store.read() as snapshot:
-        return {organization(snapshot, number).id: held_bytes for held_bytes, number in largest}
+    return await store.query(
+        lambda snapshot: {organization(snapshot, number).id: held_bytes for held_bytes, number in largest}
+    )

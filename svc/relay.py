@@ -119,7 +119,7 @@ class Relay:
                     worker: heard for worker, heard in self._others.items() if now_s - heard.at_s < FORGOTTEN_S
                 }
 
-    def handle(self, message: Message) -> None:
+    async def handle(self, message: Message) -> None:
         """Do what a message from another process asks for."""
         match message:
             case Due(queues):
@@ -133,7 +133,7 @@ class Relay:
             case Ended(credential):
                 self._live.end(credential)
             case Committed():
-                self._live.look()
+                await self._live.look()
                 if self._siblings.is_keeper:
                     self._outbox.look()
             case Standing():

@@ -86,8 +86,12 @@ async def test_the_viewers_of_an_organization_are_bounded_over_all_workers(tmp_p
 
 async def test_a_command_ends_the_viewers_whose_session_no_longer_holds(tmp_path: Path):
     valid = True
+
+    async def holds() -> bool:
+        return valid
+
     async with two_workers(tmp_path) as workers:
-        viewers = [each.live.watch(1, "production", EVERYTHING, b"", lambda: valid) for each in workers]
+        viewers = [each.live.watch(1, "production", EVERYTHING, b"", holds) for each in workers]
         valid = False
         announce(tmp_path)
         for viewer in viewers:

@@ -7,7 +7,7 @@ of its organization and environment an identification costs one look-up.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import cached_property
 from uuid import UUID
 
@@ -63,7 +63,7 @@ class Viewer:
         environment: Environment,
         filters: Filters,
         credential: bytes,
-        holds: Callable[[], bool],
+        holds: Callable[[], Awaitable[bool]],
     ) -> None:
         self._hub = hub
         self.number = number
@@ -120,6 +120,10 @@ class Viewer:
         self._hub.forget(self)
 
 
+async def _always() -> bool:
+    return True
+
+
 class LiveHub:
     """The viewers of one service, at most `most` of all organizations: each holds a connection that nothing evicts."""
 
@@ -157,7 +161,7 @@ class LiveHub:
         environment: Environment,
         filters: Filters,
         credential: bytes,
-        holds: Callable[[], bool] = lambda: True,
+        holds: Callable[[], Awaitable[bool]] = _always,
     ) -> Viewer | None:
         """Subscribe a new viewer of the organization; `None` where that has `MOST_VIEWERS`, or where the hub is full.
         `credential` is the digest of the session token or key that it was opened with; `holds` says whether that is
@@ -175,12 +179,11 @@ class LiveHub:
         """How many viewers there are, by organization and environment."""
         return {place: len(viewers) for place, viewers in self._viewers.items()}
 
-    def look(self) -> None:
+    async def look(self) -> None:
         """End the viewers whose credential is no longer valid."""
-        for viewers in self._viewers.values():
-            for viewer in viewers:
-                if not viewer.holds():
-                    viewer.end()
+        for viewer in [viewer for viewers in self._viewers.values() for viewer in viewers]:
+            if not await viewer.holds():
+                viewer.end()
 
     def end(self, credential: bytes) -> None:
         """End the viewers that were opened with this credential, which is no longer valid."""

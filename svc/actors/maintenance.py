@@ -12,6 +12,7 @@ import trio
 
 from svc.domain.timestamps import timestamp
 from svc.store import operations
+from svc.store.snapshot import Snapshot
 from svc.store.store import Store
 
 log = structlog.get_logger()
@@ -28,7 +29,7 @@ async def run(store: Store) -> None:
         freed = store.reader_check()
         if freed:
             log.info("cleared stale readers", slots=freed)
-        _tell_of_follower(store)
+        await _tell_of_follower(store)
 
 
 async def clear_full_flag(store: Store) -> None:
@@ -38,10 +39,8 @@ async def clear_full_flag(store: Store) -> None:
         store.clear_full_flag()
 
 
-def _tell_of_follower(store: Store) -> None:
-    with store.read() as snapshot:
-        following = operations.follower(snapshot)
-        behind_ms = 0 if following is None else operations.lag_ms(snapshot)
+async def _tell_of_follower(store: Store) -> None:
+    following, behind_ms = await store.query(lambda snapshot: (operations.follower(snapshot), _behind_ms(snapshot)))
     if following is None:
         return
     if following.lost_at_ms is not None:
@@ -50,3 +49,7 @@ def _tell_of_follower(store: Store) -> None:
     elif behind_ms >= BEHIND_MS:
         folder = following.destination
         log.warning("the backup is behind: is its follower running?", seconds=behind_ms // 1000, folder=folder)
+
+
+def _behind_ms(snapshot: Snapshot) -> int:
+    return 0 if operations.follower(snapshot) is None else operations.lag_ms(snapshot)

@@ -167,9 +167,8 @@ class Outbox:
         after, late = EndpointKey(0, 0), False
         late_ms = self._world.now_ms() - LATE_MS
         while True:
-            with self._store.read() as snapshot:
-                found = lanes_with_work(snapshot, after, LANES_PER_LOOK)
-                late = late or any(due_ms < late_ms and is_answering(snapshot, queue) for queue, due_ms in found)
+            found, some_late = await self._store.query(partial(_work, after=after, late_ms=late_ms))
+            late = late or some_late
             for queue, due_ms in found:
                 self._lanes.offer(queue, due_ms)
             if len(found) < LANES_PER_LOOK:
@@ -180,30 +179,27 @@ class Outbox:
 
     async def _send_due(self, nursery: trio.Nursery) -> None:
         """Begin every attempt for which there is a slot."""
-        while not self._draining and self._begin_some(nursery):
+        while not self._draining and await self._begin_some(nursery):
             await trio.lowlevel.checkpoint()
 
-    def _begin_some(self, nursery: trio.Nursery) -> bool:
+    async def _begin_some(self, nursery: trio.Nursery) -> bool:
         """Begin up to `STARTS_PER_PASS` attempts; whether there may be more to begin."""
         now_ms = self._world.now_ms()
-        queue = self._lanes.take(now_ms)
-        if queue is None:
-            return False
-        with self._store.read() as snapshot:
-            self._begin(queue, snapshot, now_ms, nursery)
-            for _ in range(STARTS_PER_PASS - 1):
-                queue = self._lanes.take(now_ms)
-                if queue is None:
-                    return False
-                self._begin(queue, snapshot, now_ms, nursery)
+        for _ in range(STARTS_PER_PASS):
+            queue = self._lanes.take(now_ms)
+            if queue is None:
+                return False
+            await self._begin(queue, now_ms, nursery)
         return True
 
-    def _begin(
-        self, queue: EndpointQueue[trio.CancelScope], snapshot: Snapshot, now_ms: int, nursery: trio.Nursery
-    ) -> None:
+    async def _begin(self, queue: EndpointQueue[trio.CancelScope], now_ms: int, nursery: trio.Nursery) -> None:
         """Begin the next attempt of a queue that was taken, or hand it back."""
-        found = next_delivery(snapshot, queue.key, now_ms, queue.in_flight, backlogged=queue.backlogged)
-        if isinstance(found, NoWork):
+        in_flight = frozenset(queue.in_flight)  # what ends meanwhile may look as if it were still due
+        find = partial(next_delivery, queue=queue.key, now_ms=now_ms, in_flight=in_flight, backlogged=queue.backlogged)
+        found = await self._store.query(find)
+        if queue.news:  # it was offered or forgotten meanwhile, and may have been read before that
+            self._lanes.again(queue)
+        elif isinstance(found, NoWork):
             self._lanes.wait(queue, found.due_ms)
         elif found.failing and not queue.failing:
             queue.failing = True
@@ -299,8 +295,7 @@ class Outbox:
         """Delete what removed endpoints have left behind, some rows at a time so that nobody waits."""
         while True:
             self._swept = trio.Event()
-            with self._store.read() as snapshot:
-                more = has_removed(snapshot)
+            more = await self._store.query(has_removed)
             while more:
                 (more,) = await self._write([partial(sweep_removed, limit=SWEEP_ROWS)])
             await self._swept.wait()
@@ -320,6 +315,12 @@ class Outbox:
                     raise outcome
                 written.append(outcome)
             return written
+
+
+def _work(snapshot: Snapshot, after: EndpointKey, late_ms: int) -> tuple[list[tuple[EndpointKey, int]], bool]:
+    """(queues with work, whether one that should be answered has been due since before `late_ms`)."""
+    found = lanes_with_work(snapshot, after, LANES_PER_LOOK)
+    return found, any(due_ms < late_ms and is_answering(snapshot, queue) for queue, due_ms in found)
 
 
 def _ms_since(began: float) -> int:

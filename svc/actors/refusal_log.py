@@ -62,8 +62,9 @@ class RefusalLog:
         """Write what was noted until cancelled; first reads from the store which minutes are still running. Raises what
         a transaction raised, but for a full store, which is tried again.
         """
-        with self._store.read() as snapshot:
-            self._due = [(kept.due_ms, (number, name)) for (number, name), kept in snapshot.scan(REFUSALS)]
+        self._due = await self._store.query(
+            lambda snapshot: [(kept.due_ms, (number, name)) for (number, name), kept in snapshot.scan(REFUSALS)]
+        )
         heapq.heapify(self._due)
         while True:
             with trio.move_on_after(self._seconds_to_wait()):
@@ -82,7 +83,7 @@ class RefusalLog:
         over: dict[Name, None] = {}
         while self._due and self._due[0][0] <= now_ms:
             over[heapq.heappop(self._due)[1]] = None
-        notes = {name: request for name, request in gathered.items() if self._is_told(request)}
+        notes = {name: request for name, request in gathered.items() if await self._is_told(request)}
         names = [*notes, *(name for name in over if name not in notes)]
         jobs = [
             partial(note_refusal, request=notes[name])
@@ -106,10 +107,18 @@ class RefusalLog:
                 raise outcome
             self._told(name, outcome)
 
-    def _is_told(self, request: RefusedRequest) -> bool:
+    async def _is_told(self, request: RefusedRequest) -> bool:
         environment = webhook_environment(request.environment)
-        with self._store.read() as snapshot:
-            return bool(subscribers(snapshot, request.organization, environment, "identification.refused"))
+        return bool(
+            await self._store.query(
+                partial(
+                    subscribers,
+                    number=request.organization,
+                    environment=environment,
+                    event_type="identification.refused",
+                )
+            )
+        )
 
     def _told(self, name: Name, told: Notified) -> None:
         self._nudge(told.queues)

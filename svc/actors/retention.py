@@ -19,10 +19,10 @@ import trio
 
 from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError
-from svc.store.tables import ORGANIZATIONS
 from svc.store.transactions.erasure import continue_erasure, pending_erasures
 from svc.store.transactions.removal import go_on_removing, unfinished_removals
 from svc.store.transactions.retention import CleanupTask, expired_by_key, full_scans, stale_blocks
+from svc.store.views import organizations
 from svc.world import World
 
 log = structlog.get_logger()
@@ -88,22 +88,17 @@ async def sweep(
     counted, never raised.
     """
     progress = progress or Progress()
-    with store.read() as snapshot:
-        erasures = pending_erasures(snapshot)
-        removals = unfinished_removals(snapshot)
-        numbers = [number for (number,), _ in snapshot.scan(ORGANIZATIONS)]
-    for number, raw_id in erasures:
+    for number, raw_id in await store.query(pending_erasures):
         await _erase(store, progress, number, raw_id)
-    for number in removals:
+    for number in await store.query(unfinished_removals):
         await _remove(store, progress, number)
-    for number in numbers:
+    for number in await store.query(organizations):
         if with_passes:
             for duty in full_scans(number, now_ms, visitor_days):
                 await _do(store, progress, number, duty)
-        with store.read() as snapshot:
-            duties = expired_by_key(snapshot, number, now_ms)
-            if with_passes and (blocks := stale_blocks(snapshot, number)) is not None:
-                duties.append(blocks)
+        duties = await store.query(partial(expired_by_key, number=number, now_ms=now_ms))
+        if with_passes and (blocks := await store.query(partial(stale_blocks, number=number))) is not None:
+            duties.append(blocks)
         for duty in duties:
             await _do(store, progress, number, duty)
         await trio.lowlevel.checkpoint()

@@ -17,9 +17,9 @@ import trio
 from svc.domain.billing import Usage
 from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError
-from svc.store.tables import ORGANIZATIONS
 from svc.store.transactions.accounts import Author
 from svc.store.transactions.settlement import DueDay, block_overdue, due_day, overdue, read_usage, settle
+from svc.store.views import organizations
 from svc.world import World
 
 log = structlog.get_logger()
@@ -49,31 +49,24 @@ async def settle_all(store: Store, world: World) -> None:
     `StoreFullError`.
     """
     now_ms = world.now_ms()
-    with store.read() as snapshot:
-        late = overdue(snapshot, now_ms)
-        numbers = [number for (number,), _ in snapshot.scan(ORGANIZATIONS)]
+    late = await store.query(partial(overdue, now_ms=now_ms))
+    numbers = await store.query(organizations)
     for number in late:
         author = Author(world.request_id(now_ms), now_ms, NAME)
         if await _write(store, partial(block_overdue, number=number, author=author)):
             log.info("blocked an organization: its payment is overdue", organization=number)
     for number in numbers:
-        while (due := _due_day(store, number, now_ms)) is not None:
+        while (due := await store.query(partial(due_day, number=number, now_ms=now_ms))) is not None:
             usage = await _read(store, number, due)
             if await _write(store, partial(settle, number=number, due=due, usage=usage, now_ms=now_ms)):
                 log.info("day settled", organization=number, day=due.day, identifications=usage.identifications)
         await trio.lowlevel.checkpoint()
 
 
-def _due_day(store: Store, number: int, now_ms: int) -> DueDay | None:
-    with store.read() as snapshot:
-        return due_day(snapshot, number, now_ms)
-
-
 async def _read(store: Store, number: int, due: DueDay) -> Usage:
     usage, resume = Usage(), due.from_id
     while True:
-        with store.read() as snapshot:
-            step = read_usage(snapshot, number, resume, due.day)
+        step = await store.query(partial(read_usage, number=number, resume=resume, day=due.day))
         usage += step.usage
         if step.resume is None:
             return usage

@@ -28,7 +28,7 @@ from svc.domain.matching import Statistics, StatisticsUpdate
 from svc.domain.quotas import Quotas
 from svc.domain.records import Event
 from svc.domain.webhooks.records import EndpointKey
-from svc.store.learned import SHARED, load_class, load_statistics, scope_of, store_statistics
+from svc.store.learned import SHARED, class_row, load_class, load_statistics, scope_of, store_statistics
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.store import Store, StoreFullError
 from svc.store.tables import STATISTICS
@@ -124,30 +124,31 @@ class Frequencies:
         self._ahead: dict[ClassKey, int] = {}
         """Lessons that are not stored yet; each of these classes is held."""
 
-    def of(self, key: ClassKey) -> Statistics:
+    async def of(self, key: ClassKey) -> Statistics:
         """The statistics of a scope with this class loaded, from the store where needed. Only to be read; `learn`
         changes them.
         """
         if key in self._held:
             self._held.move_to_end(key)
             return self._scopes[key[:2]].statistics
-        with self._store.read() as snapshot:
-            scope = self._scopes.get(key[:2])
-            if scope is None:
-                scope = self._scopes[key[:2]] = _Scope(load_statistics(snapshot, key.organization, key.scope))
-                scope.stored[SHARED] = _stored(snapshot, *key[:2], SHARED)
-            scope.stored[key.family] = _stored(snapshot, *key)
-            load_class(snapshot, *key, into=scope.statistics)
+        scope = self._scopes.get(key[:2])
+        loaded = await self._store.query(partial(_load, key=key, known=None if scope is None else scope.statistics))
+        if scope is None:
+            scope = self._scopes[key[:2]] = _Scope(loaded.statistics)
+            scope.stored[SHARED] = loaded.stored_shared
+        scope.stored[key.family] = loaded.stored
+        if loaded.row is not None:
+            scope.statistics.load(key.family, loaded.row)
         self._held[key] = None
         return scope.statistics
 
-    def learn(self, key: ClassKey, recorded: Recorded) -> None:
+    async def learn(self, key: ClassKey, recorded: Recorded) -> None:
         """Apply what a committed identification teaches. Only after the commit: a transaction that is undone teaches
         nothing.
         """
         if recorded.lesson is None:
             return
-        given_up = self.of(key).learn(recorded.lesson)
+        given_up = (await self.of(key)).learn(recorded.lesson)
         scope = self._scopes[key[:2]]
         scope.lessons.append((key.family, recorded.lesson))
         scope.given_up.discard(key.family)
@@ -225,6 +226,23 @@ class Frequencies:
             del self._scopes[key[:2]]
 
 
+class _Loaded(NamedTuple):
+    """What the store has of a class and its scope."""
+
+    statistics: Statistics
+    """Of the scope: those that are in memory, or new ones."""
+    stored_shared: bytes | None
+    stored: bytes | None
+    row: bytes | None
+    """To be loaded for the class; `None` = nothing is known of it."""
+
+
+def _load(snapshot: Snapshot, key: ClassKey, known: Statistics | None) -> _Loaded:
+    statistics = known or load_statistics(snapshot, key.organization, key.scope)
+    row = class_row(snapshot, *key, known=statistics)
+    return _Loaded(statistics, _stored(snapshot, *key[:2], SHARED), _stored(snapshot, *key), row)
+
+
 def _stored(snapshot: Snapshot, organization: int, scope: int, row: int) -> bytes | None:
     """Digest of a stored row of statistics; `None` = no row."""
     raw = snapshot.get(STATISTICS, organization, scope, row)
@@ -264,7 +282,7 @@ async def _record(
         partial(
             identify,
             assessment=message.assessment,
-            statistics=frequencies.of(_class_of(message)),
+            statistics=await frequencies.of(_class_of(message)),
             quotas=quotas,
             capacity_bytes=capacity_bytes,
         )
@@ -279,10 +297,10 @@ async def _record(
         return
     for message, outcome in zip(batch, outcomes, strict=True):
         if isinstance(outcome, Recorded):
-            frequencies.learn(_class_of(message), outcome)
+            await frequencies.learn(_class_of(message), outcome)
             counters.note(outcome)
             if outcome.quota == "store_share" and counters.is_news(_organization(message), trio.current_time()):
-                _say_who_is_full(store, _organization(message))
+                await _say_who_is_full(store, _organization(message))
             message.admitted.answer(outcome.outcome)
             nudge(outcome.queues)
             if publish is not None and outcome.event is not None:
@@ -298,9 +316,8 @@ def _class_of(message: Assessed) -> ClassKey:
     return ClassKey(submission.organization, scope_of(submission.environment), message.assessment.features.family)
 
 
-def _say_who_is_full(store: Store, number: int) -> None:
-    with store.read() as snapshot:
-        name = find_organization(snapshot, number).id
+async def _say_who_is_full(store: Store, number: int) -> None:
+    name = (await store.query(partial(find_organization, number=number))).id
     log.warning(
         "an organization holds its share of the store: its identifications are refused",
         organization=name,

@@ -6,6 +6,7 @@ Endpoint functions: typed in, typed out, no HTTP framework.
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 
 import trio
 from msgspec import UNSET
@@ -56,7 +57,7 @@ async def submit(
         services.admission.offer(Identify(submission, limit, visitor_address(caller), reply))
     except OverloadedError:
         return Outcome(Refusal("service_unavailable"))
-    outcome = _render(services, call, caller, await reply.wait(), submission if signed else None)
+    outcome = await _render(services, call, caller, await reply.wait(), submission if signed else None)
     if caller.key.environment != "development":
         return outcome
     took_ms = 1000 * (trio.current_time() - began_at)
@@ -108,7 +109,7 @@ def _idempotency(call: Call) -> bytes | Refusal | None:
     return ordered_digest(key, hashlib.blake2b(key.encode(), digest_size=16).digest())
 
 
-def _render(
+async def _render(
     services: Services, call: Call, caller: Caller, answer: PipelineResult, to_sign: Submission | None
 ) -> Outcome:
     outcome = answer.outcome
@@ -124,9 +125,9 @@ def _render(
             return Outcome(outcome.refusal, headers=_headers(answer.admission, outcome.balance_micros))
         case RateLimited():
             refusal = over_rate(outcome.reached, outcome.retry_after_s)
-            return Outcome(refusal, headers=_headers(answer.admission, _balance(services, caller)))
+            return Outcome(refusal, headers=_headers(answer.admission, await _balance(services, caller)))
         case Failed():
-            return Outcome(Refusal(outcome.code), headers=_headers(answer.admission, _balance(services, caller)))
+            return Outcome(Refusal(outcome.code), headers=_headers(answer.admission, await _balance(services, caller)))
 
 
 def _identified(
@@ -148,9 +149,8 @@ def _headers(admission: Admission, balance_micros: int) -> dict[str, str]:
     return {"RateLimit-Limit": limit, "RateLimit-Remaining": remaining, **balance}
 
 
-def _balance(services: Services, caller: Caller) -> int:
-    with services.store.read() as snapshot:
-        return views.balance(snapshot, caller.organization.number)
+async def _balance(services: Services, caller: Caller) -> int:
+    return await services.store.query(partial(views.balance, number=caller.organization.number))
 
 
 ROUTES: tuple[Route, ...] = (

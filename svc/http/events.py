@@ -28,7 +28,7 @@ from svc.http.change import caller_of, change, noted
 from svc.http.endpoint import Call, Outcome, Services
 from svc.http.parameters import FORWARDED
 from svc.http.route import BODY, KEYED, Route
-from svc.http.rows import encoded
+from svc.http.rows import read_and_encoded
 from svc.http.schema import (
     DocumentBody,
     EventDetailBody,
@@ -81,7 +81,7 @@ async def answer_listing(services: Services, call: Call, asked: Asked, environme
         return Outcome(listing)
     await noted(services, call)
     found = await find_places(services, number, environment, listing)
-    rows = await encoded(found.rows, partial(_rows, services, listing.filters))
+    rows = await read_and_encoded(found.rows, partial(_rows, services, listing.filters))
     cursor = UNSET if found.resume is None else next_cursor(asked, listing, found.resume, scope)
     return Outcome(EventsAnswer(rows=rows, page=asked.page or 1, page_size=asked.limit, next_cursor=cursor))
 
@@ -92,29 +92,29 @@ async def find_places(
     """As `events.places`, some keys at a time, with a checkpoint in between. A search that goes on takes turns with
     other long reads.
     """
-    rows, resume = _some_places(services, number, environment, listing)
+    rows, resume = await _some_places(services, number, environment, listing)
     if resume is None or len(rows) == listing.limit:
         return events.Places(rows, resume)
     async with services.limits.long_reads.in_turn():
         for _ in range(KEYS_AT_ONCE, most_keys, KEYS_AT_ONCE):
             await trio.lowlevel.checkpoint()
             left = listing._replace(limit=listing.limit - len(rows), after=resume.after, offset=resume.offset)
-            more, resume = _some_places(services, number, environment, left)
+            more, resume = await _some_places(services, number, environment, left)
             rows += more
             if resume is None or len(rows) == listing.limit:
                 break
     return events.Places(rows, resume)
 
 
-def _some_places(services: Services, number: int, environment: Environment, listing: Listing) -> events.Places:
+async def _some_places(services: Services, number: int, environment: Environment, listing: Listing) -> events.Places:
     listing = listing._replace(limit=min(listing.limit, KEYS_AT_ONCE))
-    with services.store.read() as snapshot:
-        return events.places(snapshot, number, environment, listing, KEYS_AT_ONCE)
+    find = partial(events.places, number=number, environment=environment, listing=listing, most_keys=KEYS_AT_ONCE)
+    return await services.store.query(find)
 
 
-def _rows(services: Services, filters: Filters, places: Sequence[events.EventPosition]) -> list[EventBody]:
-    with services.store.read() as snapshot:
-        return [event_row(event, request_id) for request_id, event in events.read(snapshot, places, filters)]
+async def _rows(services: Services, filters: Filters, places: Sequence[events.EventPosition]) -> list[EventBody]:
+    found = await services.store.query(partial(events.read, wanted=places, filters=filters))
+    return [event_row(event, request_id) for request_id, event in found]
 
 
 async def get_event(services: Services, call: Call) -> Outcome:
@@ -125,19 +125,20 @@ async def get_event(services: Services, call: Call) -> Outcome:
     if isinstance(request_id, Refusal):
         return Outcome(request_id)
     caller = await noted(services, call)
-    return Outcome(read_event(services, caller, request_id, call.at_ms))
+    return Outcome(await read_event(services, caller, request_id, call.at_ms))
 
 
-def read_event(services: Services, caller: Caller, request_id: UUID, now_ms: int) -> EventDetailBody | Refusal:
+async def read_event(services: Services, caller: Caller, request_id: UUID, now_ms: int) -> EventDetailBody | Refusal:
     """An event of the caller's organization and environment in the form of interface 2.3, with its archive and its
     deferred report; `404 event_not_found`.
     """
-    number = caller.organization.number
-    with services.store.read() as snapshot:
-        event = events.event_by_request(snapshot, number, _environment(caller), request_id, now_ms)
-        if event is None:
-            return Refusal("event_not_found")
-        return detailed(snapshot, number, request_id, event)
+    number, environment = caller.organization.number, _environment(caller)
+
+    def read(snapshot: Snapshot) -> EventDetailBody | Refusal:
+        event = events.event_by_request(snapshot, number, environment, request_id, now_ms)
+        return Refusal("event_not_found") if event is None else detailed(snapshot, number, request_id, event)
+
+    return await services.store.query(read)
 
 
 def detailed(snapshot: Snapshot, number: int, request_id: UUID, event: Event) -> EventDetailBody:
@@ -147,13 +148,15 @@ def detailed(snapshot: Snapshot, number: int, request_id: UUID, event: Event) ->
     return event_detail(event, request_id, document, None if report is None else inflate(report.signals))
 
 
-def visits(services: Services, caller: Caller, visitor_id: str, limit: int, now_ms: int) -> list[EventBody]:
+async def visits(services: Services, caller: Caller, visitor_id: str, limit: int, now_ms: int) -> list[EventBody]:
     """The newest events of a visitor in the caller's environment, at most `limit`, newest first, in the form of
     interface 2.3.
     """
     listing = Listing(now_ms - RETENTION_MS, now_ms + 1, Filters(visitor_id=visitor_id), limit=limit)
-    with services.store.read() as snapshot:
-        found = events.event_page(snapshot, caller.organization.number, _environment(caller), listing)
+    number, environment = caller.organization.number, _environment(caller)
+    found = await services.store.query(
+        partial(events.event_page, number=number, environment=environment, listing=listing)
+    )
     return [event_row(event, request_id) for request_id, event in found.events]
 
 

@@ -30,6 +30,7 @@ from svc.http.schema import error_body
 from svc.http.sessions import Site, authenticate_session, read_site
 from svc.http.traffic import PREFLIGHT, RequestContext, Traffic
 from svc.http.turnstile import KnownKeys
+from svc.store.snapshot import Snapshot
 from svc.world import World
 
 log = structlog.get_logger()
@@ -142,7 +143,7 @@ class Exchange:
         site = (
             read_site(self._services.gate, headers, scope["scheme"], _peer(scope)) if place.place.is_console else None
         )
-        caller = self._authenticate(route, scope, at_ms, headers, site) if route.kinds else None
+        caller = await self._authenticate(route, scope, at_ms, headers, site) if route.kinds else None
         if isinstance(caller, Refusal):
             outcome, key = Outcome(caller), caller.key
             origin, ip = caller.origin, sender(self._services.gate, headers, _peer(scope))
@@ -231,15 +232,18 @@ class Exchange:
         )
         return await route.endpoint(self._services, call)
 
-    def _authenticate(
+    async def _authenticate(
         self, route: Route, scope: HTTPScope, at_ms: int, headers: dict[str, str], site: Site | None
     ) -> Caller | Refusal:
         """By the key; on the paths of the console by the session, where no key is sent."""
-        gate = self._services.gate
-        with self._services.store.read() as snapshot:
+        gate, peer = self._services.gate, _peer(scope)
+
+        def find(snapshot: Snapshot) -> Caller | Refusal:
             if site is not None and "x-api-key" not in headers:
                 return authenticate_session(gate, snapshot, headers, site, scope["method"], at_ms)
-            return authenticate(gate, snapshot, headers, _peer(scope), kinds=route.kinds, now_ms=at_ms)
+            return authenticate(gate, snapshot, headers, peer, kinds=route.kinds, now_ms=at_ms)
+
+        return await self._services.store.query(find)
 
     async def _json(self, receive: ASGIReceiveCallable, headers: dict[str, str]) -> bytes | Refusal:
         """The text of the body, not looked into yet."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -16,13 +16,24 @@ ROWS_AT_ONCE = 8
 _encoder = msgspec.json.Encoder()
 
 
-async def encoded(items: Sequence[T], read: Callable[[Sequence[T]], Iterable[msgspec.Struct]]) -> tuple[Any, ...]:
-    """The rows that `read` makes of these items, encoded as JSON (`msgspec.Raw`). Works through `ROWS_AT_ONCE` items at
+async def encoded(items: Sequence[T], make: Callable[[Sequence[T]], Iterable[msgspec.Struct]]) -> tuple[Any, ...]:
+    """The rows that `make` makes of these items, encoded as JSON (`msgspec.Raw`). Works through `ROWS_AT_ONCE` items at
     a time, with a checkpoint in between.
     """
+
+    async def made(some: Sequence[T]) -> Iterable[msgspec.Struct]:
+        return make(some)
+
+    return await read_and_encoded(items, made)
+
+
+async def read_and_encoded(
+    items: Sequence[T], read: Callable[[Sequence[T]], Awaitable[Iterable[msgspec.Struct]]]
+) -> tuple[Any, ...]:
+    """As `encoded`, for rows that have to be read."""
     rows: list[msgspec.Raw] = []
     for start in range(0, len(items), ROWS_AT_ONCE):
         if start:
             await trio.lowlevel.checkpoint()
-        rows.extend(msgspec.Raw(_encoder.encode(row)) for row in read(items[start : start + ROWS_AT_ONCE]))
+        rows.extend(msgspec.Raw(_encoder.encode(row)) for row in await read(items[start : start + ROWS_AT_ONCE]))
     return tuple(rows)

@@ -82,7 +82,7 @@ async def explain(services: Services, call: Call) -> Outcome:
     if isinstance(event, Refusal):
         return Outcome(event)
     caller = await noted(services, call)
-    seen = visits(services, caller, event.visitor_id, MOST_VISITS, call.at_ms)
+    seen = await visits(services, caller, event.visitor_id, MOST_VISITS, call.at_ms)
     return Outcome(TryAnswer(event, tuple(seen)))
 
 
@@ -105,7 +105,7 @@ async def _own_event(services: Services, call: Call) -> EventDetailBody | Refusa
         return invalid("request_id", "invalid_value")
     caller = await noted(services, call)
     refused = token_refusal(services, call, caller, body.token, request_id)
-    return refused or read_event(services, caller, request_id, call.at_ms)
+    return refused or await read_event(services, caller, request_id, call.at_ms)
 
 
 ROUTES: tuple[Route, ...] = (

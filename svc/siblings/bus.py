@@ -11,7 +11,7 @@ import errno
 import os
 import socket
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, Protocol
@@ -38,7 +38,7 @@ AGAIN_S: Final = 0.005
 _FULL = frozenset({errno.EAGAIN, errno.ENOBUFS})
 _ABSENT = frozenset({errno.ENOENT, errno.ECONNREFUSED, errno.ENOTSOCK})
 
-Handle = Callable[[Message], None]
+Handle = Callable[[Message], Awaitable[None]]
 
 
 class Siblings(Protocol):
@@ -187,7 +187,7 @@ class SocketSiblings:
                 log.warning("not a message of a worker", because=str(error))
                 continue
             for message in messages:
-                handle(message)
+                await handle(message)
 
     def _hold(self, name: str, packed: bytes) -> None:
         held = self._held.setdefault(name, deque())

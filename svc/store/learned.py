@@ -31,15 +31,20 @@ def load_statistics(snapshot: Snapshot, organization: int, scope: int) -> Statis
     return Statistics(snapshot.get(STATISTICS, organization, PRODUCTION, SHARED), of_another_scope=True)
 
 
-def load_class(snapshot: Snapshot, organization: int, scope: int, family: int, into: Statistics) -> None:
-    """Load a class of devices into the statistics of its scope: its own row, else production's; nothing where neither
-    exists.
+def class_row(snapshot: Snapshot, organization: int, scope: int, family: int, known: Statistics) -> bytes | None:
+    """The row of a class of devices: its own where `known`, the statistics of its scope, has one, else production's;
+    `None` where neither exists.
     """
-    if not into.has_own(family):
+    if not known.has_own(family):
         if scope == PRODUCTION or not load_statistics(snapshot, organization, PRODUCTION).has_own(family):
-            return
+            return None
         scope = PRODUCTION
-    raw = snapshot.get(STATISTICS, organization, scope, family)
+    return snapshot.get(STATISTICS, organization, scope, family)
+
+
+def load_class(snapshot: Snapshot, organization: int, scope: int, family: int, into: Statistics) -> None:
+    """Load a class of devices into the statistics of its scope; nothing where it has no row."""
+    raw = class_row(snapshot, organization, scope, family, into)
     if raw is not None:
         into.load(family, raw)
 

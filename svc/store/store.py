@@ -1,6 +1,7 @@
 """The store: snapshots to read, group commits to write, over an engine that keeps the bytes (`engine.py`).
 
-    with store.read() as snapshot: ...                  inline on the loop; holds no await
+    found = await store.query(function_of_a_snapshot)   inline on the loop, in one snapshot
+    with store.read() as snapshot: ...                  the same for a program without a loop; holds no await
     outcomes = await store.write([job, job, ...])       one thread call, one commit, one fsync for all jobs
 
 A job is a function of the transaction: from rows read to rows written. It runs on the loop, against a snapshot and
@@ -146,6 +147,15 @@ class Store:
         file grow.
         """
         return ReadTransaction(self.engine)
+
+    async def query(self, read: Callable[[Snapshot], T]) -> T:
+        """What `read` returns, or raises, of one snapshot. It is a pure function, which another store may have to call
+        more than once: it awaits nothing, changes nothing, and does not keep the snapshot.
+
+        Here it runs inline and at once, without a checkpoint.
+        """
+        with self.read() as snapshot:
+            return read(snapshot)
 
     async def write(
         self, jobs: Sequence[Job[T]], *, may_use_reserve: bool = False, urgent: bool = False

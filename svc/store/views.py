@@ -59,6 +59,11 @@ def organization(snapshot: Snapshot, number: int) -> Organization:
     return found
 
 
+def organizations(snapshot: Snapshot) -> list[int]:
+    """The numbers of all organizations, oldest first, removed ones included."""
+    return [number for (number,), _ in snapshot.scan(ORGANIZATIONS)]
+
+
 def is_removed(snapshot: Snapshot, number: int) -> bool:
     """Whether the operator has removed the organization; `False` for a number that was never given."""
     found = snapshot.get(ORGANIZATIONS, number)

@@ -64,41 +64,41 @@ def kept(found: Opened, organization: int = 1, scope: int = PRODUCTION) -> Stati
     return Statistics.of_rows(Rows(rows.pop(SHARED), rows)) if rows else None
 
 
-def learn(frequencies: Frequencies, lessons: int, key: ClassKey | None = None) -> Statistics:
+async def learn(frequencies: Frequencies, lessons: int, key: ClassKey | None = None) -> Statistics:
     key = key or key_of()
     features = msgspec.structs.replace(features_of(), family=key.family)
-    statistics = frequencies.of(key)
+    statistics = await frequencies.of(key)
     for _ in range(lessons):
-        frequencies.learn(key, Recorded(NOTHING_ELSE, StatisticsUpdate(features=features, new_devices=1.0)))
+        await frequencies.learn(key, Recorded(NOTHING_ELSE, StatisticsUpdate(features=features, new_devices=1.0)))
     return statistics
 
 
 async def test_what_was_learned_is_written_after_so_many_lessons_and_is_there_after_a_restart(found: Opened):
     frequencies = Frequencies(found.store)
-    learn(frequencies, LESSONS_BETWEEN_WRITES - 1)
-    learn(frequencies, 1, key_of(organization=2))
+    await learn(frequencies, LESSONS_BETWEEN_WRITES - 1)
+    await learn(frequencies, 1, key_of(organization=2))
     await frequencies.write_behind(visitor_index.LESSONS_BETWEEN_WRITES)
     assert kept(found) is None
-    learned = learn(frequencies, 1)
+    learned = await learn(frequencies, 1)
     await frequencies.write_behind(visitor_index.LESSONS_BETWEEN_WRITES)
     written = kept(found)
     assert written is not None
     assert written.devices(FAMILY) == learned.devices(FAMILY) == LESSONS_BETWEEN_WRITES
     assert kept(found, 2) is None, "each by its own lessons"
-    assert Frequencies(found.store).of(key_of()).rows() == learned.rows()
+    assert (await Frequencies(found.store).of(key_of())).rows() == learned.rows()
 
 
 async def test_only_the_classes_that_changed_are_written_and_not_before_as_many_lessons_more(found: Opened):
     frequencies = Frequencies(found.store)
     for family in (FAMILY, 5, 6):
-        learn(frequencies, LESSONS_BETWEEN_WRITES, key_of(family=family))
+        await learn(frequencies, LESSONS_BETWEEN_WRITES, key_of(family=family))
     await frequencies.write_behind(visitor_index.LESSONS_BETWEEN_WRITES)
     found.store.change_log(partial(operations.begin, following=Following(b"t" * 16, 0, "/backup", 1 << 20)))
     before = found.store.statistics().commits
-    learn(frequencies, LESSONS_BETWEEN_WRITES - 1)
+    await learn(frequencies, LESSONS_BETWEEN_WRITES - 1)
     await frequencies.write_behind(visitor_index.LESSONS_BETWEEN_WRITES)
     assert found.store.statistics().commits == before
-    learn(frequencies, 1)
+    await learn(frequencies, 1)
     await frequencies.write_behind(visitor_index.LESSONS_BETWEEN_WRITES)
     assert found.store.statistics().commits == before + 1
     with found.store.read() as snapshot:
@@ -110,54 +110,56 @@ async def test_only_the_classes_that_changed_are_written_and_not_before_as_many_
 
 async def test_what_taught_nothing_is_no_lesson(found: Opened):
     frequencies = Frequencies(found.store)
-    before = frequencies.of(key_of()).rows()
-    frequencies.learn(key_of(), Recorded(NOTHING_ELSE, None))
+    before = (await frequencies.of(key_of())).rows()
+    await frequencies.learn(key_of(), Recorded(NOTHING_ELSE, None))
     await frequencies.write_behind(1)
     assert kept(found) is None
-    assert frequencies.of(key_of()).rows() == before
-    assert frequencies.of(key_of()) is frequencies.of(key_of())
+    assert (await frequencies.of(key_of())).rows() == before
+    assert (await frequencies.of(key_of())) is (await frequencies.of(key_of()))
 
 
 async def test_other_environments_start_from_production_keep_their_own_and_never_change_it(found: Opened):
     frequencies = Frequencies(found.store)
-    learn(frequencies, 10)
+    await learn(frequencies, 10)
     await frequencies.write_behind(1)
     for _ in range(2):  # the second time from their own row
-        others = learn(frequencies, 5, key_of(scope=OTHERS))
+        others = await learn(frequencies, 5, key_of(scope=OTHERS))
         await frequencies.write_behind(1)
         frequencies = Frequencies(found.store)
     assert others.devices(FAMILY) == 20
-    assert frequencies.of(key_of()).devices(FAMILY) == 10
-    learn(frequencies, 100)
+    assert (await frequencies.of(key_of())).devices(FAMILY) == 10
+    await learn(frequencies, 100)
     await frequencies.write_behind(1)
-    assert Frequencies(found.store).of(key_of(scope=OTHERS)).devices(FAMILY) == 20, "production is a start and no more"
+    assert (await Frequencies(found.store).of(key_of(scope=OTHERS))).devices(FAMILY) == 20, (
+        "production is a start and no more"
+    )
 
 
 async def test_memory_holds_the_classes_that_were_used_last_and_nothing_is_lost(found: Opened):
     frequencies = Frequencies(found.store, most=3)
     for organization in range(1, 6):
         for family in (7, 8):
-            learn(frequencies, organization, key_of(organization, family=family))
+            await learn(frequencies, organization, key_of(organization, family=family))
             await frequencies.write_behind(visitor_index.LESSONS_BETWEEN_WRITES)
             assert sum(len(scope.statistics.rows().classes) for scope in frequencies._scopes.values()) <= 3
     assert set(frequencies._scopes) == {(4, PRODUCTION), (5, PRODUCTION)}
     await frequencies.write_behind(1)
     for organization in range(1, 6):
         for family in (7, 8):
-            assert frequencies.of(key_of(organization, family=family)).devices(family) == organization
+            assert (await frequencies.of(key_of(organization, family=family))).devices(family) == organization
 
 
 async def test_the_least_visited_class_makes_room_for_a_new_one_also_in_the_store(found: Opened):
     frequencies = Frequencies(found.store)
     for family in range(1, CLASSES + 1):
-        learn(frequencies, 2 if family == 9 else 3, key_of(family=family))
+        await learn(frequencies, 2 if family == 9 else 3, key_of(family=family))
     await frequencies.write_behind(1)
-    learn(frequencies, 1, key_of(family=1000))
+    await learn(frequencies, 1, key_of(family=1000))
     await frequencies.write_behind(1)
     with found.store.read() as snapshot:
         families = {key[2] for key, _ in snapshot.scan(STATISTICS, 1, PRODUCTION)}
     assert families == {SHARED, 1000, *range(1, CLASSES + 1)} - {9}
-    assert learn(frequencies, 1, key_of(family=9)).devices(9) == 1, "it learns from the beginning"
+    assert (await learn(frequencies, 1, key_of(family=9))).devices(9) == 1, "it learns from the beginning"
 
 
 async def test_statistics_that_find_no_room_are_kept_in_memory(found: Opened, monkeypatch: pytest.MonkeyPatch):
@@ -165,12 +167,12 @@ async def test_statistics_that_find_no_room_are_kept_in_memory(found: Opened, mo
         raise StoreFullError("no room")
 
     frequencies = Frequencies(found.store, most=0)
-    learned = learn(frequencies, 5)
+    learned = await learn(frequencies, 5)
     with monkeypatch.context() as patched:
         patched.setattr(found.store, "write", full)
         await frequencies.write_behind(1)
-    assert frequencies.of(key_of()) is learned
-    learn(frequencies, 1)
+    assert (await frequencies.of(key_of())) is learned
+    await learn(frequencies, 1)
     await frequencies.write_behind(1)
     written = kept(found)
     assert written is not None
@@ -183,7 +185,7 @@ async def test_statistics_that_cannot_be_written_for_another_reason_end_the_writ
             raise RuntimeError("nobody foresaw this")
 
     frequencies = Frequencies(found.store)
-    learn(frequencies, 1)
+    await learn(frequencies, 1)
     frequencies._scopes[1, PRODUCTION].statistics = NetworkFileError()
     with pytest.raises(RuntimeError, match="nobody foresaw this"):
         await frequencies.write_behind(1)
@@ -233,26 +235,26 @@ async def _compare(opened: Opened, learned: list[Learned | int], scope: int) -> 
         worker, family, device, returned = step
         features = msgspec.structs.replace(features_of(), family=family, hardware=device)
         lesson = StatisticsUpdate(features=features, new_devices=0.5, returned=returned)
-        workers[worker].learn(key_of(scope=scope, family=family), Recorded(NOTHING_ELSE, lesson))
+        await workers[worker].learn(key_of(scope=scope, family=family), Recorded(NOTHING_ELSE, lesson))
         pending[worker].append(lesson)
     written = kept(opened, scope=scope)
     assert (Statistics() if written is None else written).rows() == one.rows()
     families = {step[1] for step in learned if not isinstance(step, int)}
     for worker in workers:
         for family in families:
-            worker.of(key_of(scope=scope, family=family))
+            await worker.of(key_of(scope=scope, family=family))
     last = Frequencies(opened.store)
     for family in families:
-        assert last.of(key_of(scope=scope, family=family)).devices(family) == one.devices(family)
+        assert (await last.of(key_of(scope=scope, family=family))).devices(family) == one.devices(family)
 
 
 async def test_a_class_that_another_worker_gave_up_begins_again_and_the_store_has_no_row_too_many(found: Opened):
     first, second = Frequencies(found.store), Frequencies(found.store)
     for family in range(1, CLASSES + 1):
-        learn(first, 2 if family == 9 else 3, key_of(family=family))
+        await learn(first, 2 if family == 9 else 3, key_of(family=family))
     await first.write_behind(1)
-    learn(second, 1, key_of(family=9))
-    learn(first, 1, key_of(family=1000))
+    await learn(second, 1, key_of(family=9))
+    await learn(first, 1, key_of(family=1000))
     await first.write_behind(1)  # gives up class 9
     await second.write_behind(1)  # gives up the least visited in its turn: class 1000
     written = kept(found)
@@ -267,7 +269,7 @@ async def test_lessons_of_very_many_classes_are_written_before_they_fill_the_mem
     monkeypatch.setattr(visitor_index, "LESSONS_HELD", 20)
     frequencies = Frequencies(found.store)
     for family in range(1, 12):
-        learn(frequencies, 2, key_of(family=family))
+        await learn(frequencies, 2, key_of(family=family))
         await frequencies.write_behind(visitor_index.LESSONS_BETWEEN_WRITES)
     written = kept(found)
     assert written is not None

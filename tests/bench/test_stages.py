@@ -24,7 +24,7 @@ async def test_devices_come_back_in_each_way_and_are_known_again(tmp_path: Path,
     try:
         sender, stages = caller(found, world), Stages(found, world)
         for round_number, kind in enumerate(("new", *KINDS)):
-            stages.identify(visits(sender, DEVICES, round_number, sdk=sdk))
+            await stages.identify(visits(sender, DEVICES, round_number, sdk=sdk))
             with found.store.read() as snapshot:
                 assert snapshot.count(EVENTS) == DEVICES * (1 + round_number)
                 # Seconds later, from another place and without its token, a device may well be another one.

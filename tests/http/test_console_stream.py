@@ -21,6 +21,14 @@ def an_event() -> Event:
     return made_event(random.Random(1), 0, environment="production")
 
 
+async def always() -> bool:
+    return True
+
+
+async def never() -> bool:
+    return False
+
+
 def watched(hub: LiveHub) -> Viewer:
     viewer = hub.watch(1, "production", EVERYTHING, b"credential")
     assert viewer is not None
@@ -35,7 +43,7 @@ def publish(hub: LiveHub, count: int = 1, first: int = 0) -> None:
 async def test_a_quiet_stream_says_every_15_seconds_that_it_is_alive_while_its_session_holds(autojump_clock: MockClock):
     hub, looks = LiveHub(1000), list[float]()
 
-    def holds() -> bool:
+    async def holds() -> bool:
         looks.append(trio.current_time())
         return len(looks) < 4
 
@@ -55,7 +63,7 @@ async def test_a_busy_stream_looks_whether_its_session_holds_as_often(autojump_c
                 await trio.sleep(0.1)
 
         nursery.start_soon(load)
-        async with aclosing(parts_of(watched(hub), None, lambda: False)) as parts:
+        async with aclosing(parts_of(watched(hub), None, never)) as parts:
             written = [part async for part in parts]
         assert written[0] == PING
         assert len(written) <= 2 + HEARTBEAT_S / WRITE_EVERY_S, "it ended at the first heartbeat"
@@ -74,7 +82,7 @@ async def test_one_write_has_all_that_has_come_and_there_are_five_a_second_at_mo
                 await trio.sleep(0.02)
             hub.end(b"credential")
 
-        async with aclosing(parts_of(watched(hub), None, lambda: True)) as parts:
+        async with aclosing(parts_of(watched(hub), None, always)) as parts:
             await anext(parts)
             nursery.start_soon(load)
             async for part in parts:
@@ -87,7 +95,7 @@ async def test_one_write_has_all_that_has_come_and_there_are_five_a_second_at_mo
 
 async def test_a_viewer_that_reads_again_hears_how_much_it_missed(autojump_clock: MockClock):
     hub = LiveHub(1000)
-    async with aclosing(parts_of(watched(hub), None, lambda: True)) as parts:
+    async with aclosing(parts_of(watched(hub), None, always)) as parts:
         await anext(parts)
         publish(hub, EVENTS_HELD + 7)
         part = await anext(parts)
@@ -105,7 +113,7 @@ async def test_what_the_store_gave_already_is_not_sent_again(autojump_clock: Moc
     viewer = watched(hub)
     publish(hub, 3)
     hub.end(b"credential")
-    async with aclosing(parts_of(viewer, resumed, lambda: True)) as parts:
+    async with aclosing(parts_of(viewer, resumed, always)) as parts:
         _, first, second = [part async for part in parts]
     assert first.startswith(b'event: missed\ndata: {"count": 3}\n\nid: 00000000-0000-0000-0000-000000000001\n')
     assert second.count(b"id: ") == 2

@@ -50,7 +50,7 @@ class Heard:
         self.messages: list[Message] = []
         self._changed = trio.Event()
 
-    def __call__(self, message: Message) -> None:
+    async def __call__(self, message: Message) -> None:
         self.messages.append(message)
         self._changed.set()
 

@@ -80,6 +80,8 @@ class EndpointQueue(msgspec.Struct, Generic[H], kw_only=True, eq=False):
     """Nothing is due before; `None` = nothing waits."""
     queued: bool = False
     """It stands in line, for its turn or for a slot."""
+    news: bool = False
+    """It was offered or forgotten since it was taken."""
 
     @property
     def slots(self) -> int:
@@ -116,6 +118,7 @@ class DeliveryScheduler(Generic[H]):
         queue = self._lanes.get(key)
         if queue is None:
             queue = self._lanes[key] = EndpointQueue(key=key)
+        queue.news = True
         if queue.due_ms is None or due_ms < queue.due_ms:
             self._due(queue, due_ms)
 
@@ -125,7 +128,7 @@ class DeliveryScheduler(Generic[H]):
         """
         queue = self._lanes.get(key)
         if queue is not None:
-            queue.due_ms, queue.window, queue.failing = None, ConcurrencyLimit(), False
+            queue.due_ms, queue.window, queue.failing, queue.news = None, ConcurrencyLimit(), False, True
             self._drop_if_idle(queue)
         return queue
 
@@ -154,6 +157,7 @@ class DeliveryScheduler(Generic[H]):
                 queue.queued = True
                 self._behind_failing.append(queue)
             else:
+                queue.news = False
                 return queue
         return None
 

@@ -6,6 +6,8 @@ of their own.
 
 from __future__ import annotations
 
+from functools import partial
+
 import trio
 from msgspec import UNSET, UnsetType
 
@@ -27,6 +29,7 @@ from svc.http.route import CONSOLE, IN_CONSOLE, Route
 from svc.store import audit_views, views
 from svc.store.account_views import newest_billing_changes, newest_credits, newest_settlements
 from svc.store.audit_views import AuditMatch, Sought
+from svc.store.snapshot import Snapshot
 from svc.store.transactions.holdings import holding
 
 DAYS_SHOWN = 90
@@ -40,19 +43,21 @@ RECORDS_A_PAGE = 10_000
 async def read_billing(services: Services, call: Call) -> Outcome:
     """`GET /console/api/billing`: status, balance, today's usage, settled days, credits and changes of the status."""
     number = (await noted(services, call)).organization.number
-    with services.store.read() as snapshot:
-        account = views.organization(snapshot, number)
-        body = BillingBody(
-            status=account.billing_status,
-            blocked_reason=UNSET if account.blocked_reason is None else account.blocked_reason,
-            balance_micros=views.balance(snapshot, number),
-            credit_limit_micros=account.credit_limit_micros,
-            today=usage_row(holding(snapshot, number).on(call.at_ms).usage),
-            days=tuple(settled_row(*settled) for settled in newest_settlements(snapshot, number, DAYS_SHOWN)),
-            entries=tuple(map(credit_row, newest_credits(snapshot, number, LINES_SHOWN))),
-            changes=tuple(map(billing_change_row, newest_billing_changes(snapshot, number, LINES_SHOWN))),
-        )
-    return Outcome(body)
+    return Outcome(await services.store.query(partial(_billing, number=number, now_ms=call.at_ms)))
+
+
+def _billing(snapshot: Snapshot, number: int, now_ms: int) -> BillingBody:
+    account = views.organization(snapshot, number)
+    return BillingBody(
+        status=account.billing_status,
+        blocked_reason=UNSET if account.blocked_reason is None else account.blocked_reason,
+        balance_micros=views.balance(snapshot, number),
+        credit_limit_micros=account.credit_limit_micros,
+        today=usage_row(holding(snapshot, number).on(now_ms).usage),
+        days=tuple(settled_row(*settled) for settled in newest_settlements(snapshot, number, DAYS_SHOWN)),
+        entries=tuple(map(credit_row, newest_credits(snapshot, number, LINES_SHOWN))),
+        changes=tuple(map(billing_change_row, newest_billing_changes(snapshot, number, LINES_SHOWN))),
+    )
 
 
 async def list_audit(services: Services, call: Call) -> Outcome:
@@ -78,8 +83,8 @@ async def _page(
     for looked_at in range(0, RECORDS_A_PAGE, RECORDS_AT_ONCE):
         if looked_at:
             await trio.lowlevel.checkpoint()
-        with services.store.read() as snapshot:
-            slice_ = audit_views.before(snapshot, sought.organization, before, RECORDS_AT_ONCE + 1)
+        read = partial(audit_views.before, number=sought.organization, raw_id=before, limit=RECORDS_AT_ONCE + 1)
+        slice_ = await services.store.query(read)
         for place, match in enumerate(slice_[:RECORDS_AT_ONCE], start=1):
             if sought.fits(match.record):
                 found.append(match)

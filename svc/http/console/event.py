@@ -19,6 +19,7 @@ from svc.http.events import detailed, read_request_id
 from svc.http.management.webhook_schema import delivery_row
 from svc.http.route import CONSOLE, IN_CONSOLE, Route
 from svc.store import views
+from svc.store.snapshot import Snapshot
 from svc.store.transactions.webhooks import IDENTIFICATION_EVENTS
 from svc.store.visits import neighbours
 from svc.store.webhook_views import attempts_about
@@ -36,23 +37,23 @@ async def read_event(services: Services, call: Call) -> Outcome:
     number = (await noted(services, call)).organization.number
     oldest_ms = call.at_ms - RETENTION_MS
     event_ids = [identification_event_id(event_type, request_id).bytes for event_type in IDENTIFICATION_EVENTS]
-    with services.store.read() as snapshot:
+
+    def read(snapshot: Snapshot) -> ConsoleEventBody | Refusal:
         event = views.event(snapshot, number, request_id)
         if event is None or event.occurred_at_ms < oldest_ms:
-            return Outcome(Refusal("event_not_found", explanation=_NOT_FOUND))
+            return Refusal("event_not_found", explanation=_NOT_FOUND)
         beside = neighbours(snapshot, number, request_id, event, oldest_ms)
         attempts = attempts_about(snapshot, number, event_ids, ATTEMPTS_SHOWN)
         key = views.find_key_of(snapshot, number, event.key_id, get_args(KeyKind))
-        detail = detailed(snapshot, number, request_id, event)
-    return Outcome(
-        ConsoleEventBody(
-            event=detail,
+        return ConsoleEventBody(
+            event=detailed(snapshot, number, request_id, event),
             key=event_key(event.key_id, key),
             previous=_id_text(beside.previous),
             next=_id_text(beside.next),
             deliveries=tuple(starmap(delivery_row, attempts)),
         )
-    )
+
+    return Outcome(await services.store.query(read))
 
 
 def _id_text(request_id: UUID | None) -> str | UnsetType:

@@ -6,6 +6,7 @@ between; of all organizations one preview runs at a time.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, NamedTuple
 from uuid import UUID
 
@@ -81,8 +82,7 @@ async def preview_weights(services: Services, call: Call) -> Outcome:
     """
     body: PreviewWeightsBody = call.body
     number = (await noted(services, call)).organization.number
-    with services.store.read() as snapshot:
-        scope = _scope(snapshot, number, body, call.at_ms)
+    scope = await services.store.query(partial(_scope, number=number, body=body, now_ms=call.at_ms))
     if isinstance(scope, Refusal):
         return Outcome(scope)
     refusal = services.limits.long_reads.refusal(number)
@@ -98,14 +98,12 @@ async def _compared(services: Services, scope: _Scope, now_ms: int) -> WeightsPr
     for looked_at in range(0, MOST_LOOKED_AT, EVENTS_AT_ONCE):
         if looked_at:
             await trio.lowlevel.checkpoint()
-        with services.store.read() as snapshot:
-            found, after = _older(snapshot, scope, now_ms, after)
-            for request_id, event in found:
-                if scope.has(event):
-                    preview.note(request_id, event, _document(snapshot, scope.organization, request_id, event))
-                    compared += 1
-                    if compared == MOST_EVENTS:
-                        return preview.summary()
+        found, after = await services.store.query(partial(_older, scope=scope, now_ms=now_ms, after=after))
+        for request_id, event, document in found:
+            preview.note(request_id, event, document)
+            compared += 1
+            if compared == MOST_EVENTS:
+                return preview.summary()
         if after is None:
             break
     return preview.summary()
@@ -113,11 +111,18 @@ async def _compared(services: Services, scope: _Scope, now_ms: int) -> WeightsPr
 
 def _older(
     snapshot: Snapshot, scope: _Scope, now_ms: int, after: Position | None
-) -> tuple[list[events.EventMatch], Position | None]:
-    """The next events behind a position, newest first, and the position of the last one; `None` = there are no more."""
+) -> tuple[list[tuple[UUID, Event, Document | None]], Position | None]:
+    """Of the next events behind a position those of the scope, newest first, with their documents; and the position of
+    the last one that was looked at, `None` = there are no more.
+    """
     listing = Listing(now_ms - RETENTION_MS, now_ms + 1, EVERYTHING, limit=EVENTS_AT_ONCE, after=after)
     page = events.event_page(snapshot, scope.organization, scope.environment, listing)
-    return page.events, None if page.resume is None else page.resume.after
+    found = [
+        (request_id, event, _document(snapshot, scope.organization, request_id, event))
+        for request_id, event in page.events
+        if scope.has(event)
+    ]
+    return found, None if page.resume is None else page.resume.after
 
 
 def _scope(snapshot: Snapshot, number: int, body: PreviewWeightsBody, now_ms: int) -> _Scope | Refusal:

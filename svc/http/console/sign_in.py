@@ -97,13 +97,10 @@ async def sign_in(services: Services, call: Call) -> Outcome:
     if refusal is not None:
         return Outcome(refusal)
     gate = services.gate
-    with services.store.read() as snapshot:
-        asked = _asked(gate, snapshot, call.body, call.at_ms)
-        if isinstance(asked, Refusal):
-            return Outcome(asked)
-        caller = manager(gate, snapshot, call.headers, site.peer, asked.key, key_digest(snapshot, asked.key))
-        before = presented_token(call.headers, site)
-        replaced = None if before is None else session_place(gate, snapshot, before)
+    found = await services.store.query(partial(_found, gate=gate, site=site, call=call))
+    if isinstance(found, Refusal):
+        return Outcome(found)
+    asked, caller, replaced = found
     token = new_token("session", caller.organization.id, services.world.entropy(32))
     session = new_session(asked.key.id, call.at_ms, secure=site.transport == "https", owns_key=asked.owns_key)
     token_digest = digest(gate.pepper, token)
@@ -148,6 +145,18 @@ async def sign_out(services: Services, call: Call) -> Outcome:
         return Outcome(done)
     services.end_viewers(ended)
     return Outcome(None, status=204, headers={"Set-Cookie": cleared_cookie(_site(call))})
+
+
+def _found(
+    snapshot: Snapshot, gate: AuthPolicy, site: Site, call: Call
+) -> tuple[SignIn, Caller, tuple[int, bytes] | None] | Refusal:
+    """What the body leads to now, who that is, and where the session is that the browser has."""
+    asked = _asked(gate, snapshot, call.body, call.at_ms)
+    if isinstance(asked, Refusal):
+        return asked
+    caller = manager(gate, snapshot, call.headers, site.peer, asked.key, key_digest(snapshot, asked.key))
+    before = presented_token(call.headers, site)
+    return asked, caller, None if before is None else session_place(gate, snapshot, before)
 
 
 def _asked(gate: AuthPolicy, snapshot: Snapshot, body: SignInBody, now_ms: int) -> SignIn | Refusal:

@@ -5,7 +5,8 @@ Thirty days are 720 rows, read and added up a day at a time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from heapq import nsmallest
 from typing import Annotated, Any, Literal
 
@@ -17,7 +18,6 @@ from svc.domain.counting import HOUR_MS, NOTHING, HourCounts
 from svc.domain.fields import TIME_FORM, Timestamp, about
 from svc.domain.ids import DAY_MS
 from svc.domain.listing import read_window
-from svc.domain.model import Environment
 from svc.domain.preview import LevelCounts, SignalName
 from svc.domain.refusals import Refusal
 from svc.domain.timestamps import timestamp
@@ -120,7 +120,9 @@ async def read_statistics(services: Services, call: Call) -> Outcome:
     rows: list[Any] = []
     for day_ms in range(from_ms // DAY_MS * DAY_MS, to_ms, DAY_MS):
         await trio.lowlevel.checkpoint()
-        periods = _day(services, number, query.environment, max(day_ms, from_ms), min(day_ms + DAY_MS, to_ms), step_ms)
+        first_ms, beyond_ms = max(day_ms, from_ms), min(day_ms + DAY_MS, to_ms)
+        read = partial(hours, number=number, environment=query.environment, from_ms=first_ms, to_ms=beyond_ms)
+        periods = _periods(await services.store.query(read), step_ms)
         for at_ms, counts in periods.items():
             totals += counts
             rows.append(msgspec.Raw(_encoder.encode(PeriodBody(at=timestamp(at_ms), **_fields(counts)))))
@@ -135,12 +137,8 @@ async def read_statistics(services: Services, call: Call) -> Outcome:
     )
 
 
-def _day(
-    services: Services, number: int, environment: Environment, from_ms: int, to_ms: int, step_ms: int
-) -> dict[int, HourCounts]:
-    """Start of the period -> its counts, of one day, oldest first."""
-    with services.store.read() as snapshot:
-        found = hours(snapshot, number, environment, from_ms, to_ms)
+def _periods(found: Iterable[tuple[int, HourCounts]], step_ms: int) -> dict[int, HourCounts]:
+    """Start of the period -> the counts of its hours, oldest first."""
     periods: dict[int, HourCounts] = {}
     for at_ms, counts in found:
         period_ms = at_ms // step_ms * step_ms

@@ -6,7 +6,7 @@ store. One write has all that has come since the last one, and there are five of
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from functools import partial
 from math import inf
 from typing import Annotated, NamedTuple
@@ -28,7 +28,7 @@ from svc.http.route import CONSOLE, IN_CONSOLE, Route
 from svc.http.schema import FiltersQuery
 from svc.store import events, views
 from svc.store.events import EventPosition
-from svc.store.tables import EVENTS
+from svc.store.snapshot import Snapshot
 from svc.store.transactions.sessions import find_session
 
 MEDIA_TYPE = "text/event-stream"
@@ -87,7 +87,7 @@ async def stream(services: Services, call: Call) -> Outcome:
 
 
 async def parts_of(
-    viewer: Viewer, resumed: Callable[[], AsyncGenerator[LiveEvent | int]] | None, holds: Callable[[], bool]
+    viewer: Viewer, resumed: Callable[[], AsyncGenerator[LiveEvent | int]] | None, holds: Callable[[], Awaitable[bool]]
 ) -> AsyncGenerator[bytes]:
     """What is written, each in one piece. Ends when the hub ends the viewer, or `holds` says that its credential does
     not hold any more.
@@ -115,7 +115,7 @@ async def parts_of(
         if missed:
             parts.append(_missed(missed))
         if trio.current_time() >= look_at:
-            if not holds():
+            if not await holds():
                 return
             look_at = trio.current_time() + HEARTBEAT_S
             parts = parts or [PING]
@@ -135,8 +135,8 @@ async def _resumed(services: Services, watched: Watched, last: UUID, now_ms: int
     oldest_first = newest[::-1]
     for start in range(0, len(oldest_first), ROWS_AT_ONCE):
         await trio.lowlevel.checkpoint()
-        with services.store.read() as snapshot:
-            found = events.read(snapshot, oldest_first[start : start + ROWS_AT_ONCE], watched.filters)
+        wanted = oldest_first[start : start + ROWS_AT_ONCE]
+        found = await services.store.query(partial(events.read, wanted=wanted, filters=watched.filters))
         for request_id, event in found:
             yield LiveEvent(request_id, event)
 
@@ -145,8 +145,7 @@ async def _places_after(services: Services, watched: Watched, last: UUID, now_ms
     """The index rows of the newest events after this one, newest first: of `MOST_COUNTED` that are looked at, those
     that fit. Where the store does not have it any more, its id says when it was.
     """
-    with services.store.read() as snapshot:
-        known = snapshot.get(EVENTS, watched.number, last.bytes)
+    known = await services.store.query(partial(views.event, number=watched.number, request_id=last))
     arrival_ms = int.from_bytes(last.bytes[:6]) if known is None else known.occurred_at_ms
     from_ms = max(arrival_ms, now_ms - RETENTION_MS)
     listing = Listing(from_ms, max(from_ms, now_ms) + 1, watched.filters, limit=MOST_COUNTED)
@@ -158,14 +157,17 @@ def _credential(caller: Caller) -> bytes:
     return caller.digest if caller.session is None else caller.session.digest
 
 
-def _holds(services: Services, caller: Caller) -> bool:
+async def _holds(services: Services, caller: Caller) -> bool:
     """Whether the caller's session or key still lets it in. That a stream is open is no use of its session."""
     now_ms, number = services.world.now_ms(), caller.organization.number
-    with services.store.read() as snapshot:
+
+    def read(snapshot: Snapshot) -> bool:
         if caller.session is not None:
             return find_session(snapshot, number, caller.session.digest, now_ms) is not None
         key = views.find_key(snapshot, caller.digest)
         return key is not None and key.usable(now_ms) and not views.is_removed(snapshot, number)
+
+    return await services.store.query(read)
 
 
 def _message(found: LiveEvent) -> bytes:

@@ -6,6 +6,7 @@ Lists and histories are bounded, and read some rows at a time: how often somebod
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from hashlib import blake2b
 from itertools import islice
 from typing import Any
@@ -41,6 +42,7 @@ from svc.http.rows import ROWS_AT_ONCE
 from svc.store import events, views, visitor_views
 from svc.store.codec import CorruptionError
 from svc.store.events import EventMatch
+from svc.store.snapshot import Snapshot
 from svc.store.visitor_views import Sighting
 
 EVENTS_SHOWN = 50
@@ -64,9 +66,9 @@ async def list_visitors(services: Services, call: Call) -> Outcome:
     await noted(services, call)
     after = row[len(bound) :]
     if filters is None:
-        found = _created(services, number, after, query.limit + 1)
+        found = await _created(services, number, after, query.limit + 1)
     else:
-        found = _seen_with(services, number, query.environment, filters, after, query.limit + 1)
+        found = await _seen_with(services, number, query.environment, filters, after, query.limit + 1)
     shown = found[: query.limit]
     cursor = write_cursor(key, "visitors", number, bound + shown[-1][0]) if len(found) > query.limit else UNSET
     return Outcome(VisitorsBody(tuple(visitor for _, visitor in shown), cursor))
@@ -90,10 +92,10 @@ def _bound(environment: Environment, filters: Filters | None) -> bytes:
     return blake2b(asked, digest_size=16).digest()
 
 
-def _created(services: Services, number: int, after: bytes, limit: int) -> list[tuple[bytes, VisitorRow]]:
+async def _created(services: Services, number: int, after: bytes, limit: int) -> list[tuple[bytes, VisitorRow]]:
     """(where the next page begins, visitor), the most recently created first."""
-    with services.store.read() as snapshot:
-        found = visitor_views.visitors(snapshot, number, int.from_bytes(after) if after else None, limit)
+    before = int.from_bytes(after) if after else None
+    found = await services.store.query(partial(visitor_views.visitors, number=number, after=before, limit=limit))
     return [(visitor.to_bytes(4), _visitor_row(record)) for visitor, record in found]
 
 
@@ -106,12 +108,19 @@ def _visitor_row(record: Visitor) -> VisitorRow:
     )
 
 
-def _seen_with(
+async def _seen_with(
     services: Services, number: int, environment: Environment, filters: Filters, after: bytes, limit: int
 ) -> list[tuple[bytes, VisitorRow]]:
     """(where the next page begins, visitor), in the order of ids."""
-    with services.store.read() as snapshot:
-        found = visitor_views.visitors_with(snapshot, number, environment, filters, after.decode() or None, limit)
+    read = partial(
+        visitor_views.visitors_with,
+        number=number,
+        environment=environment,
+        filters=filters,
+        after=after.decode() or None,
+        limit=limit,
+    )
+    found = await services.store.query(read)
     return [(sighting.visitor_id.encode(), _sighting_row(sighting)) for sighting in found]
 
 
@@ -134,9 +143,12 @@ async def read_visitor(services: Services, call: Call) -> Outcome:
     if not is_visitor_id(visitor_id):
         return Outcome(Refusal("not_found"))
     listing = Listing(call.at_ms - RETENTION_MS, call.at_ms + 1, Filters(visitor_id=visitor_id), limit=EVENTS_LOOKED_AT)
-    with services.store.read() as snapshot:
-        record = visitor_views.find_visitor(snapshot, number, visitor_id)
-        places = events.places(snapshot, number, environment, listing).rows
+    record, places = await services.store.query(
+        lambda snapshot: (
+            visitor_views.find_visitor(snapshot, number, visitor_id),
+            events.places(snapshot, number, environment, listing).rows,
+        )
+    )
     found = await _events(services, places, listing.filters)
     if record is None and not found:
         return Outcome(Refusal("not_found"))
@@ -175,8 +187,8 @@ async def _events(services: Services, places: Sequence[events.EventPosition], fi
     for start in range(0, len(places), ROWS_AT_ONCE):
         if start:
             await trio.lowlevel.checkpoint()
-        with services.store.read() as snapshot:
-            found += events.read(snapshot, places[start : start + ROWS_AT_ONCE], filters)
+        wanted = places[start : start + ROWS_AT_ONCE]
+        found += await services.store.query(partial(events.read, wanted=wanted, filters=filters))
     return found
 
 
@@ -184,19 +196,24 @@ async def _visits(services: Services, number: int, found: Sequence[EventMatch]) 
     visits: list[VisitBody] = []
     for start in range(0, len(found), ROWS_AT_ONCE):
         await trio.lowlevel.checkpoint()
-        for match in found[start : start + ROWS_AT_ONCE]:
+        matches = found[start : start + ROWS_AT_ONCE]
+        changes = await services.store.query(partial(_changes, number=number, matches=matches))
+        for match, changed in zip(matches, changes, strict=True):
             row = msgspec.structs.asdict(event_row(match.event, match.request_id))
-            visits.append(VisitBody(**row, changes=present(_changes(services, number, match))))
+            visits.append(VisitBody(**row, changes=present(changed)))
     return tuple(visits)
 
 
-def _changes(services: Services, number: int, match: EventMatch) -> tuple[str, ...] | None:
-    """What differed from the visitor's report before; `None` where nothing says."""
+def _changes(snapshot: Snapshot, number: int, matches: Sequence[EventMatch]) -> list[tuple[str, ...] | None]:
+    """For each event what differed from the visitor's report before; `None` where nothing says."""
+    return [_change(snapshot, number, match) for match in matches]
+
+
+def _change(snapshot: Snapshot, number: int, match: EventMatch) -> tuple[str, ...] | None:
     if not match.event.has_document:
         return None
     try:
-        with services.store.read() as snapshot:
-            document = views.document(snapshot, number, match.request_id)
+        document = views.document(snapshot, number, match.request_id)
     except CorruptionError:
         return None  # who opens the event finds that its document cannot be read
     return None if document is None else document.changes

@@ -41,6 +41,7 @@ from svc.http.management.schema import (
 from svc.http.route import ADMIN, BODY, KEYED, ORGANIZATION, OWN, Route
 from svc.http.rows import encoded
 from svc.store import views
+from svc.store.snapshot import Snapshot
 from svc.store.transactions import keys
 from svc.world import twenty_characters
 
@@ -185,6 +186,10 @@ class _Page(NamedTuple):
     next_cursor: str | UnsetType
 
 
+def _some_keys(snapshot: Snapshot, number: int, after: ApiKey | None) -> list[ApiKey]:
+    return list(islice(views.scan_keys(snapshot, number, after), KEYS_AT_ONCE))
+
+
 async def _page(
     services: Services, call: Call, which: List, kinds: Sequence[KeyKind], row: Callable[[ApiKey], msgspec.Struct]
 ) -> _Page | Refusal:
@@ -199,8 +204,9 @@ async def _page(
     after = None
     if query.cursor is not UNSET:
         text = read_cursor(cursors_key, which, number, query.cursor)
-        with services.store.read() as snapshot:
-            after = None if text is None else views.find_key_of(snapshot, number, text.decode(), kinds)
+        if text is not None:
+            find = partial(views.find_key_of, number=number, key_id=text.decode(), kinds=kinds)
+            after = await services.store.query(find)
         if after is None:
             return invalid("cursor", "invalid_cursor", "query")
     is_whole = query.limit is UNSET and after is None
@@ -208,8 +214,7 @@ async def _page(
     rows: list[Any] = []
     last: ApiKey | None = None
     while True:
-        with services.store.read() as snapshot:
-            read = list(islice(views.scan_keys(snapshot, number, after), KEYS_AT_ONCE))
+        read = await services.store.query(partial(_some_keys, number=number, after=after))
         found = [key for key in read if key.kind in kinds]
         shown = found if limit is None else found[: limit - len(rows)]
         rows.extend(await encoded(shown, partial(map, row)))

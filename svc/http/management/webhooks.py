@@ -55,11 +55,10 @@ T = TypeVar("T")
 async def list_webhooks(services: Services, call: Call) -> Outcome:
     """`GET .../webhooks`: all endpoints, newest first (interface 4.4)."""
     caller = await noted(services, call)
-    with services.store.read() as snapshot:
-        found = endpoints_of(snapshot, caller.organization.number)
+    found = await services.store.query(partial(endpoints_of, number=caller.organization.number))
     rows: list[WebhookBody] = []
     for registered in reversed(found):
-        rows.append(_row(services, call, registered))
+        rows.append(await _row(services, call, registered))
         await trio.lowlevel.checkpoint()  # a busy endpoint's day is 1,441 rows to add up: some milliseconds
     return Outcome(WebhooksBody(tuple(rows)))
 
@@ -82,7 +81,7 @@ async def create_webhook(services: Services, call: Call) -> Outcome:
     secrets_key = services.webhooks.secrets_key
     job = partial(endpoints.create_endpoint, new=new, secrets_key=secrets_key, now_ms=call.at_ms)
     issued = await _change(services, call, job)
-    return Outcome(issued) if isinstance(issued, Refusal) else _issued(services, call, issued, 201)
+    return Outcome(issued) if isinstance(issued, Refusal) else await _issued(services, call, issued, 201)
 
 
 async def update_webhook(services: Services, call: Call) -> Outcome:
@@ -93,7 +92,7 @@ async def update_webhook(services: Services, call: Call) -> Outcome:
     }
     # without an environment in the body, whether the one it has suffices is known in the transaction
     refusal = endpoints.faulty_events(named.get("events", ()), named.get("environment", "live"))
-    if refusal is None and _is_another_url(services, call, named.get("url")):
+    if refusal is None and await _is_another_url(services, call, named.get("url")):
         refusal = await _faulty_url(services, named["url"])
     if refusal is not None:
         return Outcome(refusal)
@@ -102,7 +101,7 @@ async def update_webhook(services: Services, call: Call) -> Outcome:
     if isinstance(changed, Refusal):
         return Outcome(changed)
     services.webhooks.due((changed.queue,))  # what waited for a resume, or for a URL that answers
-    return Outcome(_row(services, call, changed))
+    return Outcome(await _row(services, call, changed))
 
 
 async def delete_webhook(services: Services, call: Call) -> Outcome:
@@ -130,7 +129,7 @@ async def rotate_secret(services: Services, call: Call) -> Outcome:
         now_ms=call.at_ms,
     )
     issued = await _change(services, call, job)
-    return Outcome(issued) if isinstance(issued, Refusal) else _issued(services, call, issued, 200)
+    return Outcome(issued) if isinstance(issued, Refusal) else await _issued(services, call, issued, 200)
 
 
 async def send_test(services: Services, call: Call) -> Outcome:
@@ -161,19 +160,22 @@ async def list_deliveries(services: Services, call: Call) -> Outcome:
     await noted(services, call)
     environment = None if query.environment == "all" else query.environment
     since = first_id(call.at_ms - HISTORY_MS)
-    with services.store.read() as snapshot:
-        found = attempts_page(snapshot, number, environment, since=since, before=before, limit=query.limit + 1)
+    found = await services.store.query(
+        partial(
+            attempts_page, number=number, environment=environment, since=since, before=before, limit=query.limit + 1
+        )
+    )
     shown = found[: query.limit]
     next_cursor = write_cursor(key, "deliveries", number, shown[-1][0]) if len(found) > query.limit else UNSET
     return Outcome(WebhookDeliveriesBody(await encoded(shown, partial(starmap, delivery_row)), next_cursor))
 
 
-def _is_another_url(services: Services, call: Call, url: str | None) -> bool:
+async def _is_another_url(services: Services, call: Call, url: str | None) -> bool:
     """Whether this URL is to be judged: not when it is the one that the endpoint has."""
     if url is None:
         return False
-    with services.store.read() as snapshot:
-        found = find_endpoint(snapshot, caller_of(call).organization.number, call.path["webhook_id"])
+    number, endpoint_id = caller_of(call).organization.number, call.path["webhook_id"]
+    found = await services.store.query(partial(find_endpoint, number=number, endpoint_id=endpoint_id))
     return found is None or found.endpoint.url != url
 
 
@@ -197,15 +199,19 @@ async def _queue(services: Services, call: Call, job: Callable[..., Queued | Ref
     return Outcome(QueuedDeliveryBody(str(queued.event_id)), status=202)
 
 
-def _issued(services: Services, call: Call, issued: Issued, status: int) -> Outcome:
-    body = IssuedWebhookBody(_row(services, call, issued.registered), issued.secret)
+async def _issued(services: Services, call: Call, issued: Issued, status: int) -> Outcome:
+    body = IssuedWebhookBody(await _row(services, call, issued.registered), issued.secret)
     return Outcome(body, status=status)
 
 
-def _row(services: Services, call: Call, registered: Registered) -> WebhookBody:
-    with services.store.read() as snapshot:
-        day = attempts_in_a_day(snapshot, registered.queue, call.at_ms)
-        last_ms = health(snapshot, registered.queue).last_attempt_at_ms
+async def _row(services: Services, call: Call, registered: Registered) -> WebhookBody:
+    queue = registered.queue
+    day, last_ms = await services.store.query(
+        lambda snapshot: (
+            attempts_in_a_day(snapshot, queue, call.at_ms),
+            health(snapshot, queue).last_attempt_at_ms,
+        )
+    )
     return webhook_row(registered, day, last_ms, call.at_ms)
 
 

@@ -27,7 +27,7 @@ from svc.http.management.schema import (
 )
 from svc.http.route import ADMIN, BODY, ORGANIZATION, OWN, Route
 from svc.store import views
-from svc.store.snapshot import Transaction
+from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.weights import restore_weights, save_weights
 from svc.store.views import ScopeWeights
 
@@ -60,11 +60,13 @@ async def read_weights(services: Services, call: Call) -> Outcome:
     """
     caller = await noted(services, call)
     number, key_id = caller.organization.number, call.path.get("key_id")
-    with services.store.read() as snapshot:
-        if key_id is not None and views.find_sdk_key(snapshot, number, key_id) is None:
-            return Outcome(Refusal("not_found"))
-        seen = views.scope_weights(snapshot, number, key_id)
-    return Outcome(risk_weights(caller.organization.id, key_id, seen))
+
+    def read(snapshot: Snapshot) -> tuple[views.ScopeWeights, ...] | None:
+        is_known = key_id is None or views.find_sdk_key(snapshot, number, key_id) is not None
+        return views.scope_weights(snapshot, number, key_id) if is_known else None
+
+    seen = await services.store.query(read)
+    return Outcome(Refusal("not_found") if seen is None else risk_weights(caller.organization.id, key_id, seen))
 
 
 async def save(services: Services, call: Call) -> Outcome:

@@ -21,7 +21,7 @@ LAYERS = {
     "svc.actors": {"svc.store", "svc.domain", "svc.world", "svc.network_data"},
     "svc.http": {"svc.actors", "svc.store", "svc.domain", "svc.world"},
     "svc.seat": set(),
-    "svc.siblings": {"svc.domain", "svc.world", "svc.seat"},
+    "svc.siblings": {"svc.store", "svc.domain", "svc.world", "svc.seat"},
     "svc.relay": {"svc.actors", "svc.siblings", "svc.domain"},
     "svc.figures": {"svc.domain"},
     "svc.census": {"svc.store", "svc.domain"},

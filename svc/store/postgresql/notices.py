@@ -14,6 +14,7 @@ import math
 from base64 import b64decode, b64encode
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 import structlog
@@ -127,7 +128,8 @@ class Notices:
         self._held.clear()
         until_s = trio.current_time() + seconds
         while (left_s := until_s - trio.current_time()) > 0:
-            await look()
+            with suppress(EngineError):  # the database may be away for the look, too
+                await look()
             await trio.sleep(min(LOOK_S, left_s))
 
     async def _serve(self, wire: Wire, heard: set[str], handle: Handle, look: Callable[[], Awaitable[None]]) -> None:

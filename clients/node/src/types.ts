@@ -478,8 +478,8 @@ export interface ReadinessBody {
 }
 
 export interface ReadinessChecks {
-  /** `full` when writes find no room. */
-  store: Open<"full" | "ok">;
+  /** `full` when writes find no room, `unreachable` while the database does not answer. */
+  store: Open<"full" | "ok" | "unreachable">;
   /** `behind` while a delivery to an endpoint that answers is over a minute late; it never fails readiness. */
   webhooks: Open<"behind" | "ok">;
   /** State of the network databases; it never fails readiness. */

@@ -383,7 +383,9 @@ class ReadinessBody(TypedDict):
 
 class ReadinessChecks(TypedDict):
     store: str
-    """`full` when writes find no room. Now one of `full`, `ok`."""
+    """`full` when writes find no room, `unreachable` while the database does not answer. Now one of `full`, `ok`,
+    `unreachable`.
+    """
     webhooks: str
     """`behind` while a delivery to an endpoint that answers is over a minute late; it never fails readiness. Now
     one of `behind`, `ok`.

@@ -53,6 +53,7 @@ class NodeStatistics(NamedTuple):
     living: int
     """Nodes, this one among them, at its last beat."""
     beats: int
+    """Answered."""
     beats_failed: int
     leases_held: int
 

@@ -21,6 +21,7 @@ from svc.domain.errors import OperatorError
 from svc.domain.fields import about
 from svc.domain.quotas import Quotas
 from svc.domain.ratelimit import Allowances, Shares
+from svc.domain.setting_types import AppleApp, Count, Digest, LogFormat, Natural, Port, Seconds, Share
 from svc.domain.webhooks.addresses import metadata_opened
 
 PREFIX = "SVC_"
@@ -38,16 +39,7 @@ are ignored; no setting may have a name of these shapes."""
 MAX_WORKERS = 64
 """The store has 126 reader slots, and each worker takes one or two."""
 
-Count = Annotated[int, Meta(ge=1)]
-Port = Annotated[int, Meta(ge=1, le=65535)]
-Natural = Annotated[int, Meta(ge=0)]
-Share = Annotated[float, Meta(gt=0, le=1)]
-Seconds = Annotated[float, Meta(gt=0)]
-Digest = Annotated[str, Meta(pattern="^[0-9a-fA-F]{64}$")]
-AppleApp = Annotated[str, Meta(pattern="^[0-9A-Z]{10}[.][0-9A-Za-z._-]{1,155}$")]
-
 Workers = Annotated[int, Meta(ge=1, le=MAX_WORKERS)] | Literal["auto"]
-LogFormat = Literal["json", "console"]
 LISTS = (
     "trusted_proxies",
     "attestation_packages",
@@ -98,6 +90,17 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             "passive fingerprinting of TCP sees it. Another one than the user agent's fires `vpn_os_mismatch`.",
             "x-connection-os",
         ),
+    ] = None
+    store: Annotated[
+        str | None,
+        about(
+            "URL of the PostgreSQL database that keeps the store, without a password; LMDB in the data directory when "
+            "not set.",
+            "postgresql://svc@db.example/svc?sslmode=verify-full",
+        ),
+    ] = None
+    store_password_file: Annotated[
+        str | None, about("File whose first line is the database's password.", "/run/secrets/svc-store")
     ] = None
     pepper_file: Annotated[
         str | None, about("Where the pepper is kept; `pepper` in the data directory when not set.", "/etc/svc/pepper")

@@ -61,7 +61,7 @@ COMMANDS: dict[str, CommandLocation] = {
     "restore": CommandLocation("backup", "Make a data directory from a backup."),
     "serve": CommandLocation("serve", "Run the service."),
     "signals": CommandLocation("signals", "List every signal with its weights."),
-    "store": CommandLocation("store", "Compact the file of a store."),
+    "store": CommandLocation("store", "Compact a store, or move it to another engine."),
     "visitor": CommandLocation("visitors", "Show, list, export and erase visitors."),
     "webhook": CommandLocation("webhooks", "Receive, verify and recover webhook deliveries."),
 }

@@ -15,7 +15,7 @@ import trio
 import svc
 from svc.cli.examples import examples
 from svc.cli.logs import set_up_logging
-from svc.cli.output import CommandError, data_option, json_option, opened, settings, show
+from svc.cli.output import CommandError, file_option, json_option, opened, settings, show
 from svc.cli.progress import progress
 from svc.cli.times import Moment
 from svc.config import Config
@@ -66,7 +66,7 @@ verify_option = click.option(
     metavar="N",
     help="With --follow: what the store may keep for a follower that is away.",
 )
-@data_option
+@file_option("back a database up with its own tools, pg_dump or an archive of its log (docs/postgresql.md)")
 @json_option
 def backup(  # noqa: PLR0913, PLR0917  one for each option
     folder: Path | None,
@@ -231,7 +231,7 @@ def _unfollow(directory: Path, *, as_json: bool) -> None:
 @click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
 @click.option("--to", "to_ms", type=Moment(), metavar="T", help="To what the store was at that time; RFC 3339.")
 @verify_option
-@data_option
+@file_option("restore a database with its own tools (docs/postgresql.md)")
 @json_option
 def restore(source: Path, to_ms: int | None, verification: str, directory: Path, as_json: bool) -> None:
     """Make a data directory from the backups in SRC, a folder that `svc backup` wrote to.

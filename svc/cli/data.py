@@ -14,8 +14,9 @@ import click
 import msgspec
 from click.core import ParameterSource
 
+from svc.cli.data_directory import database_of
 from svc.cli.examples import examples
-from svc.cli.output import CommandError, directory_option, json_option, settings, show, show_table
+from svc.cli.output import CommandError, directory_option, json_option, settings, show, show_table, store_option
 from svc.cli.progress import progress
 from svc.config import Config
 from svc.domain.addresses import read_address
@@ -30,7 +31,7 @@ from svc.network_data.sources import SOURCES
 from svc.network_data.update import Outcome, origin_of, update, wanted
 from svc.store.backup import snapshots
 from svc.store.directory import find_pepper, pepper_mark
-from svc.store.reading import read_only
+from svc.store.reading import read_only, read_only_database
 from svc.store.steps import Steps
 from svc.store.tables import META
 from svc.store.verification import Verification, faults
@@ -253,6 +254,7 @@ def _today() -> date:
 @click.command(epilog=examples("svc check --data /var/lib/svc", "svc check /var/backups/svc/SNAPSHOT"))
 @click.argument("snapshot", metavar="[SNAPSHOT]", required=False, type=click.Path(path_type=Path))
 @network_data_option
+@store_option
 @json_option
 @click.pass_context
 def check(context: click.Context, snapshot: Path | None, directory: Path | None, as_json: bool) -> None:
@@ -280,11 +282,17 @@ def check(context: click.Context, snapshot: Path | None, directory: Path | None,
 
 def _check_directory(directory: Path, steps: Steps) -> tuple[list[str], int]:
     config = settings()
-    pepper = find_pepper(directory, None if config.pepper_file is None else Path(config.pepper_file))
-    with read_only(directory / "store", live=True) as store, store.read() as state:
+    pepper, database = _pepper(directory, config), database_of(config)
+    opened = read_only(directory / "store", live=True) if database is None else read_only_database(database)
+    with opened as store, store.read() as state:
         if state.get(META, "pepper_mark") not in (None, pepper_mark(pepper.read_bytes())):
             raise CommandError(f"{pepper} is not the pepper that this store's keys were made with")
         return _shown_of(faults(store, state, Verification.FULL, steps))
+
+
+def _pepper(directory: Path, config: Config) -> Path:
+    file = None if config.pepper_file is None else Path(config.pepper_file)
+    return find_pepper(directory, file, with_store=config.store is None)
 
 
 def _check_snapshot(path: Path, steps: Steps) -> tuple[list[str], int]:

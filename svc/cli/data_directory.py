@@ -10,12 +10,25 @@ from pathlib import Path
 
 from svc.config import Config
 from svc.store.directory import Opened, open_directory
+from svc.store.postgresql.url import StoreUrl, store_url
 from svc.world import World
+
+
+def database_of(config: Config) -> StoreUrl | None:
+    """Where the store is; `None` = in the data directory. Raises `StoreUrlError`."""
+    return None if config.store is None else database_at(config.store, config)
+
+
+def database_at(url: str, config: Config) -> StoreUrl:
+    """The database at a URL, with the password that the settings name. Raises `StoreUrlError`."""
+    return store_url(url, None if config.store_password_file is None else Path(config.store_password_file))
 
 
 @contextmanager
 def opened_directory(directory: Path, config: Config, world: World, *, create: bool = True) -> Generator[Opened]:
-    """Open a data directory with these settings, and close its store at the end. Raises as `open_directory` does."""
+    """Open a data directory with these settings, and close its store at the end, which the setting `store` may place
+    elsewhere. Raises as `open_directory` does.
+    """
     opened = open_directory(
         directory,
         world.run_sync,
@@ -24,6 +37,7 @@ def opened_directory(directory: Path, config: Config, world: World, *, create: b
         map_bytes=config.map_bytes(),
         create=create,
         now_ms=world.now_ms,
+        database=database_of(config),
     )
     try:
         yield opened

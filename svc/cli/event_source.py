@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import click
 
-from svc.cli.output import CommandError
+from svc.cli.data_directory import database_of
+from svc.cli.output import CommandError, settings
 from svc.cli.times import Moment
 from svc.domain.addresses import parse_ip
 from svc.domain.ids import is_visitor_id
@@ -26,7 +27,7 @@ from svc.domain.timestamps import timestamp
 from svc.store import views
 from svc.store.directory import refuse_without_data
 from svc.store.events import EventMatch, event_page, places, read
-from svc.store.reading import ReadOnlyStore, read_only
+from svc.store.reading import ReadOnlyStore, read_only, read_only_database
 from svc.store.store import ReadTransaction
 from svc.world import World
 
@@ -57,9 +58,14 @@ class Readable(Protocol):
 
 @contextmanager
 def reading(directory: Path) -> Generator[ReadOnlyStore]:
-    """The store of a data directory, read while a service may run on it. Raises `DirectoryError` where there is
-    none.
+    """The store of a data directory or of a database, read while a service may run on it. Raises `DirectoryError` where
+    there is none.
     """
+    database = database_of(settings())
+    if database is not None:
+        with read_only_database(database) as store:
+            yield store
+        return
     refuse_without_data(directory)
     with read_only(directory / "store", live=True) as store:
         yield store

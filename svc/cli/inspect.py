@@ -14,8 +14,18 @@ import click
 import msgspec
 from click.core import ParameterSource
 
+from svc.cli.data_directory import database_of
 from svc.cli.examples import examples
-from svc.cli.output import CommandError, directory_option, json_option, readable, show, show_table
+from svc.cli.output import (
+    CommandError,
+    directory_option,
+    json_option,
+    readable,
+    settings,
+    show,
+    show_table,
+    store_option,
+)
 from svc.domain.explanations import change_text, evidence_text, linkage_text, reason_text
 from svc.domain.ids import is_visitor_id
 from svc.domain.timestamps import timestamp
@@ -23,7 +33,7 @@ from svc.store.backup import snapshots
 from svc.store.inspection import Row, find_organization, of_request, of_visitor
 from svc.store.inspection import rows as rows_of
 from svc.store.naming import read_key, read_prefix
-from svc.store.reading import ReadOnlyStore, read_only
+from svc.store.reading import ReadOnlyFile, ReadOnlyStore, read_only, read_only_database
 from svc.store.showing import shown
 from svc.store.tables import TABLES, Table
 
@@ -32,22 +42,27 @@ BY_NAME = {table.name: table for table in TABLES}
 
 
 def source_options(command: F) -> F:
-    """`--data DIR` or `--snapshot PATH`; the command gets `store`, open while it runs. Neither or both is a usage
-    error.
+    """`--data DIR`, `--store URL` or `--snapshot PATH`; the command gets `store`, open while it runs. None, or a
+    snapshot beside another, is a usage error.
     """
 
     @directory_option("The data directory, also while a service runs on it.")
+    @store_option
     @click.option(
         "--snapshot", type=click.Path(path_type=Path), metavar="PATH", help="A snapshot of svc backup instead."
     )
     @click.pass_context
     @wraps(command)
     def given(context: click.Context, directory: Path | None, snapshot: Path | None, **rest: Any) -> Any:
-        if snapshot is None and directory is None:
+        database = database_of(settings())
+        if snapshot is None and directory is None and database is None:
             raise click.UsageError("name the data directory with --data or SVC_DATA, or a --snapshot")
         if snapshot is not None and context.get_parameter_source("directory") is ParameterSource.COMMANDLINE:
             raise click.UsageError("name --snapshot or --data, not both")
-        opened = _snapshot(snapshot) if snapshot is not None else read_only(_store_of(directory), live=True)
+        if snapshot is not None:
+            opened = _snapshot(snapshot)
+        else:
+            opened = read_only(_store_of(directory), live=True) if database is None else read_only_database(database)
         with opened as store:
             return command(store=store, **rest)
 
@@ -97,14 +112,7 @@ def tables(older: Path | None, store: ReadOnlyStore, as_json: bool) -> None:
 
     A snapshot has no free or half empty pages: compare bytes between two snapshots, rows between any two stores.
     """
-    size, sizes = store.size(), _sizes(store)
-    summary: dict[str, Any] = {
-        "commit": size.commit,
-        "file_bytes": size.pages * size.page_bytes,
-        "free_bytes": size.free_pages * size.page_bytes,
-        "map_bytes": size.map_bytes,
-        "page_bytes": size.page_bytes,
-    }
+    sizes, summary = _sizes(store), _summary(store)
     columns: tuple[str, ...] = ("table", "rows", "pages", "bytes", "bytes_per_row")
     if older is not None:
         with _snapshot(older) as before:
@@ -113,13 +121,31 @@ def tables(older: Path | None, store: ReadOnlyStore, as_json: bool) -> None:
             row |= {f"{what}_growth": row[what] - earlier[name][what] for what in ("rows", "bytes")}
         summary["growth_since"] = _taken_at(older)
         columns += ("rows_growth", "bytes_growth")
-    listed = [{**row, "pages": row["bytes"] // size.page_bytes} for row in sizes.values()]
+    page_bytes = summary.get("page_bytes")
+    if page_bytes is None:
+        columns = tuple(name for name in columns if name != "pages")
+    listed = [row if page_bytes is None else {**row, "pages": row["bytes"] // page_bytes} for row in sizes.values()]
     if as_json:
         show({**summary, "tables": listed}, as_json=True)
         return
     show(summary, as_json=False)
     click.echo()
     show_table(listed, columns, "tables", as_json=False)
+
+
+def _summary(store: ReadOnlyStore) -> dict[str, Any]:
+    """Of a file, its parts; of a database, its size."""
+    if not isinstance(store, ReadOnlyFile):
+        with store.read() as snapshot:
+            return {"commit": snapshot.reader.commit, "database_bytes": store.used_bytes}
+    size = store.size()
+    return {
+        "commit": size.commit,
+        "file_bytes": size.pages * size.page_bytes,
+        "free_bytes": size.free_pages * size.page_bytes,
+        "map_bytes": size.map_bytes,
+        "page_bytes": size.page_bytes,
+    }
 
 
 def _sizes(store: ReadOnlyStore) -> dict[str, dict[str, Any]]:
@@ -146,8 +172,10 @@ def readers(store: ReadOnlyStore, as_json: bool) -> None:
     """Who else has the store open to read, and how many commits ago each one's view is.
 
     Pages that were freed since the oldest view cannot be used again. A process that has ended loses its place within
-    a minute while the service runs.
+    a minute while the service runs. Only of a store in a file.
     """
+    if not isinstance(store, ReadOnlyFile):
+        raise CommandError("readers of a database are sessions: its view pg_stat_activity shows them")
     commit = store.size().commit
     found = [
         {

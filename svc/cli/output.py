@@ -45,7 +45,38 @@ def directory_option(about: str, *, envvar: str | None = "SVC_DATA", **attribute
     )
 
 
-data_option = directory_option("The data directory.", required=True)
+def _keep_store(context: click.Context, _: click.Parameter, url: str | None) -> None:
+    context.meta[_STORE] = url
+
+
+_STORE = "svc.store"
+store_option = click.option(
+    "--store",
+    metavar="URL",
+    expose_value=False,
+    is_eager=True,
+    callback=_keep_store,
+    help="The database with the store, postgresql://USER@HOST/DATABASE, instead of SVC_STORE.",
+)
+"""`--store URL`: from then on, that of `settings()`."""
+
+
+def data_option(command: F) -> F:
+    """`--data DIR`, passed on as `directory`, and `--store URL`."""
+    return directory_option("The data directory.", required=True)(store_option(command))
+
+
+def file_option(instead: str) -> Callable[[F], F]:
+    """`--data DIR` for a command that works on LMDB's file: where the store is in a database, it refuses and says what
+    to use `instead`.
+    """
+
+    def refuse(context: click.Context, _: click.Parameter, directory: Path) -> Path:
+        if not context.resilient_parsing and settings().store is not None:
+            raise CommandError(f"the setting `store` names a database, and this is for a store in a file: {instead}")
+        return directory
+
+    return directory_option("The data directory.", required=True, callback=refuse)
 
 
 def json_option(command: F) -> F:
@@ -54,11 +85,14 @@ def json_option(command: F) -> F:
 
 
 def settings(file: Path | None = None) -> Config:
-    """The settings in force for a command: from `file`, else from the file that SVC_CONFIG names, and SVC_* variables,
-    as for the service. Raises `ConfigError` as `load` does.
+    """The settings in force for a command: from `file`, else from the file that SVC_CONFIG names, SVC_* variables, as
+    for the service, and `store_option`. Raises `ConfigError` as `load` does.
     """
     named = os.environ.get("SVC_CONFIG")
-    return load(file or (Path(named) if named else None), os.environ)
+    config = load(file or (Path(named) if named else None), os.environ)
+    context = click.get_current_context(silent=True)
+    url = None if context is None else context.meta.get(_STORE)
+    return config if url is None else msgspec.structs.replace(config, store=url)
 
 
 @contextmanager

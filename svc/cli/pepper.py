@@ -9,7 +9,7 @@ import click
 
 from svc.cli.changes import Change, commit
 from svc.cli.examples import examples
-from svc.cli.output import data_option, json_option, settings, show
+from svc.cli.output import file_option, json_option, settings, show
 from svc.config import Config
 from svc.store import views
 from svc.store.directory import DirectoryError, Opened, refuse_without_data
@@ -27,7 +27,7 @@ def pepper() -> None:
 
 @pepper.command(epilog=examples("svc pepper replace --revoke-all-keys --data /var/lib/svc"))
 @click.option("--revoke-all-keys", "agreed", is_flag=True, help="Say that you know what it does; it needs saying.")
-@data_option
+@file_option("move it to a file with `svc store move`, replace the pepper there, and move it back")
 @json_option
 def replace(agreed: bool, directory: Path, as_json: bool) -> None:
     """Make a new pepper where the old one is lost, or known to others. Stop the service before.

@@ -9,8 +9,9 @@ import click
 import msgspec
 
 from svc.cli.examples import examples
-from svc.cli.output import data_option, json_option, opened, show
+from svc.cli.output import data_option, file_option, json_option, opened, settings, show
 from svc.cli.progress import progress
+from svc.cli.store_move import move
 from svc.store import upgrade
 from svc.store.directory import refuse_without_data
 from svc.store.lmdb import compact as compacting
@@ -21,11 +22,14 @@ from svc.world import World
 
 @click.group()
 def store() -> None:
-    """The file of the store, and its indexes."""
+    """The file of the store, its indexes, and the way to another engine."""
+
+
+store.add_command(move)
 
 
 @store.command(epilog=examples("svc store compact --data /var/lib/svc"))
-@data_option
+@file_option("a database frees room by itself (autovacuum); VACUUM FULL or pg_repack make its files small again")
 @json_option
 def compact(directory: Path, as_json: bool) -> None:
     """Rewrite the store without its free pages. Stop the service before.
@@ -53,7 +57,8 @@ def rebuild_indexes(directory: Path, as_json: bool) -> None:
     as they are. It is one transaction: interrupted at any moment, it leaves the store as it was. Who follows the store
     (`svc backup --follow`) has to begin with a new snapshot.
     """
-    refuse_without_data(directory)
+    if settings().store is None:
+        refuse_without_data(directory)
     world = World.real()
     reason = "an identification that it records meanwhile would wait until the end"
     with (

@@ -6,6 +6,8 @@ DATA/serve.lock     held by `svc serve`, and whatever else must be alone (`serve
 DATA/keeper.lock    held by one of several workers, which does what must be done once
 DATA/follower.lock  held by `svc backup --follow`
 DATA/run/      sockets of the workers that serve it (`siblings/bus.py`)
+
+A store may be in a database instead of DATA/store: then the directory has the pepper and what belongs to this node.
 """
 
 from __future__ import annotations
@@ -15,20 +17,21 @@ import hmac
 import os
 import stat
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from svc.domain.errors import OperatorError
 from svc.store import durable_files
 from svc.store.engine import EngineError, OpenEngine
-from svc.store.lmdb.engine import LmdbEngine
+from svc.store.postgresql.url import StoreUrl
 from svc.store.snapshot import Transaction
-from svc.store.store import DEFAULT_MAP_BYTES, Store
+from svc.store.store import DEFAULT_MAP_BYTES, Store, engine_at, version_of
 from svc.store.tables import META
 from svc.world import RunSync, wall_clock_ms
 
 PEPPER_BYTES = 32
+_NO_STORE = "{} holds no store of this service; `svc org create` makes one, and `svc store move` fills one"
 _NO_DATA = "{} holds no data of this service; `svc org create` makes it, or name another --data"
 _WRITABLE = "{0} can be written by everybody, who could put other data or another pepper in its place: chmod o-w {0}"
 _PEPPER_MISSING = "the pepper {} is missing, so no key could be checked: put it back, or name it with SVC_PEPPER_FILE"
@@ -69,27 +72,29 @@ def open_directory(  # noqa: PLR0913  where it is, and how it is opened
     durable: bool = True,
     create: bool = True,
     now_ms: Callable[[], int] = wall_clock_ms,
-    open_engine: OpenEngine = LmdbEngine.open,
+    open_engine: OpenEngine | None = None,
+    database: StoreUrl | None = None,
 ) -> Opened:
-    """Open a data directory, made first when it is not there yet and `create` says so.
+    """Open a data directory, made first when it is not there yet and `create` says so; with the store in it, or in a
+    `database`.
 
     `durable=False` leaves out the fsync of each commit: for stores that are thrown away. `open_engine` opens the engine
     that the store runs on. Raises `DirectoryError`, `codec.CorruptionError`, `migrations.NewerStoreError`, and
     `migrations.OlderStoreError`: `upgrade.py` brings one up to date.
     """
-    store_directory = directory / "store"
-    exists = has_store(directory)
+    location = directory / "store" if database is None else database
+    exists = has_store(directory) if database is None else is_initialized(database)
     if not exists and not create:
-        raise DirectoryError(_NO_DATA.format(directory))
+        raise DirectoryError(_NO_DATA.format(directory) if database is None else _NO_STORE.format(database))
     pepper_path = pepper_file or directory / "pepper"
     if exists and not pepper_path.exists():
         raise DirectoryError(_PEPPER_MISSING.format(pepper_path))
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _refuse_writable_by_others(directory, store_directory)
+        _refuse_writable_by_others(directory, directory / "store")
         pepper = _read_or_make(pepper_path, entropy, follow_links=pepper_file is not None)
         store = Store.open(
-            store_directory,
+            location,
             run_sync,
             map_bytes=map_bytes,
             durable=durable,
@@ -98,12 +103,13 @@ def open_directory(  # noqa: PLR0913  where it is, and how it is opened
             open_engine=open_engine,
         )
         if durable and not exists:
-            for folder in (store_directory, directory, directory.parent, pepper_path.parent):
+            folders = (directory, directory.parent, pepper_path.parent)
+            for folder in (location, *folders) if isinstance(location, Path) else folders:
                 durable_files.sync(folder)
     except OSError as error:
         raise DirectoryError(f"cannot use {error.filename or directory}: {error.strerror}") from error
     except EngineError as error:
-        raise DirectoryError(f"{store_directory} cannot be opened as a store: {error}") from error
+        raise DirectoryError(f"{location} cannot be opened as a store: {error}") from error
     outcome = store.write_now([lambda transaction: _same_pepper(transaction, pepper)], may_use_reserve=True)[0]
     if outcome is not True:
         store.close()
@@ -118,15 +124,24 @@ def has_store(directory: Path) -> bool:
     return (directory / "store" / "data.mdb").exists()
 
 
+def is_initialized(database: StoreUrl) -> bool:
+    """Whether a database holds a store, of whatever version. Raises `EngineError`."""
+    with closing(engine_at(database)) as engine:
+        return version_of(engine) > 0
+
+
 def refuse_without_data(directory: Path) -> None:
     """Raises `DirectoryError`, which says what to do, where the directory has no store."""
     if not has_store(directory):
         raise DirectoryError(_NO_DATA.format(directory))
 
 
-def find_pepper(directory: Path, pepper_file: Path | None) -> Path:
-    """The path of the pepper of a directory with a store. Raises `DirectoryError` where either is missing."""
-    refuse_without_data(directory)
+def find_pepper(directory: Path, pepper_file: Path | None, *, with_store: bool = True) -> Path:
+    """The path of the pepper of a directory, with a store in it unless that is in a database. Raises `DirectoryError`
+    where either is missing.
+    """
+    if with_store:
+        refuse_without_data(directory)
     path = pepper_file or directory / "pepper"
     if not path.exists():
         raise DirectoryError(_PEPPER_MISSING.format(path))

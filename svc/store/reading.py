@@ -1,4 +1,5 @@
-"""A store that is only read: the one a service is running on, from another process, or a file that nobody writes.
+"""A store that is only read: the one a service is running on, from another process or in a database, or a file that
+nobody writes.
 
 Nothing is made, migrated or locked by reading, so that looking at a store cannot change it.
 """
@@ -12,39 +13,29 @@ from pathlib import Path
 
 from svc.store.codec import CorruptionError
 from svc.store.directory import DirectoryError
-from svc.store.engine import CheckDepth, EngineError, MissingTableError
+from svc.store.engine import CheckDepth, Engine, EngineError, MissingTableError
 from svc.store.lmdb.engine import FileSize, LmdbEngine, ReaderSlot
 from svc.store.migrations import MIGRATIONS, NewerStoreError
+from svc.store.postgresql.url import StoreUrl
 from svc.store.snapshot import check_row
 from svc.store.steps import Steps
-from svc.store.store import ReadTransaction, version_of
+from svc.store.store import ReadTransaction, engine_at, version_of
 from svc.store.tables import TABLES
 
 
 class ReadOnlyStore:
     """A store that is open for reading only. Close snapshots soon where a service writes: its file grows meanwhile."""
 
-    def __init__(self, engine: LmdbEngine) -> None:
+    def __init__(self, engine: Engine) -> None:
         self.engine = engine
 
     def read(self) -> ReadTransaction:
         """A snapshot of the last commit, for a `with` block."""
         return ReadTransaction(self.engine)
 
-    def copy(self, directory: Path, now_ms: Callable[[], int]) -> int:
-        """Copy one state, without its free pages, into an empty directory as `data.mdb`. Returns a time in Unix
-        milliseconds: every commit in the copy was made by then, and every other one after it. Raises `DirectoryError`,
-        and `codec.CorruptionError` where the copy would hide that the original is corrupt.
-        """
-        self.engine.check(CheckDepth.BRANCHES)
-        try:
-            return self.engine.copy(directory, now_ms)
-        except EngineError as error:
-            raise DirectoryError(f"cannot copy the store to {directory}: {error}") from error
-
     def damaged_pages(self, steps: Steps) -> list[str]:
         """At most one sentence, where a page is used twice, or is both used and free: then rows cannot be trusted to be
-        found. Reads every page; `steps` shows the progress.
+        found. Reads every page; `steps` shows the progress. Of a database, nothing: it checks its own.
         """
         try:
             self.engine.check(CheckDepth.EVERYTHING, steps)
@@ -54,20 +45,39 @@ class ReadOnlyStore:
 
     @property
     def used_bytes(self) -> int:
-        """Bytes of all pages in use, free pages inside the file included."""
+        """Bytes of all pages in use, free pages inside the file included; of a database, its size."""
         return self.engine.space().used_bytes
+
+
+class ReadOnlyFile(ReadOnlyStore):
+    """One on LMDB, which is a file."""
+
+    def __init__(self, engine: LmdbEngine) -> None:
+        super().__init__(engine)
+        self._file = engine
+
+    def copy(self, directory: Path, now_ms: Callable[[], int]) -> int:
+        """Copy one state, without its free pages, into an empty directory as `data.mdb`. Returns a time in Unix
+        milliseconds: every commit in the copy was made by then, and every other one after it. Raises `DirectoryError`,
+        and `codec.CorruptionError` where the copy would hide that the original is corrupt.
+        """
+        self._file.check(CheckDepth.BRANCHES)
+        try:
+            return self._file.copy(directory, now_ms)
+        except EngineError as error:
+            raise DirectoryError(f"cannot copy the store to {directory}: {error}") from error
 
     def size(self) -> FileSize:
         """The size of the file and its parts, at the last commit."""
-        return self.engine.file_size()
+        return self._file.file_size()
 
     def readers(self) -> list[ReaderSlot]:
         """The reader slots of other processes; none where the store was opened as a file that nobody writes."""
-        return [slot for slot in self.engine.reader_slots() if slot.process != os.getpid()]
+        return [slot for slot in self._file.reader_slots() if slot.process != os.getpid()]
 
 
 @contextmanager
-def read_only(path: Path, *, live: bool) -> Generator[ReadOnlyStore]:
+def read_only(path: Path, *, live: bool) -> Generator[ReadOnlyFile]:
     """The store in a directory, or in a file `data.mdb`. `live`: another process may be writing to it.
 
     Raises `DirectoryError` where there is none that this program could read, `NewerStoreError`, and
@@ -82,17 +92,29 @@ def read_only(path: Path, *, live: bool) -> Generator[ReadOnlyStore]:
         raise DirectoryError(f"{file} cannot be read as a store: {error}") from error
     try:
         engine.check_file()
-        _open_tables(engine)
+        used_bytes = engine.space().used_bytes
+        if file.stat().st_size < used_bytes:  # reading on would end the process
+            raise DirectoryError(f"{file} is cut short: it has {file.stat().st_size} bytes and names {used_bytes}")
+        _open_tables(engine, file)
+        yield ReadOnlyFile(engine)
+    finally:
+        engine.close()
+
+
+@contextmanager
+def read_only_database(url: StoreUrl) -> Generator[ReadOnlyStore]:
+    """The store in a database, which may be a standby. Raises as `read_only` does."""
+    engine = engine_at(url)
+    try:
+        if not engine.tables():
+            raise DirectoryError(f"{url} holds no store of this service")
+        _open_tables(engine, url)
         yield ReadOnlyStore(engine)
     finally:
         engine.close()
 
 
-def _open_tables(engine: LmdbEngine) -> None:
-    file = engine.file
-    used_bytes = engine.space().used_bytes
-    if file.stat().st_size < used_bytes:  # reading on would end the process
-        raise DirectoryError(f"{file} is cut short: it has {file.stat().st_size} bytes and names {used_bytes}")
+def _open_tables(engine: Engine, file: Path | StoreUrl) -> None:
     try:
         version = version_of(engine)
         if version > len(MIGRATIONS):

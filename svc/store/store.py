@@ -32,6 +32,7 @@ from svc.store.group import write as write_changes
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.lmdb.environment import DEFAULT_MAP_BYTES
 from svc.store.migrations import MIGRATIONS, Migration, OlderStoreError, migrate, refuse_newer
+from svc.store.postgresql.url import StoreUrl
 from svc.store.snapshot import Snapshot, Transaction, check_row
 from svc.store.tables import META, TABLES
 from svc.store.turn import WriteTurn
@@ -108,7 +109,7 @@ class Store:
     @classmethod
     def open(
         cls,
-        directory: Path,
+        location: Path | StoreUrl,
         run_sync: RunSync,
         *,
         map_bytes: int = DEFAULT_MAP_BYTES,
@@ -116,16 +117,16 @@ class Store:
         migrations: Sequence[Migration] = MIGRATIONS,
         upgrade: bool = True,
         now_ms: Callable[[], int] = wall_clock_ms,
-        open_engine: OpenEngine = LmdbEngine.open,
+        open_engine: OpenEngine | None = None,
     ) -> Store:
-        """Open, or create, the store in a directory. An older one is upgraded, unless `upgrade` is false.
+        """Open, or create, the store in a directory or a database. An older one is upgraded, unless `upgrade` is false.
 
         `durable=False` leaves out the fsync: for stores that are thrown away. `now_ms` is asked for the moment of a
         commit while its changes are written down for a follower.
         Raises `migrations.NewerStoreError` when a later version of the service has written it,
         `migrations.OlderStoreError`, `EngineError` and `CorruptionError`.
         """
-        engine = open_engine(directory, map_bytes=map_bytes, durable=durable, check_row=check_row)
+        engine = engine_at(location, map_bytes=map_bytes, durable=durable, open_engine=open_engine)
         try:
             version = version_of(engine)
             _refuse_other_versions(version, len(migrations), upgrade=upgrade)
@@ -282,6 +283,21 @@ class Store:
                 self.change_log(partial(operations.drop, now_ms=self._now_ms(), because="the store was full"))
 
 
+def engine_at(
+    location: Path | StoreUrl,
+    *,
+    map_bytes: int = DEFAULT_MAP_BYTES,
+    durable: bool = True,
+    open_engine: OpenEngine | None = None,
+) -> Engine:
+    """The engine of the store in a directory, opened by `open_engine` if given, or in a database. Raises as it does."""
+    if isinstance(location, Path):
+        return (open_engine or LmdbEngine.open)(location, map_bytes=map_bytes, durable=durable, check_row=check_row)
+    from svc.store.postgresql.engine import PostgresqlEngine  # noqa: PLC0415  commands start faster without
+
+    return PostgresqlEngine.open(location, map_bytes=map_bytes, durable=durable, check_row=check_row)
+
+
 def version_of(engine: Engine) -> int:
     """The version of the store in an engine; 0 = nothing was ever committed. Creates nothing. Raises `EngineError` and
     `CorruptionError`.
@@ -310,7 +326,8 @@ def _refuse_missing_tables(engine: Engine, version: int, known: int) -> None:
     if not version:  # new, or given up while its tables were made
         engine.open_tables(names)
         with ReadTransaction(engine) as snapshot:
-            if any(snapshot.reader.count(name) for name in names):
+            made_meanwhile = META.name in names and snapshot.has(META, "version")
+            if not made_meanwhile and any(snapshot.reader.count(name) for name in names):
                 raise CorruptionError("the store has rows, and nothing says of which version they are")
     if version == known:
         missing = sorted({table.name for table in TABLES} - names)

@@ -33,7 +33,7 @@ _LOST = ("08", "57P")
 """Classes of SQLSTATE after which the server closes the connection: 57P01 to 57P05 end a session or refuse one."""
 
 
-class SqlError(EngineError):
+class SqlError(OperatorError, EngineError):
     """The database refused a statement. Nothing that was sent after it was run."""
 
     def __init__(self, state: str, message: str) -> None:
@@ -48,7 +48,7 @@ class SqlError(EngineError):
         return self.state in (SERIALIZATION_FAILURE, DEADLOCK)
 
 
-class ConnectionLostError(EngineError):
+class ConnectionLostError(OperatorError, EngineError):
     """The connection ended. Nobody knows whether a commit that was under way has happened; all else has not."""
 
 

@@ -1,0 +1,177 @@
+"""Moving a store from one engine to another, row by row, and proving that both hold the same.
+
+Rows go in the order of their keys, some thousand in a commit. The row with the version goes last, together with the
+deletion of the mark of a move: so nothing can open a store that is half there, and a move that was killed goes on after
+the last row that arrived. The operation log is left behind: who follows a store begins again.
+
+What may live here: what is the same for all engines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from itertools import islice
+from typing import Any, NamedTuple
+
+from blake3 import blake3
+
+from svc.domain.errors import OperatorError
+from svc.store.engine import Engine, MissingTableError, Reader, Writer
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.steps import QUIET, Steps
+from svc.store.tables import FOLLOWING, META, OPERATIONS, TABLES, Table
+
+ROWS_A_COMMIT = 20_000
+BYTES_A_COMMIT = 32 << 20
+ROWS_A_STEP = 1_000
+LEFT_BEHIND = (FOLLOWING, OPERATIONS)
+_MARK, _COMMIT = "moving_from", "moving_commit"
+"""In the target's META while a move is under way: the pepper's mark and the commit of the source."""
+
+Row = tuple[bytes, bytes]
+
+
+class MoveError(OperatorError):
+    """The store cannot be moved; the message says why, and nothing of the source was changed."""
+
+
+class Moved(NamedTuple):
+    """What a move has done."""
+
+    rows: int
+    """That the target now has."""
+    bytes: int
+    """Of their keys and values."""
+    resumed_rows: int
+    """Of these, rows that an earlier move had brought."""
+    tables: dict[str, int]
+    """table -> rows, each compared by count and checksum."""
+
+
+def move(source: Engine, target: Engine, steps: Steps = QUIET, *, rows_a_commit: int = ROWS_A_COMMIT) -> Moved:
+    """Copy every row of `source`, which nobody may write to, and compare. Tables of `source` are open; those of
+    `target` are made here. Raises `MoveError`, `StoreFullError`, `EngineError` and `CorruptionError`.
+    """
+    with closing(source.read()) as reader:
+        snapshot = Snapshot(reader)
+        names = [table.name for table in TABLES]
+        _refuse_others_rows(target, snapshot, names)
+        target.open_tables(names, create=True)
+        target.write(lambda writer: _mark(Transaction(writer), snapshot))
+        total = sum(reader.count(table.name) for table in _MOVED)
+        steps.stage("moving rows", total)
+        resumed = sum(_copy(reader, target, table, steps, rows_a_commit) for table in _MOVED)
+        steps.stage("comparing rows", 2 * total)
+        with closing(target.read()) as written:
+            sums = {table.name: _compared(table, reader, written, steps) for table in _MOVED}
+        with closing(source.read()) as later:
+            if later.commit != reader.commit:
+                raise MoveError("the source was written to meanwhile: stop what uses it, empty the target, and repeat")
+        meta = target.write(lambda writer: _finish(Transaction(writer), reader, steps))
+    sums[META.name] = meta
+    tables = {name: one.rows for name, one in sums.items()}
+    return Moved(sum(tables.values()), sum(one.bytes for one in sums.values()), resumed, tables)
+
+
+_MOVED = tuple(table for table in TABLES if table not in (META, *LEFT_BEHIND))
+"""Before META, whose rows say that the store is whole."""
+
+
+def _refuse_others_rows(target: Engine, source: Snapshot, names: list[str]) -> None:
+    existing = target.tables()
+    try:
+        target.open_tables(existing)
+    except MissingTableError:  # removed by another at this moment
+        raise MoveError("the target is being changed by another program") from None
+    with closing(target.read()) as reader:
+        snapshot = Snapshot(reader)
+        has_rows = any(next(reader.range(name, b"", None, keys_only=True), None) for name in existing)
+        if not has_rows:
+            return
+        if META.name in existing and snapshot.has(META, "version"):
+            raise MoveError("the target holds a store already: name an empty one")
+        mark = snapshot.get(META, _MARK) if META.name in existing else None
+        if mark is None or existing - set(names):
+            raise MoveError("the target has rows of something else: name an empty one")
+        if (mark, snapshot.get(META, _COMMIT)) != _identity(source):
+            raise MoveError("the target has part of another store, or of this one before it changed: empty it first")
+
+
+def _identity(source: Snapshot) -> tuple[int, int]:
+    return source.get(META, "pepper_mark") or 0, source.reader.commit
+
+
+def _mark(transaction: Transaction, source: Snapshot) -> None:
+    for name, value in zip((_MARK, _COMMIT), _identity(source), strict=True):
+        if transaction.get(META, name) is None:
+            transaction.put(META, (name,), value)
+
+
+def _finish(transaction: Transaction, source: Reader, steps: Steps) -> _Sum:
+    for name in (_MARK, _COMMIT):
+        transaction.delete(META, name)
+    transaction.writer.put_many(META.name, list(source.range(META.name, b"", None)))
+    return _compared(META, source, transaction.writer, steps)
+
+
+def _copy(source: Reader, target: Engine, table: Table[Any], steps: Steps, rows_a_commit: int) -> int:
+    """The rows of a table that had arrived before."""
+    with closing(target.read()) as reader:
+        last = next(reader.range(table.name, b"", None, reverse=True, keys_only=True), None)
+        arrived = 0 if last is None else reader.count(table.name)
+    steps.step(arrived)
+    rows = _verified(table, source.range(table.name, b"" if last is None else last[0] + b"\0", None))
+    while batch := list(_up_to(islice(rows, rows_a_commit), BYTES_A_COMMIT)):
+        target.write(_put(table.name, batch))
+        steps.step(len(batch))
+    return arrived
+
+
+def _verified(table: Table[Any], rows: Iterator[Row]) -> Iterator[Row]:
+    for key, value in rows:
+        table.verify_checksum(key, value)
+        yield key, value
+
+
+def _up_to(rows: Iterator[Row], size: int) -> Iterator[Row]:
+    for key, value in rows:
+        yield key, value
+        size -= len(key) + len(value)
+        if size <= 0:
+            return
+
+
+def _put(table: str, rows: list[Row]) -> Callable[[Writer], None]:
+    return lambda writer: writer.put_many(table, rows)
+
+
+class _Sum(NamedTuple):
+    rows: int
+    bytes: int
+    digest: bytes
+
+
+def _compared(table: Table[Any], source: Reader, target: Reader, steps: Steps) -> _Sum:
+    """Raises `MoveError` where the two differ."""
+    expected, found = _sum(source, table, steps), _sum(target, table, steps)
+    if found != expected:
+        raise MoveError(
+            f"{table.name} has {expected.rows} rows in the source and {found.rows} in the target, or other ones: empty "
+            "the target and repeat"
+        )
+    return found
+
+
+def _sum(reader: Reader, table: Table[Any], steps: Steps) -> _Sum:
+    """Rows in their order, each length before its bytes, so that no two tables that differ have one digest."""
+    hasher, rows, size = blake3(), 0, 0
+    for key, value in reader.range(table.name, b"", None):
+        hasher.update(b"%d:%d:" % (len(key), len(value)))
+        hasher.update(key)
+        hasher.update(value)
+        rows += 1
+        size += len(key) + len(value)
+        if not rows % ROWS_A_STEP:
+            steps.step(ROWS_A_STEP)
+    return _Sum(rows, size, hasher.digest())

@@ -1,0 +1,221 @@
+"""The command line on a store in PostgreSQL: `--store URL`, `SVC_STORE`, and `svc store move` there and back."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from svc.store.tables import META
+from svc.world import elapsed_s, pause
+from tests.spec.commands import PROGRAM, ROOT, Ran, Run
+from tests.store.release import unpack
+from tests.store.test_move import NEWEST
+from tests.support.postgresql import Cluster
+
+
+class Database:
+    """A database that may hold a store, and how to name it."""
+
+    def __init__(self, cluster: Cluster, name: str, run: Run, data: Path) -> None:
+        self.cluster, self.name, self._run, self.data = cluster, name, run, data
+        self.url = str(cluster.url(name))
+
+    def svc(self, *arguments: object) -> Ran:
+        return self._run(*arguments, "--data", self.data, "--store", self.url)
+
+
+@pytest.fixture
+def there(cluster: Cluster, database: str, run: Run, tmp_path: Path) -> Database:
+    """An empty one."""
+    return Database(cluster, database, run, tmp_path / "data")
+
+
+@pytest.fixture
+def moved(there: Database, run: Run, tmp_path: Path) -> Database:
+    """One with something of everything, and the pepper that belongs to it."""
+    released = unpack(NEWEST, tmp_path / "released").directory
+    run("store", "move", "--from", released, "--to", there.url, "--json").json  # noqa: B018  it succeeded
+    there.data.mkdir()
+    (released / "pepper").rename(there.data / "pepper")
+    return there
+
+
+def test_organizations_and_keys_are_made_in_a_database(there: Database):
+    organization = there.svc("org", "create", "Shop", "--credit-usd", "5", "--json").json["organization_id"]
+    issued = there.svc("key", "issue", organization, "--kind", "secret", "--environment", "production", "--json").json
+    listed = there.svc("key", "list", organization, "--json").json["keys"]
+    assert [row["id"] for row in listed] == [issued["key"]["id"]]
+    assert there.svc("org", "show", organization, "--json").json["balance_usd"] == "5"
+    assert there.svc("audit", "--org", organization, "--json").status == 0
+    assert there.svc("check", "--json").json["ok"]
+    assert not (there.data / "store").exists()
+    assert (there.data / "pepper").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_setting_names_the_database_too(there: Database, run: Run, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SVC_STORE", there.url)
+    created = run("org", "create", "Shop", "--data", there.data, "--json").json
+    monkeypatch.setenv("SVC_STORE", "postgresql://nobody@127.0.0.1:1/none")
+    listed = there.svc("org", "list", "--json").json["organizations"]
+    assert listed[0]["organization_id"] == created["organization_id"], "the option is stronger"
+    run("org", "list", "--data", there.data).assert_refused("127.0.0.1", "refused")
+
+
+def test_a_store_is_looked_into_and_exported_in_a_database(moved: Database):
+    assert moved.svc("check", "--json").json == {"ok": True, "violations": 0, "first": []}
+    organization = moved.svc("org", "list", "--json").json["organizations"][0]["organization_id"]
+    rows = moved.svc("inspect", "rows", "organizations", "--json")
+    assert rows.status == 0, rows.err
+    assert json.loads(rows.out.splitlines()[0])["table"] == "organizations"
+    tables = moved.svc("inspect", "tables", "--json").json
+    assert tables["database_bytes"] > 0
+    assert {row["table"]: row["rows"] for row in tables["tables"]}["events"] > 0
+    assert "pages" not in tables["tables"][0]
+    visitor = json.loads(moved.svc("inspect", "rows", "visitor_ids", "--json").out.splitlines()[0])["key"]["visitor_id"]
+    assert visitor in moved.svc("export", "visitor", organization, visitor).out
+    events = moved.svc("export", "events", organization)
+    assert (events.status, events.out) == (0, ""), "they are older than events are kept"
+    moved.svc("inspect", "readers").assert_refused("pg_stat_activity")
+
+
+def test_indexes_are_rebuilt_in_a_database(moved: Database):
+    moved.cluster.execute("delete from svc.events_by_level", moved.name)
+    assert moved.svc("check").status == 1
+    assert moved.svc("store", "rebuild-indexes", "--json").json["events"] > 0
+    assert moved.svc("check", "--json").json["ok"]
+
+
+@pytest.mark.parametrize(
+    ("command", "instead"),
+    [
+        (("backup", "copies"), "pg_dump"),
+        (("restore", "copies"), "its own tools"),
+        (("store", "compact"), "VACUUM"),
+        (("pepper", "replace", "--revoke-all-keys"), "svc store move"),
+    ],
+)
+def test_commands_that_work_on_a_file_say_what_to_use_instead(
+    there: Database, run: Run, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], instead: str
+):
+    monkeypatch.setenv("SVC_STORE", there.url)
+    run(*command, "--data", there.data).assert_refused("names a database", instead)
+    assert not there.data.exists()
+
+
+def test_a_database_without_a_store_is_refused(there: Database, cluster: Cluster, run: Run):
+    there.svc("org", "list").assert_refused("holds no store", "svc org create")
+    there.data.mkdir()
+    (there.data / "pepper").write_bytes(bytes(32))
+    there.svc("check").assert_refused("holds no store")
+    run("org", "list", "--data", there.data, "--store", cluster.url("missing")).assert_refused("create the database")
+
+
+def test_a_database_of_another_program_is_refused(there: Database):
+    there.cluster.execute("create schema svc; create table svc.customers (id int)", there.name)
+    there.svc("org", "create", "Shop").assert_refused("another program")
+    assert there.cluster.execute("select tablename from pg_tables where schemaname = 'svc'", there.name) == [
+        ("customers",)
+    ]
+
+
+@pytest.mark.parametrize(("version", "says"), [(99, "run the newer program"), (1, "start `svc serve`")])
+def test_a_store_of_another_version_is_refused(moved: Database, version: int, says: str):
+    key = META.key.pack("version")
+    value = META.encode(key, version).hex()
+    moved.cluster.execute(f"update svc.meta set value = '\\x{value}' where key = '\\x{key.hex()}'", moved.name)
+    moved.svc("org", "list").assert_refused(says)
+    assert moved.svc("check").status == 1
+
+
+def test_a_store_that_lost_a_table_is_refused(moved: Database):
+    moved.cluster.execute("drop table svc.ledger", moved.name)
+    moved.svc("org", "list").assert_refused("lost the table ledger")
+    moved.svc("check").assert_refused("lost a table")
+
+
+def test_the_pepper_of_another_store_is_refused(moved: Database):
+    pepper = moved.data / "pepper"
+    pepper.write_bytes(bytes(32))
+    moved.svc("org", "list").assert_refused("is not the pepper")
+    moved.svc("check").assert_refused("is not the pepper")
+    pepper.unlink()
+    moved.svc("org", "list").assert_refused("is missing")
+    assert not pepper.exists(), "a new one would end every key"
+
+
+def test_a_password_is_read_from_a_file_and_refused_in_the_url(
+    there: Database, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    secret = there.url.replace("//svc@", "//svc:hunter2@")
+    refused = run("org", "create", "Shop", "--data", there.data, "--store", secret)
+    refused.assert_refused("SVC_STORE_PASSWORD_FILE")
+    assert "hunter2" not in refused.err
+    monkeypatch.setenv("SVC_STORE_PASSWORD_FILE", str(tmp_path / "password"))
+    there.svc("org", "create", "Shop").assert_refused("cannot be read")
+    (tmp_path / "password").write_text("hunter2\n")
+    assert there.svc("org", "create", "Shop").status == 0
+
+
+def test_a_standby_can_be_read_and_not_written(there: Database):
+    there.svc("org", "create", "Shop")
+    there.cluster.execute(f"alter database {there.name} set default_transaction_read_only = on")
+    there.svc("org", "create", "Shop").assert_refused("read-only standby")
+    assert there.svc("check").status == 0
+
+
+def test_a_move_says_what_it_did_and_what_is_next(moved: Database, run: Run, tmp_path: Path):
+    back = tmp_path / "back"
+    done = run("store", "move", "--from", moved.url, "--to", back)
+    assert done.status == 0, done.err
+    assert "rows_per_s" in done.out
+    assert f"put the pepper into {back}/pepper" in done.out
+    run("org", "list", "--data", back).assert_refused("pepper")
+    (back / "pepper").write_bytes((moved.data / "pepper").read_bytes())
+    assert run("check", "--data", back, "--json").json["ok"]
+    run("store", "move", "--from", moved.url, "--to", back).assert_refused("holds a store already")
+    run("store", "move", "--from", tmp_path / "none", "--to", moved.url).assert_refused("holds no data")
+    run("store", "move", "--from", back, "--to", back).assert_refused("two places")
+    run("store", "move", "--from", back, "--to", "mysql://db/x").assert_refused("mysql")
+
+
+@pytest.mark.slow(8)
+def test_a_move_that_is_killed_goes_on_where_it_stopped(there: Database, run: Run, tmp_path: Path):
+    """Killed while the database makes it wait, so that it is in the middle whatever the machine does."""
+    released = unpack(NEWEST, tmp_path / "released").directory
+    there.cluster.execute(
+        "create schema svc; create table svc.writers (organization int4 primary key, turn int8 not null);"
+        "insert into svc.writers values (0, 0);"
+        "create function svc.slow() returns trigger language plpgsql as $$ begin"
+        " if new.turn = 12 then perform pg_sleep(600); end if; return new; end $$;"
+        "create trigger slow before update on svc.writers for each row execute function svc.slow()",
+        there.name,
+    )
+    arguments = ("store", "move", "--from", released, "--to", there.url, "--json")
+    process = subprocess.Popen([*PROGRAM, *map(str, arguments)], cwd=ROOT)
+    try:
+        wait_until(lambda: there.cluster.execute("select 1 from pg_stat_activity where wait_event = 'PgSleep'") != [])
+    finally:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    there.cluster.execute(
+        f"select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '{there.name}' "
+        "and pid <> pg_backend_pid()"
+    )
+    there.cluster.execute("drop trigger slow on svc.writers", there.name)
+    there.svc("org", "create", "Shop").assert_refused("nothing says of which version")
+    done: Any = run(*arguments).json
+    assert 0 < done["resumed_rows"] < done["rows"]
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    ends_at = elapsed_s() + 60
+    while not condition():
+        assert elapsed_s() < ends_at
+        pause(0.02)

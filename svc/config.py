@@ -102,6 +102,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     store_password_file: Annotated[
         str | None, about("File whose first line is the database's password.", "/run/secrets/svc-store")
     ] = None
+    store_connections: Annotated[
+        Count, about("Connections to that database for writing, and as many for reading; a node has two more.")
+    ] = 4
     pepper_file: Annotated[
         str | None, about("Where the pepper is kept; `pepper` in the data directory when not set.", "/etc/svc/pepper")
     ] = None

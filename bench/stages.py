@@ -210,6 +210,7 @@ def caller(found: Opened, world: World) -> Caller:
         key=msgspec.structs.replace(key, last_used_at_ms=world.now_ms()),
         digest=b"",
         applied=key,
+        applied_digest=b"",
         organization=organization,
         origin=ORIGIN,
         facts=RequestFacts(ip=""),

@@ -21,7 +21,7 @@ from svc.domain.errors import OperatorError
 from svc.domain.fields import about
 from svc.domain.quotas import Quotas
 from svc.domain.ratelimit import Allowances, Shares
-from svc.domain.setting_types import AppleApp, Count, Digest, LogFormat, Natural, Port, Seconds, Share
+from svc.domain.setting_types import AppleApp, Count, Digest, LogFormat, Natural, Port, Seconds, Share, url_problem
 from svc.domain.webhooks.addresses import metadata_opened
 
 PREFIX = "SVC_"
@@ -102,9 +102,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     store_password_file: Annotated[
         str | None, about("File whose first line is the database's password.", "/run/secrets/svc-store")
     ] = None
-    store_connections: Annotated[
-        Count, about("Connections to that database for writing, and as many for reading; a node has two more.")
-    ] = 4
+    store_connections: Annotated[Count, about("Connections to it for writing, and as many for reading.")] = 4
     pepper_file: Annotated[
         str | None, about("Where the pepper is kept; `pepper` in the data directory when not set.", "/etc/svc/pepper")
     ] = None
@@ -386,6 +384,8 @@ def checked(settings: Mapping[str, Any], named: Callable[[str], str]) -> Config:
         config.networks()
     except ValueError as error:
         raise ConfigError(f"{named('trusted_proxies')}: {error}") from error
+    if config.store is not None and (problem := url_problem(config.store)):
+        raise ConfigError(f"{named('store')}: {problem}")
     _refuse_unsafe_webhooks(config, named)
     return config
 

@@ -210,6 +210,7 @@ class Stored(NamedTuple):
     census: Census
     held: dict[str, int]
     """Bytes, of the organizations that hold most."""
+    space: StoreSpace
 
 
 class Metrics:
@@ -256,7 +257,9 @@ class Metrics:
         sources = self._sources
         if not sources.is_keeper():
             return None
-        return Stored(await take_census(sources.store, sources.world.now_ms()), await largest_holdings(sources.store))
+        store = sources.store
+        census = await take_census(store, sources.world.now_ms())
+        return Stored(census, await largest_holdings(store), await store.measured())
 
     def _families(self, stored: Stored | None) -> Iterator[Family]:
         for metric, values in self._figures(stored):
@@ -310,7 +313,7 @@ class Metrics:
     def _of_store(self, stored: Stored, now_ms: int) -> Figures:
         """What is the keeper's to say, for all that use the store."""
         sources = self._sources
-        space = sources.store.space()
+        space = stored.space
         yield from space_figures(sources.store.statistics(), space)
         yield from holding_figures(stored.held, round(sources.quotas.store_share * sources.store.capacity_bytes()))
         yield from _webhooks(sources.outbox.statistics(), space, stored.census, now_ms)

@@ -28,10 +28,11 @@ from svc.domain.webhooks.records import AttemptError, AttemptStatus, EndpointKey
 from svc.domain.webhooks.schedule import Result
 from svc.domain.webhooks.signature import secrets_in_force, signed_headers
 from svc.domain.webhooks.transport_types import Attempted, Transport
+from svc.store.engine import UnavailableError
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.store import Store, StoreFullError
 from svc.store.transactions.webhooks import AttemptOutcome, AttemptRecord, log_attempt, sweep_removed
-from svc.store.webhook_views import ClaimedDelivery, NoWork, has_removed, is_answering, lanes_with_work, next_delivery
+from svc.store.webhook_views import ClaimedDelivery, NoWork, first_removed, is_answering, lanes_with_work, next_delivery
 from svc.world import World
 
 log = structlog.get_logger()
@@ -255,7 +256,8 @@ class Outbox:
         """Group commits: while one is on the disk, the attempts that end gather for the next."""
         while True:
             batch = await self._gathered()
-            outcomes = await self._write([partial(log_attempt, made=made) for made in batch])
+            organizations = [made.queue.organization for made in batch]
+            outcomes = await self._write([partial(log_attempt, made=made) for made in batch], organizations)
             for made, logged in zip(batch, outcomes, strict=True):
                 self._ended(made, logged)
             self._awake.set()
@@ -295,26 +297,44 @@ class Outbox:
         """Delete what removed endpoints have left behind, some rows at a time so that nobody waits."""
         while True:
             self._swept = trio.Event()
-            more = await self._store.query(has_removed)
-            while more:
-                (more,) = await self._write([partial(sweep_removed, limit=SWEEP_ROWS)])
+            while (removed := await self._store.query(first_removed)) is not None:
+                sweep = partial(sweep_removed, queue=removed, limit=SWEEP_ROWS)
+                await self._write([sweep], [removed.organization])
             await self._swept.wait()
 
-    async def _write(self, jobs: Sequence[Callable[[Transaction], T]]) -> list[T]:
-        """Commit, however long there is no room: what was sent must not be forgotten. Raises what a job raised."""
-        while True:
+    async def _write(self, jobs: Sequence[Callable[[Transaction], T]], organizations: Sequence[int]) -> list[T]:
+        """Commit, however long there is no room: what was sent must not be forgotten. `organizations` has that of each
+        job. Raises what a job raised.
+        """
+        written: dict[int, T] = {}
+        left: list[int] = list(range(len(jobs)))
+        while left:
+            outcomes: Sequence[T | Exception]
             try:
-                outcomes = await self._store.write(jobs)
-            except StoreFullError as error:
-                log.warning("store full, write rejected", reason=str(error), jobs=len(jobs))
-                await trio.sleep(RETRY_FULL_S)
-                continue
-            written: list[T] = []
-            for outcome in outcomes:
-                if isinstance(outcome, Exception):
+                outcomes = await self._store.write(
+                    [jobs[place] for place in left], organizations=[organizations[place] for place in left]
+                )
+            except (StoreFullError, UnavailableError) as error:
+                outcomes = [error] * len(left)
+            rejected: Exception | None = None
+            for place, outcome in zip(left, outcomes, strict=True):
+                if isinstance(outcome, StoreFullError | UnavailableError):
+                    rejected = outcome
+                elif isinstance(outcome, Exception):
                     raise outcome
-                written.append(outcome)
-            return written
+                else:
+                    written[place] = outcome
+            left = [place for place in left if place not in written]
+            if rejected is not None:
+                log.warning(_event_of(rejected), reason=str(rejected), jobs=len(left))
+                await trio.sleep(RETRY_FULL_S)
+        return [written[place] for place in range(len(jobs))]
+
+
+def _event_of(rejected: Exception) -> str:
+    if isinstance(rejected, StoreFullError):
+        return "store full, write rejected"
+    return "store not available, write rejected"
 
 
 def _work(snapshot: Snapshot, after: EndpointKey, late_ms: int) -> tuple[list[tuple[EndpointKey, int]], bool]:

@@ -9,6 +9,7 @@ A crash loses the refusals of that last second; the event about those on disk is
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 from functools import partial
 
 import msgspec
@@ -18,6 +19,7 @@ import trio
 from svc.actors.visitor_index import Nudge
 from svc.domain.webhooks.records import webhook_environment
 from svc.domain.webhooks.refused import RefusedRequest
+from svc.store.engine import UnavailableError
 from svc.store.store import Store, StoreFullError
 from svc.store.tables import REFUSALS
 from svc.store.transactions.webhooks import Notified, note_refusal, tell_refusals
@@ -93,19 +95,26 @@ class RefusalLog:
         ]
         if not jobs:
             return
+        outcomes: Sequence[Notified | Exception]
         try:
-            outcomes = await self._store.write(jobs)
-        except StoreFullError as error:
-            log.warning("refusals not counted yet: the store is full", reason=str(error), kinds=len(jobs))
-            for request in notes.values():
-                self.note(request)
-            for name in over:
-                heapq.heappush(self._due, (now_ms, name))
-            return
+            outcomes = await self._store.write(jobs, organizations=[name[0] for name in names])
+        except (StoreFullError, UnavailableError) as error:
+            log.warning("refusals not counted yet: the store takes no writes", reason=str(error), kinds=len(jobs))
+            outcomes = [error] * len(jobs)
         for name, outcome in zip(names, outcomes, strict=True):
-            if isinstance(outcome, Exception):
+            if isinstance(outcome, StoreFullError | UnavailableError):
+                self._keep(name, notes.get(name), now_ms if name in over else None)
+            elif isinstance(outcome, Exception):
                 raise outcome
-            self._told(name, outcome)
+            else:
+                self._told(name, outcome)
+
+    def _keep(self, name: Name, request: RefusedRequest | None, due_ms: int | None) -> None:
+        """For the next commit."""
+        if request is not None:
+            self.note(request)
+        if due_ms is not None:
+            heapq.heappush(self._due, (due_ms, name))
 
     async def _is_told(self, request: RefusedRequest) -> bool:
         environment = webhook_environment(request.environment)

@@ -17,6 +17,7 @@ import msgspec
 import structlog
 import trio
 
+from svc.store.engine import UnavailableError
 from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError
 from svc.store.transactions.erasure import continue_erasure, pending_erasures
@@ -138,9 +139,9 @@ async def _write(store: Store, progress: Progress, number: int, duty: str, job: 
     """What the job returned, after a rest; `None` = it failed, which is logged."""
     began = trio.current_time()
     try:
-        (outcome,) = await store.write([job], may_use_reserve=True)
-    except StoreFullError as error:
-        log.warning("retention stopped: store full", organization=number, duty=duty, reason=str(error))
+        (outcome,) = await store.write([job], may_use_reserve=True, organizations=[number])
+    except (StoreFullError, UnavailableError) as error:
+        log.warning("retention stopped: the store takes no writes", organization=number, duty=duty, reason=str(error))
         progress.failed[duty] += 1
         return None
     if isinstance(outcome, Exception):

@@ -53,12 +53,12 @@ async def settle_all(store: Store, world: World) -> None:
     numbers = await store.query(organizations)
     for number in late:
         author = Author(world.request_id(now_ms), now_ms, NAME)
-        if await _write(store, partial(block_overdue, number=number, author=author)):
+        if await _write(store, number, partial(block_overdue, number=number, author=author)):
             log.info("blocked an organization: its payment is overdue", organization=number)
     for number in numbers:
         while (due := await store.query(partial(due_day, number=number, now_ms=now_ms))) is not None:
             usage = await _read(store, number, due)
-            if await _write(store, partial(settle, number=number, due=due, usage=usage, now_ms=now_ms)):
+            if await _write(store, number, partial(settle, number=number, due=due, usage=usage, now_ms=now_ms)):
                 log.info("day settled", organization=number, day=due.day, identifications=usage.identifications)
         await trio.lowlevel.checkpoint()
 
@@ -74,8 +74,8 @@ async def _read(store: Store, number: int, due: DueDay) -> Usage:
         await trio.lowlevel.checkpoint()
 
 
-async def _write(store: Store, job: Callable[[Transaction], bool]) -> bool:
-    (outcome,) = await store.write([job])
+async def _write(store: Store, number: int, job: Callable[[Transaction], bool]) -> bool:
+    (outcome,) = await store.write([job], organizations=[number])
     if isinstance(outcome, Exception):
         raise outcome
     return outcome

@@ -9,19 +9,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from typing import cast
 
 import structlog
 import trio
+
+from svc.store.engine import UnavailableError
 
 log = structlog.get_logger()
 
 RESTARTS = 3
 WITHIN_S = 60.0
+PAUSE_S = 1.0
+"""Between two attempts while the store is not available."""
 
 
 async def supervise(name: str, run: Callable[[], Awaitable[None]], restarts: Counter[str] | None = None) -> None:
     """Run an actor to its end, restarting it after a failure at most three times a minute; the fourth failure is
-    raised.
+    raised. While the store is not available it is restarted every `PAUSE_S` seconds, and that is no failure of its own.
 
     `restarts` counts the restarts by `name`.
     """
@@ -29,7 +34,11 @@ async def supervise(name: str, run: Callable[[], Awaitable[None]], restarts: Cou
     while True:
         try:
             await run()
-        except Exception:
+        except Exception as error:
+            if is_unavailable(error):
+                log.warning("actor waits for the store", actor=name, reason=str(error))
+                await trio.sleep(PAUSE_S)
+                continue
             now = trio.current_time()
             failures = [at for at in failures if now - at < WITHIN_S] + [now]
             if len(failures) > RESTARTS:
@@ -39,3 +48,10 @@ async def supervise(name: str, run: Callable[[], Awaitable[None]], restarts: Cou
                 restarts[name] += 1
         else:
             return
+
+
+def is_unavailable(error: BaseException) -> bool:
+    """Whether the only cause is that the store is not available."""
+    if isinstance(error, BaseExceptionGroup):
+        return cast("BaseExceptionGroup[BaseException]", error).split(UnavailableError)[1] is None
+    return isinstance(error, UnavailableError)

@@ -11,7 +11,7 @@ While one commit is on the disk the next requests gather in the mailbox: group c
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from hashlib import blake2b
 from itertools import islice
@@ -28,6 +28,8 @@ from svc.domain.matching import Statistics, StatisticsUpdate
 from svc.domain.quotas import Quotas
 from svc.domain.records import Event
 from svc.domain.webhooks.records import EndpointKey
+from svc.store import hints
+from svc.store.engine import UnavailableError
 from svc.store.learned import SHARED, class_row, load_class, load_statistics, scope_of, store_statistics
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.store import Store, StoreFullError
@@ -70,12 +72,59 @@ async def run(
     messages share a commit; each reply follows it.
     """
     frequencies = Frequencies(store)
+    record = partial(
+        _record,
+        store=store,
+        frequencies=frequencies,
+        nudge=nudge,
+        counters=counters,
+        quotas=quotas,
+        publish=publish,
+    )
     try:
+        if store.groups_at_once > 1:
+            await _record_at_once(inbox, batch_limit, store.groups_at_once, record, frequencies)
         while True:
-            await _record(await inbox.batch(batch_limit), store, frequencies, nudge, counters, quotas, publish)
+            await record(await inbox.batch(batch_limit))
             await frequencies.write_behind(LESSONS_BETWEEN_WRITES)
     except trio.EndOfChannel:
         await frequencies.write_behind(1)
+
+
+async def _record_at_once(
+    inbox: Mailbox[Assessed],
+    batch_limit: int,
+    most: int,
+    record: Callable[[list[Assessed]], Awaitable[None]],
+    frequencies: Frequencies,
+) -> None:
+    """Until the inbox is closed and empty, with up to `most` batches on their way; raises `trio.EndOfChannel` then.
+
+    Statistics are written while none is: what they learn during the write would be lost.
+    """
+    free = trio.Semaphore(most)
+
+    async def recorded(batch: list[Assessed]) -> None:
+        try:
+            await record(batch)
+        finally:
+            free.release()
+
+    async with trio.open_nursery() as nursery:
+        while True:
+            try:
+                batch = await inbox.batch(batch_limit)
+            except trio.EndOfChannel:
+                break
+            await free.acquire()
+            nursery.start_soon(recorded, batch)
+            if frequencies.is_due(LESSONS_BETWEEN_WRITES):
+                for _ in range(most):
+                    await free.acquire()
+                await frequencies.write_behind(LESSONS_BETWEEN_WRITES)
+                for _ in range(most):
+                    free.release()
+    raise trio.EndOfChannel
 
 
 class ClassKey(NamedTuple):
@@ -121,6 +170,7 @@ class Frequencies:
         self._scopes: dict[ScopeKey, _Scope] = {}
         self._held: OrderedDict[ClassKey, None] = OrderedDict()
         """The least recently used first."""
+        self._loading = trio.Lock()
         self._ahead: dict[ClassKey, int] = {}
         """Lessons that are not stored yet; each of these classes is held."""
 
@@ -128,9 +178,14 @@ class Frequencies:
         """The statistics of a scope with this class loaded, from the store where needed. Only to be read; `learn`
         changes them.
         """
-        if key in self._held:
-            self._held.move_to_end(key)
-            return self._scopes[key[:2]].statistics
+        if key not in self._held:
+            async with self._loading:  # a second load would forget what was learned since the first
+                if key not in self._held:
+                    await self._read(key)
+        self._held.move_to_end(key)
+        return self._scopes[key[:2]].statistics
+
+    async def _read(self, key: ClassKey) -> None:
         scope = self._scopes.get(key[:2])
         loaded = await self._store.query(partial(_load, key=key, known=None if scope is None else scope.statistics))
         if scope is None:
@@ -140,7 +195,6 @@ class Frequencies:
         if loaded.row is not None:
             scope.statistics.load(key.family, loaded.row)
         self._held[key] = None
-        return scope.statistics
 
     async def learn(self, key: ClassKey, recorded: Recorded) -> None:
         """Apply what a committed identification teaches. Only after the commit: a transaction that is undone teaches
@@ -163,6 +217,31 @@ class Frequencies:
         """Write the scopes with a class that is at least `lessons` updates ahead of the store, and evict the least
         recently used classes. A full store is logged, and what could not be written stays in memory.
         """
+        due, surplus = self._due(lessons)
+        if due:
+            jobs = [partial(self._put, place) for place in due]
+            try:
+                outcomes = await self._store.write(jobs, urgent=True, organizations=[place[0] for place in due])
+            except (StoreFullError, UnavailableError) as error:
+                outcomes = [error] * len(due)
+            for place, outcome in zip(due, outcomes, strict=True):
+                if isinstance(outcome, StoreFullError | UnavailableError):
+                    log.warning("statistics not written", organization=place[0], reason=str(outcome))
+                elif isinstance(outcome, Exception):
+                    raise outcome
+                else:
+                    self._keep(place, outcome)
+            surplus = [key for key in surplus if key not in self._ahead]
+        for key in surplus:
+            if key in self._held:
+                self._let_go(key)
+
+    def is_due(self, lessons: int) -> bool:
+        """Whether `write_behind` has something to do."""
+        return any(self._due(lessons))
+
+    def _due(self, lessons: int) -> tuple[list[ScopeKey], list[ClassKey]]:
+        """(scopes to write, classes to evict)."""
         # Many at once: else each batch would have a second commit.
         crowded = len(self._held) > self._most + self._most // 4
         surplus = list(islice(self._held, len(self._held) - self._most)) if crowded else []
@@ -170,28 +249,12 @@ class Frequencies:
         due.update(key[:2] for key in surplus if key in self._ahead)
         if sum(len(scope.lessons) for scope in self._scopes.values()) > LESSONS_HELD:
             due.update(key[:2] for key in self._ahead)
-        if due:
-            try:
-                (outcome,) = await self._store.write([partial(self._put, due)], urgent=True)
-            except StoreFullError:
-                log.warning("statistics not written: the store is full", scopes=len(due))
-                surplus = [key for key in surplus if key not in self._ahead]
-            else:
-                if isinstance(outcome, Exception):
-                    raise outcome
-                for place in due:
-                    self._keep(place, outcome.get(place))
-        for key in surplus:
-            if key in self._held:
-                self._let_go(key)
+        return sorted(due), surplus
 
-    def _put(self, due: set[ScopeKey], transaction: Transaction) -> dict[ScopeKey, _Written]:
-        """Changes nothing in memory: the transaction may be undone, or run again."""
-        return {
-            place: self._put_scope(place, transaction) for place in sorted(due) if not is_removed(transaction, place[0])
-        }
-
-    def _put_scope(self, place: ScopeKey, transaction: Transaction) -> _Written:
+    def _put(self, place: ScopeKey, transaction: Transaction) -> _Written | None:
+        """Changes nothing in memory: the transaction may be undone, or run again. `None` for a removed organization."""
+        if is_removed(transaction, place[0]):
+            return None
         scope = self._scopes[place]
         changed = sorted(key.family for key in self._ahead if key[:2] == place)
         given_up, statistics = scope.given_up, scope.statistics
@@ -270,6 +333,7 @@ def _learned_again(
 
 async def _record(
     batch: list[Assessed],
+    *,
     store: Store,
     frequencies: Frequencies,
     nudge: Nudge,
@@ -278,23 +342,31 @@ async def _record(
     publish: Publish | None,
 ) -> None:
     capacity_bytes = store.capacity_bytes()
-    jobs = [
-        partial(
-            identify,
-            assessment=message.assessment,
-            statistics=await frequencies.of(_class_of(message)),
-            quotas=quotas,
-            capacity_bytes=capacity_bytes,
-        )
-        for message in batch
-    ]
+    outcomes: Sequence[Recorded | Exception]
     try:
-        outcomes = await store.write(jobs, urgent=True)
-    except StoreFullError as error:
-        log.warning("store full, write rejected", reason=str(error), refused=len(batch))
-        for message in batch:
-            message.admitted.answer(Failed("service_unavailable"))
-        return
+        jobs = [
+            partial(
+                identify,
+                assessment=message.assessment,
+                statistics=await frequencies.of(_class_of(message)),
+                quotas=quotas,
+                capacity_bytes=capacity_bytes,
+            )
+            for message in batch
+        ]
+        outcomes = await store.write(
+            jobs,
+            urgent=True,
+            organizations=[_organization(message) for message in batch],
+            hints=[partial(hints.identification, assessment=message.assessment) for message in batch],
+        )
+    except (StoreFullError, UnavailableError) as error:
+        outcomes = [error] * len(batch)
+    rejected = next((one for one in outcomes if isinstance(one, StoreFullError | UnavailableError)), None)
+    if rejected is not None:
+        is_full = isinstance(rejected, StoreFullError)
+        event = "store full, write rejected" if is_full else "store not available, write rejected"
+        log.warning(event, reason=str(rejected), batch=len(batch))
     for message, outcome in zip(batch, outcomes, strict=True):
         if isinstance(outcome, Recorded):
             await frequencies.learn(_class_of(message), outcome)
@@ -305,6 +377,8 @@ async def _record(
             nudge(outcome.queues)
             if publish is not None and outcome.event is not None:
                 publish(_organization(message), message.assessment.submission.request_id, outcome.event)
+        elif isinstance(outcome, StoreFullError | UnavailableError):
+            message.admitted.answer(Failed("service_unavailable"))
         else:
             request_id = str(message.assessment.submission.request_id)
             log.error("recording failed", request_id=request_id, exc_info=outcome)

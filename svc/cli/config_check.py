@@ -18,11 +18,13 @@ import click
 import msgspec
 from msgspec import inspect as types
 
+from svc.cli.data_directory import database_of
 from svc.cli.examples import examples
 from svc.cli.output import CommandError, json_option, show
 from svc.config import LISTS, NOT_SETTINGS, PREFIX, Config, ConfigError, checked, read_variables
 from svc.domain.addresses import read_bind
 from svc.domain.fields import bare
+from svc.store.postgresql.url import StoreUrlError
 
 _WHERE_IN_TOML = re.compile(r" \(at line (\d+), column \d+\)$")
 
@@ -184,6 +186,10 @@ def _in_named_files(config: Config) -> Iterator[Mistake]:
     from svc.service import read_trust  # noqa: PLC0415  the whole service; only for settings that are right
     from svc.serving import read_tls  # noqa: PLC0415
 
+    try:
+        database_of(config)
+    except StoreUrlError as error:
+        yield Mistake("store", error.line)
     for read in (read_tls, read_trust):
         try:
             read(config)

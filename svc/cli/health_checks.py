@@ -25,6 +25,7 @@ import msgspec
 import trio
 
 from svc.cli.config_check import mistakes
+from svc.cli.data_directory import database_of
 from svc.cli.keys import issue_key
 from svc.cli.listen_address import reachable
 from svc.cli.organizations import create_organization
@@ -41,10 +42,11 @@ from svc.service import Service
 from svc.serving import listen, read_tls
 from svc.store.codec import CorruptionError
 from svc.store.directory import Opened, find_pepper, has_store, open_directory, pepper_mark, risky_modes
-from svc.store.reading import read_only
+from svc.store.engine import EngineError
+from svc.store.reading import read_only, read_only_database
 from svc.store.serve_lock import holder_of
 from svc.store.tables import META
-from svc.world import World
+from svc.world import World, elapsed_s
 
 Status = Literal["ok", "warning", "problem"]
 
@@ -116,8 +118,10 @@ def permissions(examined: Examined) -> Finding:
 
 
 def store(examined: Examined) -> Finding:
-    """Whether the store can be read, has this pepper, and has room."""
+    """Whether the store can be read, has this pepper, and has room where that is this machine's."""
     directory, config = examined.directory, examined.config
+    if config.store is not None:
+        return _database(examined)
     if not has_store(directory):
         do = "run `svc dev`, or create an organization with `svc org create NAME`"
         return Finding("store", "warning", f"{directory} has no store yet", do)
@@ -134,6 +138,23 @@ def store(examined: Examined) -> Finding:
     if share > FULL_SHARE:
         return Finding("store", "warning", says, "raise map_gib, or delete archives with `svc org drop-documents`")
     return Finding("store", "ok", says)
+
+
+def _database(examined: Examined) -> Finding:
+    """Whether the store in a database can be read, and has this pepper."""
+    config, began_at = examined.config, elapsed_s()
+    try:
+        url = database_of(config)
+        assert url is not None
+        file = None if config.pepper_file is None else Path(config.pepper_file)
+        pepper = find_pepper(examined.directory, file, with_store=False)
+        with read_only_database(url) as opened, opened.read() as snapshot:
+            mark, used = snapshot.get(META, "pepper_mark"), opened.used_bytes
+    except (OperatorError, EngineError, CorruptionError, OSError) as error:
+        return Finding("store", "problem", str(error), "docs/postgresql.md says what a database needs")
+    if mark not in (None, pepper_mark(pepper.read_bytes())):
+        return Finding("store", "problem", f"{pepper} is the pepper of another store", "put the right pepper there")
+    return Finding("store", "ok", f"{url} answered in {1000 * (elapsed_s() - began_at):.0f} ms, {_size(used)} in use")
 
 
 def lock_and_service(examined: Examined) -> Finding:

@@ -34,6 +34,7 @@ from svc.store.postgresql.engine import PostgresqlEngine
 from svc.store.postgresql.leases import Lease
 from svc.store.postgresql.nodes import Node
 from svc.store.postgresql.notices import Notices
+from svc.store.postgresql.store import PostgresqlStore
 from svc.store.postgresql.url import StoreUrl
 from svc.store.postgresql.wire import Wire
 from svc.store.region import claim_region
@@ -118,7 +119,7 @@ async def _serve(
     notices = Notices(connect, luck, lambda: node.living > 1)
     await node.beat()  # before anything is admitted, it is known among how many
     with closing(opened_store(url, config, world)) as store:
-        sources = NodeSources(node.statistics, notices.statistics)
+        sources = NodeSources(node.statistics, notices.statistics, store.exchanges)
         service = Service(
             config,
             world,
@@ -127,7 +128,7 @@ async def _serve(
             siblings=NodeSiblings(notices, index),
             buckets=DividedBuckets(MemoryBuckets(), lambda: node.living),
             keeping=Keeping(lease.is_held, lease.lost),
-            node=NodeParts(sources, node.is_answered, store),
+            node=NodeParts(sources, node.is_answered, store.kept_by(lease)),
         )
         reload = Reload(service, config, read, lambda changed: set_up_logging(changed.log_format))
         log.info("node", name=name, nodes=node.living, database=str(url))
@@ -137,8 +138,9 @@ async def _serve(
             nursery.cancel_scope.cancel()
 
 
-def opened_store(url: StoreUrl, config: Config, world: World) -> Store:
+def opened_store(url: StoreUrl, config: Config, world: World) -> PostgresqlStore:
     """The store of a database that is ready to be served. Raises `EngineError`."""
     engine = PostgresqlEngine.open(url, map_bytes=config.map_bytes())
     engine.open_tables([table.name for table in TABLES])
-    return Store(engine, world.run_sync, world.now_ms)
+    connections = config.store_connections
+    return PostgresqlStore(engine, url, world, writers=connections, readers=connections)

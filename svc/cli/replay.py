@@ -337,6 +337,7 @@ def _call(service: Service, clock: VirtualClock, key: ApiKey, organization: Orga
         key=key,
         digest=b"",
         applied=key,
+        applied_digest=b"",
         organization=organization,
         origin=read.origin,
         facts=read.facts,

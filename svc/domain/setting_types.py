@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -14,3 +15,15 @@ Seconds = Annotated[float, Meta(gt=0)]
 Digest = Annotated[str, Meta(pattern="^[0-9a-fA-F]{64}$")]
 AppleApp = Annotated[str, Meta(pattern="^[0-9A-Z]{10}[.][0-9A-Za-z._-]{1,155}$")]
 LogFormat = Literal["json", "console"]
+
+_PASSWORD = re.compile(r"//[^/?#@]*:[^/?#]*@|[?&](?:ssl)?password=", re.IGNORECASE)
+
+
+def url_problem(url: str) -> str | None:
+    """What to do about the URL of a store that holds a password, which nothing may show; `None` = it holds none."""
+    if _PASSWORD.search(url) is None:
+        return None
+    return (
+        "the store's URL holds a password, which everybody on this machine could read: put it into a file of mode 0600 "
+        "and name that with SVC_STORE_PASSWORD_FILE, or use a passfile (~/.pgpass)"
+    )

@@ -58,6 +58,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     digest: bytes
     applied: ApiKey
     """The key whose origins, platforms and weights apply: a forwarded public key, else the same."""
+    applied_digest: bytes
     organization: Organization
     origin: str | None
     """The visitor's, normalised."""
@@ -174,6 +175,7 @@ def _browser(
         key=key,
         digest=key_digest,
         applied=key,
+        applied_digest=key_digest,
         organization=views.organization(snapshot, key.organization),
         origin=origin,
         facts=_own_facts(gate, headers, peer),
@@ -204,6 +206,7 @@ def manager(
         key=key,
         digest=key_digest,
         applied=key,
+        applied_digest=key_digest,
         organization=views.organization(snapshot, key.organization),
         origin=None,
         facts=_own_facts(gate, headers, peer),
@@ -216,13 +219,13 @@ def _server(
     gate: AuthPolicy, snapshot: Snapshot, headers: Headers, peer: str, key: ApiKey, key_digest: bytes, now_ms: int
 ) -> Caller | Refusal:
     """A proxy, or a customer's server: it speaks for a visitor whose details it forwards (decisions 2.9)."""
-    applied = key
+    applied, applied_digest = key, key_digest
     forwarded_key = headers.get("x-svc-public-key") if key.kind == "proxy" else None
     if forwarded_key is not None:
         found = _find(gate, snapshot, forwarded_key, ("public",), now_ms)
         if isinstance(found, Refusal):
             return found
-        applied = found[0]
+        applied, applied_digest = found
         if (applied.organization, applied.environment) != (key.organization, key.environment):
             return _unauthorized("the forwarded public key is of another organization or environment", key)
     if key.kind == "secret" and not any(name in headers for name in _VISITOR_HEADERS):
@@ -243,6 +246,7 @@ def _server(
         key=key,
         digest=key_digest,
         applied=applied,
+        applied_digest=applied_digest,
         organization=views.organization(snapshot, key.organization),
         origin=origin,
         facts=facts,

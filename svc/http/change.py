@@ -62,7 +62,9 @@ async def _commit(
         return job(transaction)
 
     try:
-        (outcome,) = await services.store.write([noted_job], may_use_reserve=may_use_reserve)
+        (outcome,) = await services.store.write(
+            [noted_job], may_use_reserve=may_use_reserve, organizations=[caller.organization.number]
+        )
     except StoreFullError as error:
         log.warning("store full, write rejected", request_id=str(call.request_id), reason=str(error))
         return Refusal("service_unavailable")

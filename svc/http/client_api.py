@@ -16,7 +16,7 @@ from svc.actors.messages import Admission, Failed, Identify, PipelineResult, Rat
 from svc.domain import deferred
 from svc.domain.identification import Duplicate, Identified, Refused, Submission
 from svc.domain.ids import ordered_digest
-from svc.domain.refusals import Refusal, invalid, over_rate
+from svc.domain.refusals import RETRY_SOON_S, Refusal, invalid, over_rate
 from svc.domain.signed_verdict import signed_verdict
 from svc.http.authentication import Caller
 from svc.http.body import decode_object
@@ -85,6 +85,7 @@ def read_submission(services: Services, call: Call, caller: Caller, body: Identi
         organization=caller.organization.number,
         key_id=caller.applied.id,
         touched_key=caller.digest if touch_is_due(caller.key, call.at_ms) else None,
+        keys=tuple(dict.fromkeys((caller.digest, caller.applied_digest))) if services.store.is_shared else (),
         environment=caller.key.environment,
         sdk_platform=call.platform,
         sdk_version=None if body.sdk.version is UNSET else body.sdk.version,
@@ -127,7 +128,9 @@ async def _render(
             refusal = over_rate(outcome.reached, outcome.retry_after_s)
             return Outcome(refusal, headers=_headers(answer.admission, await _balance(services, caller)))
         case Failed():
-            return Outcome(Refusal(outcome.code), headers=_headers(answer.admission, await _balance(services, caller)))
+            wait_s = RETRY_SOON_S if outcome.code == "service_unavailable" else None
+            refusal = Refusal(outcome.code, retry_after_s=wait_s)
+            return Outcome(refusal, headers=_headers(answer.admission, await _balance(services, caller)))
 
 
 def _identified(

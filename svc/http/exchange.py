@@ -18,7 +18,7 @@ import trio
 from hypercorn.typing import ASGIReceiveCallable, HTTPScope
 
 from svc.domain.credentials import ApiKey
-from svc.domain.refusals import CATALOGUE, Refusal
+from svc.domain.refusals import CATALOGUE, RETRY_SOON_S, Refusal
 from svc.domain.webhooks.refused import NOTIFIABLE, RefusedRequest
 from svc.http.authentication import Caller, authenticate, claimed_platform, forbidden, platform_refusal, sender
 from svc.http.body import MAX_BODY_BYTES, MAX_WIRE_BYTES, acceptable, decode, sdk_platform, unpack
@@ -30,6 +30,7 @@ from svc.http.schema import error_body
 from svc.http.sessions import Site, authenticate_session, read_site
 from svc.http.traffic import PREFLIGHT, RequestContext, Traffic
 from svc.http.turnstile import KnownKeys
+from svc.store.engine import UnavailableError
 from svc.store.snapshot import Snapshot
 from svc.world import World
 
@@ -118,6 +119,9 @@ class Exchange:
         passing.operation_id = route.operation_id
         try:
             outcome = await self._run(route, found, scope, receive, passing, headers)
+        except UnavailableError as error:
+            log.warning("the store is not available", request_id=str(passing.request_id), reason=str(error))
+            outcome = Outcome(Refusal("service_unavailable", retry_after_s=RETRY_SOON_S))
         except Exception:
             log.exception("request failed", request_id=str(passing.request_id), operation=route.operation_id)
             outcome = Outcome(Refusal("internal_error"))
@@ -243,7 +247,8 @@ class Exchange:
                 return authenticate_session(gate, snapshot, headers, site, scope["method"], at_ms)
             return authenticate(gate, snapshot, headers, peer, kinds=route.kinds, now_ms=at_ms)
 
-        return await self._services.store.query(find)
+        # A transaction looks at the key again; what only reads has no other look at it.
+        return await self._services.store.query(find, recent=route.operation_id == "identify")
 
     async def _json(self, receive: ASGIReceiveCallable, headers: dict[str, str]) -> bytes | Refusal:
         """The text of the body, not looked into yet."""

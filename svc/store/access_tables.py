@@ -17,10 +17,13 @@ KEYS: Table[ApiKey] = Table(
     Record(ApiKey, remembered=1024),
     Swept("400 days after it was revoked, or after it expired if it was not"),
     NOT_PERSONAL,
+    fenced_by="owner",
     rules=("keys",),
 )
 """HMAC-SHA256(pepper, secret)"""
-KEY_IDS: Table[bytes] = Table("key_ids", Key(key_id=TEXT), Opaque("digest"), With("keys"), NOT_PERSONAL)
+KEY_IDS: Table[bytes] = Table(
+    "key_ids", Key(key_id=TEXT), Opaque("digest"), With("keys"), NOT_PERSONAL, fenced_by="owner"
+)
 """key id -> digest"""
 ORGANIZATION_KEYS: Table[bytes] = Table(
     "organization_keys",

@@ -32,6 +32,12 @@ class MissingTableError(EngineError):
     """The engine has no table of that name, and was not asked to create it."""
 
 
+class UnavailableError(EngineError):
+    """The engine cannot be reached, or has not answered in time: worth trying again soon. Nothing was acknowledged;
+    what was to be written is stored as a whole or not at all.
+    """
+
+
 class InUseError(EngineError):
     """Another process has the engine's files open, where one alone may."""
 

@@ -44,25 +44,37 @@ class _Ran(NamedTuple):
 
 
 class Group(Generic[T]):
-    """Jobs of one commit. `run` is called once at most, and `settle` once."""
+    """Jobs of one commit. `settle` is called once at most."""
 
     def __init__(self, jobs: Sequence[Job[T]]) -> None:
         self._jobs = jobs
         self._commit: int | None = None
         self._ran: list[_Ran] = []
         self._settled = Settled[T]([], {}, 0)
+        self.runs = 0
+        """Of jobs, in the first phase."""
 
-    def run(self, reader: Reader) -> None:
-        """The first phase. Nothing may be read from `reader` afterwards. Raises `EngineError`."""
+    def run(self, reader: Reader) -> Settled[T]:
+        """The first phase. Nothing may be read from `reader` afterwards. Raises `EngineError`.
+
+        It may be called again, with a reader that gives other answers: jobs that would read the same do not run again.
+        """
         self._commit = reader.commit
         state = Overlay(reader)
         outcomes: list[T | Exception] = []
-        for job in self._jobs:
-            recording = Recording(state)
-            result = _outcome(partial(job, RecordedTransaction(recording)))
-            self._ran.append(_Ran(recording, result))
-            outcomes.append(_finish(result, recording.changes, state))
+        before, self._ran = self._ran, []
+        for place, job in enumerate(self._jobs):
+            ran = before[place] if place < len(before) else None
+            changes = None if ran is None else _changes_now(ran.recording, state)
+            if ran is None or changes is None:
+                recording = Recording(state)
+                ran = _Ran(recording, _outcome(partial(job, RecordedTransaction(recording))))
+                changes = recording.changes
+                self.runs += 1
+            self._ran.append(ran)
+            outcomes.append(_finish(ran.result, changes, state))
         self._settled = Settled(outcomes, state.changes, 0)
+        return self._settled
 
     def settle(self, writer: Writer) -> Settled[T]:
         """The second phase; the first, too, where that was left out. Nothing is written yet. Raises `EngineError`."""

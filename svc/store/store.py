@@ -29,6 +29,7 @@ from svc.store.codec import CorruptionError
 from svc.store.engine import CheckDepth, Engine, MissingTableError, OpenEngine, StoreFullError, Writer
 from svc.store.group import Group, Job, Settled
 from svc.store.group import write as write_changes
+from svc.store.hints import Hint
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.lmdb.environment import DEFAULT_MAP_BYTES
 from svc.store.migrations import MIGRATIONS, Migration, OlderStoreError, migrate, refuse_newer
@@ -94,6 +95,11 @@ class StoreSpace(msgspec.Struct, frozen=True):
 class Store:
     """An open store. `run_sync` runs the commit on a thread (in simulation, inline)."""
 
+    groups_at_once = 1
+    """Calls of `write` by one caller that are worth having on the way at the same time."""
+    is_shared = False
+    """Whether other nodes use it: what `query` gave may have changed before it is used, and a job has to look again."""
+
     def __init__(self, engine: Engine, run_sync: RunSync, now_ms: Callable[[], int]) -> None:
         """`engine` has the tables of this version open."""
         self.engine = engine
@@ -149,17 +155,25 @@ class Store:
         """
         return ReadTransaction(self.engine)
 
-    async def query(self, read: Callable[[Snapshot], T]) -> T:
+    async def query(self, read: Callable[[Snapshot], T], *, recent: bool = False) -> T:
         """What `read` returns, or raises, of one snapshot. It is a pure function, which another store may have to call
-        more than once: it awaits nothing, changes nothing, and does not keep the snapshot.
+        more than once: it awaits nothing, changes nothing, and does not keep the snapshot. `recent`: rows may be as
+        they were a second ago.
 
-        Here it runs inline and at once, without a checkpoint.
+        Here it runs inline and at once, without a checkpoint. Another store raises `UnavailableError`.
         """
+        del recent
         with self.read() as snapshot:
             return read(snapshot)
 
     async def write(
-        self, jobs: Sequence[Job[T]], *, may_use_reserve: bool = False, urgent: bool = False
+        self,
+        jobs: Sequence[Job[T]],
+        *,
+        may_use_reserve: bool = False,
+        urgent: bool = False,
+        organizations: Sequence[int] = (),
+        hints: Sequence[Hint] = (),
     ) -> list[T | Exception]:
         """Commit the jobs together; one outcome each, in order: what the job returned (of a `Late`, what it makes), or
         the exception it raised.
@@ -167,7 +181,12 @@ class Store:
         `may_use_reserve`: these jobs delete more than they add, or are an operator's, and may use the room that is kept
         for such. `urgent`: before others that wait to write. Raises `StoreFullError` when nothing could be stored; any
         other failure of the commit is a broken machine.
+
+        For each job, `organizations` says whose rows it reads and writes, and `hints` which: where several nodes share
+        a store, jobs of different organizations need not wait for each other, and `UnavailableError` may be raised, or
+        be the outcome of some.
         """
+        del organizations, hints
         handed_over_at = trio.current_time()
         async with self._writing.held(urgent=urgent):
             began_at = trio.current_time()
@@ -255,6 +274,10 @@ class Store:
         with self.read() as snapshot:
             rows = {table.name: snapshot.count(table) for table in TABLES}
         return StoreSpace(space.disk_free_bytes, space.readers, space.reader_lag, rows)
+
+    async def measured(self) -> StoreSpace:
+        """`space`, for a caller that can wait."""
+        return self.space()
 
     def _migrate(self, migrations: Sequence[Migration]) -> None:
         """In place, since a migration may change every row; through memory where a follower has to have its changes."""

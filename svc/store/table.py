@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, Literal, TypeVar, cast
 from zlib import crc32
 
 from svc.store.codec import CorruptionError, Key, Record, Value
@@ -57,6 +57,13 @@ class Until:
     what: str
 
 
+FencedBy = Literal["key", "owner", "nothing"]
+"""Which fence a transaction holds that writes a row, in an engine that several nodes share (`postgresql/groups.py`).
+
+`key`: that of the organization in its key; without one, that of the rows of no organization. `owner`: that of the
+organization which the row belongs to, though its key does not name it. `nothing`: rows never change once they are
+there, and whoever writes one writes the same.
+"""
 Keep = KeptFor | LastTwoPeriods | Swept | With | Until
 FOR_EVER = Until("the store is deleted")
 
@@ -114,6 +121,7 @@ class Table(Generic[V]):
     _: KW_ONLY
     stays: bool = False
     """Whether rows stay when their organization is removed: its accounts, and what says who removed it."""
+    fenced_by: FencedBy = "key"
     rules: tuple[str, ...] = ()
     """Rules of `invariants` that read it through, by name; every row of every table is read back beside them."""
 

@@ -96,7 +96,8 @@ _VALUE = digest(8)
 _NOT_OF_A_PERSON = NotPersonal("a line says when and how much, and nothing of whom")
 
 META: Table[int] = Table("meta", Key(name=TEXT), Signed("value"), FOR_EVER, NOT_PERSONAL)
-"""`version`, `next_organization`, `pepper_mark`, `region/NAME` (`region.py`), `served_...` (`served_limits.py`)."""
+"""`version`, `next_organization`, `pepper_mark`, `region/NAME` (`region.py`), `served_...` (`served_limits.py`); in the
+target of a move `moving_...` (`move.py`), and no `version` before its end."""
 
 ORGANIZATIONS: Table[Organization] = Table(
     "organizations",
@@ -213,7 +214,12 @@ HOURS: Table[HourCounts] = Table(
 """Always what the events that arrived in that hour add up to; an hour without events has no row."""
 
 WEIGHTS_SNAPSHOTS: Table[WeightsSnapshot] = Table(
-    "weights_snapshots", Key(digest=DIGEST_16), Record(WeightsSnapshot), FOR_EVER, NOT_PERSONAL
+    "weights_snapshots",
+    Key(digest=DIGEST_16),
+    Record(WeightsSnapshot),
+    FOR_EVER,
+    NOT_PERSONAL,
+    fenced_by="nothing",
 )
 """By the digest of the weights; a set is kept once, however often it scored."""
 WEIGHTS: Table[StoredWeights] = Table(

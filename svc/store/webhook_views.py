@@ -136,9 +136,9 @@ def lanes_with_work(snapshot: Snapshot, after: EndpointKey, limit: int) -> list[
     return found
 
 
-def has_removed(snapshot: Snapshot) -> bool:
-    """Whether a removed endpoint has left rows for `sweep_removed`."""
-    return next(snapshot.scan(REMOVED_ENDPOINTS), None) is not None
+def first_removed(snapshot: Snapshot) -> EndpointKey | None:
+    """A removed endpoint that has left rows for `sweep_removed`; `None` where there is none."""
+    return next((EndpointKey(*key) for key, _ in snapshot.scan(REMOVED_ENDPOINTS)), None)
 
 
 def is_answering(snapshot: Snapshot, queue: EndpointKey) -> bool:

@@ -339,10 +339,10 @@ async def test_a_full_store_forgets_no_attempt_that_was_made(
         write = world.store.write
         full = True
 
-        async def may_be_full(jobs: Any) -> Any:
+        async def may_be_full(jobs: Any, **how: Any) -> Any:
             if full:
                 raise StoreFullError("no room")
-            return await write(jobs)
+            return await write(jobs, **how)
 
         monkeypatch.setattr(world.store, "write", may_be_full)
         async with running(world):

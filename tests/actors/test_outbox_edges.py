@@ -295,7 +295,7 @@ async def test_while_the_store_is_full_it_tries_again_each_second_and_begins_not
         world.endpoint(number, URL)
         tries = list[float]()
 
-        async def full(_: Any) -> Any:
+        async def full(_: Any, **__: Any) -> Any:
             tries.append(trio.current_time())
             raise StoreFullError("no room")
 
@@ -316,7 +316,7 @@ async def test_a_job_that_fails_ends_the_outbox_with_its_error(
         number = world.organization()
         queue = world.endpoint(number, URL).queue
 
-        async def failing(jobs: Any) -> Any:
+        async def failing(jobs: Any, **_: Any) -> Any:
             return [ValueError("nobody foresaw this") for _ in jobs]
 
         monkeypatch.setattr(world.store, "write", failing)

@@ -123,10 +123,10 @@ async def test_a_full_store_delays_what_is_told_and_loses_none_of_it(
         world.endpoint(number, URL, events=("identification.refused",))
         write, full = world.store.write, True
 
-        async def may_be_full(jobs: Any) -> Any:
+        async def may_be_full(jobs: Any, **how: Any) -> Any:
             if full:
                 raise StoreFullError("no room")
-            return await write(jobs)
+            return await write(jobs, **how)
 
         monkeypatch.setattr(world.store, "write", may_be_full)
         async with running(world) as refusals:

@@ -94,7 +94,7 @@ async def test_a_full_store_delays_what_is_settled_and_loses_nothing(
         books = Books(world)
         books.visits(EPOCH_MS - 2 * DAY_MS)
 
-        async def full(_: Any) -> Any:
+        async def full(_: Any, **__: Any) -> Any:
             raise StoreFullError("no room")
 
         async with trio.open_nursery() as nursery:
@@ -114,7 +114,7 @@ async def test_a_transaction_that_fails_is_no_settlement(
     with outbox_world(tmp_path) as world:
         Books(world).visits(EPOCH_MS - 2 * DAY_MS)
 
-        async def broken(_: Any) -> Any:
+        async def broken(_: Any, **__: Any) -> Any:
             return [RuntimeError("nobody foresaw this")]
 
         with monkeypatch.context() as patched:

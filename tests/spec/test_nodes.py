@@ -177,3 +177,27 @@ def test_nodes_divide_the_rate_limit(url: str, tmp_path: Path):
         assert beginning["nodes"] == 2
         status, _, headers = identify(two, issued["secret"], "a")
         assert (status, headers["ratelimit-limit"], headers["ratelimit-remaining"]) == (200, "2", "0")
+
+
+@pytest.mark.slow(25)
+def test_while_the_database_is_away_answers_are_503_and_then_all_goes_on(tmp_path: Path):
+    cluster = Cluster(durable=True)
+    try:
+        with cluster.database() as database:
+            url = str(cluster.url(database))
+            key = shop(tmp_path, SVC_STORE=url)
+            with serving(tmp_path, url) as server:
+                assert identify(server, key, "before")[0] == 200
+                cluster.kill()
+                status, body, headers = identify(server, key, "during")
+                assert (status, body["error"]["code"]) == (503, "service_unavailable")
+                assert int(headers["retry-after"]) >= 1
+                cluster.start()
+                for _ in range(100):
+                    if identify(server, key, "after")[0] == 200:
+                        break
+                assert identify(server, key, "after")[0] == 200
+                assert server.terminate() == 0
+            run_program("check", "--data", str(tmp_path), "--store", url)
+    finally:
+        cluster.close()

@@ -163,6 +163,33 @@ def test_a_password_is_read_from_a_file_and_refused_in_the_url(
     assert there.svc("org", "create", "Shop").status == 0
 
 
+def test_settings_with_a_password_in_the_url_are_refused_before_they_are_shown(run: Run, tmp_path: Path):
+    file = tmp_path / "svc.toml"
+    file.write_text('store = "postgresql://svc:hunter2@db/svc"\n')
+    for command in (("config", "check", file), ("serve", "--print-config", "--config", file)):
+        refused = run(*command)
+        assert refused.status == 1
+        assert "SVC_STORE_PASSWORD_FILE" in refused.out + refused.err
+        assert "hunter2" not in refused.out + refused.err
+    file.write_text('store = "mysql://db/svc"\n')
+    assert "postgresql://USER@HOST" in run("config", "check", file).out
+
+
+def test_the_doctor_looks_at_the_database(moved: Database, run: Run, monkeypatch: pytest.MonkeyPatch):
+    def found() -> dict[str, str]:
+        checks = json.loads(run("doctor", "--data", moved.data, "--json").out)["checks"]
+        return next(check for check in checks if check["check"] == "store")
+
+    monkeypatch.setenv("SVC_STORE", moved.url)
+    assert found()["status"] == "ok"
+    assert moved.url in found()["says"]
+    (moved.data / "pepper").write_bytes(bytes(32))
+    assert "another store" in found()["says"]
+    monkeypatch.setenv("SVC_STORE", "postgresql://svc@127.0.0.1:1/svc")
+    assert found()["status"] == "problem"
+    assert "docs/postgresql.md" in found()["do"]
+
+
 def test_a_standby_can_be_read_and_not_written(there: Database):
     there.svc("org", "create", "Shop")
     there.cluster.execute(f"alter database {there.name} set default_transaction_read_only = on")

@@ -1,6 +1,6 @@
 """The contract of an engine (`svc/store/engine.py`): every engine of the store passes this file.
 
-A new engine is one more line in `ENGINES`: what opens it, given the fixtures of a test.
+A new engine is one more line in `tests/support/every_engine.py`.
 """
 
 from __future__ import annotations
@@ -27,41 +27,7 @@ from hypothesis.stateful import (
 
 from svc.store.codec import MAX_KEY_BYTES
 from svc.store.engine import CheckDepth, Engine, MissingTableError, Reader, Writer, after_prefix
-from svc.store.lmdb.engine import LmdbEngine
-from svc.store.postgresql.engine import PostgresqlEngine
-from tests.support.postgresql import Cluster
-
-OpenAt = Callable[[Path], Engine]
-"""Opens the engine that belongs to a path, empty where the path is new."""
-
-
-def lmdb(_: pytest.FixtureRequest) -> OpenAt:
-    return lambda directory: LmdbEngine.open(directory, map_bytes=64 << 20, durable=False)
-
-
-def postgresql(request: pytest.FixtureRequest) -> OpenAt:
-    """In one database: a new path empties it."""
-    cluster: Cluster = request.getfixturevalue("cluster")
-    database: str = request.getfixturevalue("database")
-    known: set[Path] = set()
-
-    def open_at(path: Path) -> Engine:
-        if path not in known:
-            cluster.execute("drop schema if exists svc cascade", database)
-            known.add(path)
-        return PostgresqlEngine.open(cluster.url(database))
-
-    return open_at
-
-
-ENGINES: dict[str, Callable[[pytest.FixtureRequest], OpenAt]] = {"lmdb": lmdb, "postgresql": postgresql}
-every_engine = pytest.mark.parametrize("open_at", ENGINES.values(), ids=ENGINES, indirect=True)
-
-
-@pytest.fixture
-def open_at(request: pytest.FixtureRequest) -> OpenAt:
-    return request.param(request)
-
+from tests.support.every_engine import OpenAt, every_engine, examples_of, lmdb
 
 TABLES = ("accounts", "visits")
 FIRST = (b"\x00", b"\x00\xff", b"a", b"aa", b"\xff", b"\xff\xff")
@@ -252,12 +218,14 @@ class EngineMachine(RuleBasedStateMachine):
 @pytest.mark.slow(6)
 @every_engine
 def test_an_engine_and_a_dict_say_the_same(open_at: OpenAt, request: pytest.FixtureRequest):
-    """Fewer examples where each read is a round trip."""
-    examples = 40 if "lmdb" in request.node.name else 10
     run_state_machine_as_test(
         lambda: EngineMachine(open_at),
         settings=settings(
-            max_examples=examples, stateful_step_count=20, deadline=None, derandomize=True, database=None
+            max_examples=examples_of(request, 40),
+            stateful_step_count=20,
+            deadline=None,
+            derandomize=True,
+            database=None,
         ),
     )
 

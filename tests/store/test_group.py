@@ -19,11 +19,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule, run_state_machine_as_test
 
 from svc.store.codec import Key, Signed
+from svc.store.engine import Engine
 from svc.store.group import Group, Job, Settled, write
 from svc.store.key_parts import U32
-from svc.store.lmdb.engine import LmdbEngine
 from svc.store.snapshot import Late, Snapshot, Transaction
 from svc.store.table import FOR_EVER, NOT_PERSONAL, Table
+from tests.support.every_engine import OpenAt, every_engine, examples_of
 
 TABLES = tuple(
     Table(name, Key(shelf=U32, place=U32), Signed("number"), FOR_EVER, NOT_PERSONAL) for name in ("books", "sums")
@@ -230,10 +231,10 @@ class WritersMachine(RuleBasedStateMachine):
 
     waiting: Bundle[tuple[Group[Any], list[Program]]] = Bundle("waiting")
 
-    def __init__(self) -> None:
+    def __init__(self, open_at: OpenAt) -> None:
         super().__init__()
         self._directory = TemporaryDirectory()
-        self.engine = LmdbEngine.open(Path(self._directory.name), map_bytes=16 << 20, durable=False)
+        self.engine = open_at(Path(self._directory.name))
         self.engine.open_tables([table.name for table in TABLES], create=True)
         self.model: Model = ({}, {})
         self.copy: dict[str, dict[bytes, bytes]] = {table.name: {} for table in TABLES}
@@ -297,10 +298,20 @@ class WritersMachine(RuleBasedStateMachine):
         self._directory.cleanup()
 
 
-def test_groups_that_interleave_come_to_what_they_do_in_the_order_of_their_commits():
+@pytest.mark.slow(10)
+@every_engine
+def test_groups_that_interleave_come_to_what_they_do_in_the_order_of_their_commits(
+    open_at: OpenAt, request: pytest.FixtureRequest
+):
     run_state_machine_as_test(
-        WritersMachine,
-        settings=settings(max_examples=100, stateful_step_count=15, deadline=None, derandomize=True, database=None),
+        lambda: WritersMachine(open_at),
+        settings=settings(
+            max_examples=examples_of(request, 100),
+            stateful_step_count=15,
+            deadline=None,
+            derandomize=True,
+            database=None,
+        ),
     )
 
 
@@ -311,13 +322,13 @@ BOOKS, SUMS = TABLES
 
 
 @pytest.fixture
-def engine(tmp_path: Path):
-    with closing(LmdbEngine.open(tmp_path, map_bytes=16 << 20, durable=False)) as engine:
+def engine(open_at: OpenAt, tmp_path: Path):
+    with closing(open_at(tmp_path)) as engine:
         engine.open_tables([table.name for table in TABLES], create=True)
         yield engine
 
 
-def between(engine: LmdbEngine, job: Job[Any], other: Callable[[Transaction], Any]) -> tuple[Any, int]:
+def between(engine: Engine, job: Job[Any], other: Callable[[Transaction], Any]) -> tuple[Any, int]:
     """(outcome, repeats) of a job between whose phases another one commits."""
     group = Group[Any]([job])
     with closing(engine.read()) as reader:
@@ -332,12 +343,13 @@ def between(engine: LmdbEngine, job: Job[Any], other: Callable[[Transaction], An
     return engine.write(commit)
 
 
-def stored(engine: LmdbEngine, table: Table[int]) -> dict[Place, int]:
+def stored(engine: Engine, table: Table[int]) -> dict[Place, int]:
     with closing(engine.read()) as reader:
         return {tuple(key): number for key, number in Snapshot(reader).scan(table)}
 
 
-def test_rows_that_were_not_read_may_change(engine: LmdbEngine):
+@every_engine
+def test_rows_that_were_not_read_may_change(engine: Engine):
     def job(transaction: Transaction) -> int | None:
         transaction.put(BOOKS, (0, 1), 5)
         return transaction.get(BOOKS, 0, 2)
@@ -347,7 +359,8 @@ def test_rows_that_were_not_read_may_change(engine: LmdbEngine):
     assert stored(engine, BOOKS) == {(0, 1): 5, (0, 2): 9}
 
 
-def test_a_sum_is_added_to_and_its_outcome_shows_what_it_came_to(engine: LmdbEngine):
+@every_engine
+def test_a_sum_is_added_to_and_its_outcome_shows_what_it_came_to(engine: Engine):
     def job(transaction: Transaction) -> Late[int | None]:
         transaction.update(SUMS, (0, 0), lambda number: (number or 0) + 5)
         return Late(lambda snapshot: snapshot.get(SUMS, 0, 0))
@@ -355,8 +368,9 @@ def test_a_sum_is_added_to_and_its_outcome_shows_what_it_came_to(engine: LmdbEng
     assert between(engine, job, lambda other: other.put(SUMS, (0, 0), 100)) == (105, 0)
 
 
+@every_engine
 @pytest.mark.parametrize(("meanwhile", "repeats"), [(30, 0), (31, 1)])
-def test_a_sum_that_crosses_the_limit_makes_the_job_run_again(engine: LmdbEngine, meanwhile: int, repeats: int):
+def test_a_sum_that_crosses_the_limit_makes_the_job_run_again(engine: Engine, meanwhile: int, repeats: int):
     """As the balance does at the gate of `402`."""
 
     def job(transaction: Transaction) -> str:
@@ -370,7 +384,8 @@ def test_a_sum_that_crosses_the_limit_makes_the_job_run_again(engine: LmdbEngine
     assert stored(engine, SUMS) == {(0, 0): 31}
 
 
-def test_a_row_that_appears_in_a_range_that_was_read_makes_the_job_run_again(engine: LmdbEngine):
+@every_engine
+def test_a_row_that_appears_in_a_range_that_was_read_makes_the_job_run_again(engine: Engine):
     def job(transaction: Transaction) -> int:
         found = sum(number for _, number in transaction.scan(BOOKS, 1))
         transaction.put(SUMS, (0, 0), found)
@@ -381,7 +396,8 @@ def test_a_row_that_appears_in_a_range_that_was_read_makes_the_job_run_again(eng
     assert between(engine, job, lambda other: other.delete(BOOKS, 1, 4)) == (0, 1)
 
 
-def test_of_a_range_only_what_was_read_counts(engine: LmdbEngine):
+@every_engine
+def test_of_a_range_only_what_was_read_counts(engine: Engine):
     def first(transaction: Transaction) -> Any:
         return next((number for _, number in transaction.scan(BOOKS, 0)), None)
 
@@ -390,7 +406,8 @@ def test_of_a_range_only_what_was_read_counts(engine: LmdbEngine):
     assert between(engine, first, lambda other: other.put(BOOKS, (0, 4), 3)) == (3, 1)
 
 
-def test_only_jobs_that_disagree_run_again_with_those_that_read_their_rows(engine: LmdbEngine):
+@every_engine
+def test_only_jobs_that_disagree_run_again_with_those_that_read_their_rows(engine: Engine):
     def copied(to: int, of: int) -> Job[int]:
         def job(transaction: Transaction) -> int:
             number = transaction.get(BOOKS, 0, of) or 0
@@ -408,7 +425,8 @@ def test_only_jobs_that_disagree_run_again_with_those_that_read_their_rows(engin
     assert settled.repeated == 2
 
 
-def test_a_job_that_failed_over_what_has_changed_since_runs_again(engine: LmdbEngine):
+@every_engine
+def test_a_job_that_failed_over_what_has_changed_since_runs_again(engine: Engine):
     def job(transaction: Transaction) -> int:
         found = transaction.get(BOOKS, 0, 0)
         if found is None:
@@ -418,7 +436,8 @@ def test_a_job_that_failed_over_what_has_changed_since_runs_again(engine: LmdbEn
     assert between(engine, job, lambda other: other.put(BOOKS, (0, 0), 3)) == (3, 1)
 
 
-def test_a_late_outcome_that_fails_undoes_its_job(engine: LmdbEngine):
+@every_engine
+def test_a_late_outcome_that_fails_undoes_its_job(engine: Engine):
     def job(transaction: Transaction) -> Late[int]:
         transaction.put(BOOKS, (0, 0), 3)
         return Late(lambda snapshot: 1 // (snapshot.get(BOOKS, 0, 0) or 0) // 0)

@@ -30,6 +30,7 @@ from svc.store.tables import BALANCES, EVENTS, FOLLOWING, META, OPERATIONS, TABL
 from svc.store.transactions.accounts import add_credit, create_organization
 from svc.store.transactions.identification import Recorded, identify
 from svc.world import World, twenty_characters
+from tests.support.every_engine import Place, every_place
 from tests.support.live import report
 from tests.support.worlds import Everywhere, HeldThreads, inline
 
@@ -89,8 +90,10 @@ class Writers:
 
 
 @asynccontextmanager
-async def writers(directory: Path, credit: int = 10**9) -> AsyncIterator[Writers]:
-    found = open_directory(directory, inline, WORLD.entropy, durable=False, map_bytes=64 << 20)
+async def writers(place: Place, credit: int = 10**9) -> AsyncIterator[Writers]:
+    found = open_directory(
+        place.directory, inline, WORLD.entropy, durable=False, map_bytes=64 << 20, database=place.database
+    )
 
     def prepare(transaction: Transaction) -> None:
         create_organization(transaction, organization_id="org_x", name="x", now_ms=0, rate_limit_per_s=0)
@@ -108,8 +111,9 @@ def balances(outcomes: list[Any]) -> list[int]:
     return [outcome.outcome.balance_micros for outcome in outcomes]
 
 
-async def test_sums_are_corrected_and_each_answer_shows_the_balance_that_it_left(tmp_path: Path):
-    async with writers(tmp_path) as two:
+@every_place
+async def test_sums_are_corrected_and_each_answer_shows_the_balance_that_it_left(place: Place):
+    async with writers(place) as two:
         two.second.write_now([job(visit(device)) for device in range(4)])  # known from now on
         first, second = await two.interleaved([job(visit(0)), job(visit(1))], [job(visit(2)), job(visit(3))])
         assert balances(second) == [10**9 - count * PRICE for count in (5, 6)]
@@ -117,8 +121,9 @@ async def test_sums_are_corrected_and_each_answer_shows_the_balance_that_it_left
         assert two.first.statistics().repeated == 0
 
 
-async def test_a_balance_that_another_writer_used_up_refuses_the_visit(tmp_path: Path):
-    async with writers(tmp_path, credit=6 * PRICE) as two:
+@every_place
+async def test_a_balance_that_another_writer_used_up_refuses_the_visit(place: Place):
+    async with writers(place, credit=6 * PRICE) as two:
         two.second.write_now([job(visit(device)) for device in range(3)])
         first, second = await two.interleaved([job(visit(0)), job(visit(1))], [job(visit(2)), job(visit(2))])
         assert balances(second) == [2 * PRICE, PRICE]
@@ -132,9 +137,10 @@ async def test_a_balance_that_another_writer_used_up_refuses_the_visit(tmp_path:
             assert snapshot.count(EVENTS) == 6
 
 
-async def test_a_quota_that_another_writer_used_up_refuses_the_visit(tmp_path: Path):
+@every_place
+async def test_a_quota_that_another_writer_used_up_refuses_the_visit(place: Place):
     quotas = Quotas(nonproduction_per_day=3)
-    async with writers(tmp_path) as two:
+    async with writers(place) as two:
         two.second.write_now([job(visit(device, environment="development"), quotas) for device in (0, 1)])
         first, _ = await two.interleaved(
             [job(visit(0, environment="development"), quotas)], [job(visit(1, environment="development"), quotas)]
@@ -142,16 +148,18 @@ async def test_a_quota_that_another_writer_used_up_refuses_the_visit(tmp_path: P
         assert (first[0].quota, two.first.statistics().repeated) == ("nonproduction_day", 1)
 
 
-async def test_an_idempotency_key_is_answered_by_one_of_two_writers(tmp_path: Path):
-    async with writers(tmp_path) as two:
+@every_place
+async def test_an_idempotency_key_is_answered_by_one_of_two_writers(place: Place):
+    async with writers(place) as two:
         first, second = await two.interleaved([job(visit(0, key=bytes(16)))], [job(visit(0, key=bytes(16)))])
         assert isinstance(second[0].outcome, Identified)
         assert isinstance(first[0].outcome, Duplicate)
         assert balances(first) == balances(second) == [10**9 - PRICE]
 
 
-async def test_two_writers_give_a_new_device_one_visitor_and_new_devices_one_each(tmp_path: Path):
-    async with writers(tmp_path) as two:
+@every_place
+async def test_two_writers_give_a_new_device_one_visitor_and_new_devices_one_each(place: Place):
+    async with writers(place) as two:
         first, second = await two.interleaved([job(visit(0)), job(visit(1))], [job(visit(0)), job(visit(2))])
         ids = [outcome.outcome.verdict.visitor_id for outcome in first + second]
         assert ids[0] == ids[2]
@@ -160,8 +168,9 @@ async def test_two_writers_give_a_new_device_one_visitor_and_new_devices_one_eac
             assert [key for key, _ in snapshot.scan(VISITORS)] == [(1, 1), (1, 2), (1, 3)]
 
 
-async def test_the_operation_log_of_two_writers_makes_a_copy_what_the_store_became(tmp_path: Path):
-    async with writers(tmp_path) as two:
+@every_place
+async def test_the_operation_log_of_two_writers_makes_a_copy_what_the_store_became(place: Place):
+    async with writers(place) as two:
         with two.second.read() as snapshot:
             copy = raw_rows(snapshot)
         two.second.change_log(partial(operations.begin, following=Following(bytes(16), 0, "folder", 64 << 20)))

@@ -19,7 +19,7 @@ from svc.store.webhook_views import (
     NoWork,
     Registered,
     attempts_in_a_day,
-    has_removed,
+    first_removed,
     health,
     is_answering,
     lanes_with_work,
@@ -163,10 +163,10 @@ def test_an_endpoint_answers_while_it_is_there_not_paused_and_not_failing(tmp_pa
         assert not answers()
         world.change(endpoint, paused=False)
         assert answers()
-        assert not world.read(has_removed)
+        assert world.read(first_removed) is None
         world.remove(endpoint)
         assert not answers()
-        assert world.read(has_removed)
+        assert world.read(first_removed) is not None
 
 
 # What is left alone

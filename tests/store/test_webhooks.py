@@ -66,6 +66,7 @@ from svc.store.webhook_views import (
     attempts_in_a_day,
     attempts_page,
     find_endpoint,
+    first_removed,
     next_delivery,
 )
 from tests.support.outbox import EVENT, OutboxWorld, outbox_world
@@ -454,7 +455,8 @@ def test_a_removed_endpoint_is_swept_away_in_steps_and_its_log_stays(tmp_path: P
         world.remove(endpoint)
         assert world.read(partial(next_delivery, queue=endpoint.queue, now_ms=EPOCH_MS, in_flight=())) == NoWork(None)
         steps = 0
-        while world.do(partial(sweep_removed, limit=10)):
+        while (removed := world.read(first_removed)) is not None:
+            world.do(partial(sweep_removed, queue=removed, limit=10))
             steps += 1
             assert world.violations() == []
         assert steps == 3
@@ -480,8 +482,8 @@ def test_an_attempt_that_ends_after_its_endpoint_was_removed_is_only_logged(tmp_
         )
         world.remove(endpoint)
         assert world.do(partial(log_attempt, made=made)) == AttemptOutcome("failed", None, failing=False)
-        while world.do(partial(sweep_removed, limit=10)):
-            pass
+        while (removed := world.read(first_removed)) is not None:
+            world.do(partial(sweep_removed, queue=removed, limit=10))
         (logged,) = world.attempts(number)
         assert (logged.error, logged.status, logged.endpoint_id) == ("removed", "failed", endpoint.endpoint.id)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -30,6 +31,7 @@ from svc.store.transactions import accounts, keys
 from svc.webhook_transport.resolver import Resolver
 from svc.world import RunSync, World
 from tests.support import conformity
+from tests.support.serving_postgresql import open_served
 from tests.support.worlds import EPOCH_MS, SettableClock, settable_world
 
 ORIGIN = "https://shop.example"
@@ -179,6 +181,7 @@ async def live_service(
     `run_sync` takes the place of real threads, such as `HeldThreads()`; `map_bytes` is the room in the store, `now_ms`
     the time at the start; `transport` and `resolver` take the place of the network for webhooks,
     `open_engine` that of the store's engine.
+    `TEST_STORE=postgresql` in the environment puts PostgreSQL in the place of LMDB.
     With `metrics` they are served too, at `metrics_url`, and the loop is watched, which never rests.
     """
     from svc.store.invariants import violations
@@ -188,7 +191,10 @@ async def live_service(
     world = settable_world(clock)
     if run_sync is not None:
         world = World(world.now_ms, world.entropy, run_sync)
-    found = open_directory(directory, world.run_sync, world.entropy, map_bytes=map_bytes, open_engine=open_engine)
+    if os.environ.get("TEST_STORE") == "postgresql" and open_engine == LmdbEngine.open:
+        found = open_served(directory, world)
+    else:
+        found = open_directory(directory, world.run_sync, world.entropy, map_bytes=map_bytes, open_engine=open_engine)
     shutdown = trio.Event()
     try:
         async with trio.open_nursery() as nursery:

@@ -6,10 +6,10 @@ learned), `calibration` (how sure is sure), `parameters` (the numbers and their 
 words).
 """
 
-from svc.domain.matching.blocks import EMPTY_BLOCK, Block, BlockKey
+from svc.domain.matching.blocks import EMPTY_BLOCK, Block, BlockKey, block_keys
 from svc.domain.matching.changes import changes
 from svc.domain.matching.features import Features, extract
-from svc.domain.matching.recognition import Index, Recognition, match_visitor
+from svc.domain.matching.recognition import Index, Recognition, likely_visitors, match_visitor
 from svc.domain.matching.statistics import Statistics, StatisticsUpdate
 from svc.domain.matching.visitor import Visitor
 
@@ -23,7 +23,9 @@ __all__ = [
     "Statistics",
     "StatisticsUpdate",
     "Visitor",
+    "block_keys",
     "changes",
     "extract",
+    "likely_visitors",
     "match_visitor",
 ]

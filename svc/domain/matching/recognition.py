@@ -13,6 +13,7 @@ enough for that is easily made by anybody who copied one.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import msgspec
@@ -107,6 +108,20 @@ def match_visitor(index: Index, statistics: Statistics, features: Features, now_
         token_conflict = True
         features = features.without_token()
     return _judged(index, statistics, features, now_ms, token_conflict=token_conflict)
+
+
+def likely_visitors(features: Features, read: Mapping[BlockKey, Block]) -> list[int]:
+    """Numbers of the visitors whose records `match_visitor` will most likely read, the likeliest first, given every
+    block of a report. It may read others.
+    """
+    token = read.get(token_key(features.token)) if features.token else None
+    if token is not None and token.numbers:
+        return [token.numbers[0]]
+    found = {key[0]: block for key, block in read.items() if key[0] != blocks.TOKEN}
+    exact = found.get(blocks.EXACT, EMPTY_BLOCK).numbers
+    if len(exact) == 1 and exact[0] in found.get(blocks.NETWORK, EMPTY_BLOCK).numbers:
+        return [exact[0]]
+    return _numbers(found, parameters.RECORDS_READ - 1)
 
 
 def _is_on_probation(features: Features, visitor: Visitor) -> bool:
@@ -268,7 +283,13 @@ def _counts(read: dict[int, Block]) -> dict[int, float]:
 
 
 def _candidates(index: Index, read: dict[int, Block], most: int) -> list[tuple[int, Visitor]]:
-    """The visitors to compare with: those that stand in most blocks, then in the order in which blocks list them.
+    """The visitors to compare with."""
+    found = ((number, index.visitor(number)) for number in _numbers(read, most))
+    return [(number, visitor) for number, visitor in found if visitor is not None]
+
+
+def _numbers(read: dict[int, Block], most: int) -> list[int]:
+    """Those that stand in most blocks, then in the order in which blocks list them.
 
     A block of more devices than it lists says that its values are common; it is counted but not searched.
     """
@@ -281,8 +302,7 @@ def _candidates(index: Index, read: dict[int, Block], most: int) -> list[tuple[i
     numbers = [number for number, counted in votes.items() if counted >= bar]
     if len(numbers) > most:
         numbers.sort(key=votes.__getitem__, reverse=True)  # stable: ties stay in order
-    found = ((number, index.visitor(number)) for number in numbers[:most])
-    return [(number, visitor) for number, visitor in found if visitor is not None]
+    return numbers[:most]
 
 
 def _new_devices(statistics: Statistics, features: Features, judgement: LinkDecision) -> float:

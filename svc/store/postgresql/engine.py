@@ -62,21 +62,18 @@ class PostgresqlEngine:
 
     def tables(self) -> set[str]:
         """See `Engine.tables`. Raises `DatabaseError` where the schema is another program's."""
-        (found,) = self._once([Statement(statements.TABLE_NAMES)])
-        names = {name.decode() for (name,) in found.rows}
-        if names and statements.FENCES not in names:
-            raise DatabaseError(f"the schema svc of {self._url} belongs to another program: name another database")
-        return names - statements.INTERNAL
+        return self._names() - statements.INTERNAL
 
     def open_tables(self, names: Iterable[str], /, *, create: bool = False) -> None:
         """See `Engine.open_tables`. `create` makes the schema first where there is none."""
-        names, existing = list(names), self.tables()
+        names, existing = list(names), self._names()
         missing = [name for name in names if name not in existing]
         if missing and not create:
             raise MissingTableError(f"the store has no table {missing[0]}")
-        if missing or (create and not existing):
-            made = [sql for name in missing for sql in statements.create_table(name)]
-            self._create([Statement(sql, prepared=False) for sql in (*statements.CREATE_SCHEMA, *made)])
+        if create and not existing:
+            self._create_schema()
+        if missing:
+            self._create_tables(missing)
         self._tables.update(names)
 
     def read(self) -> PostgresqlReader:
@@ -135,15 +132,36 @@ class PostgresqlEngine:
         for wire in idle:
             wire.close()
 
-    def _create(self, made: list[Statement]) -> None:
-        for left in (True, True, True, True, False):
+    def _names(self) -> set[str]:
+        (found,) = self._once([Statement(statements.TABLE_NAMES)])
+        names = _names_in(found)
+        if names and statements.FENCES not in names:
+            raise DatabaseError(f"the schema svc of {self._url} belongs to another program: name another database")
+        return names
+
+    def _create_schema(self) -> None:
+        """With the rows that everything else is locked by. Of several that try at once, all but one fail and repeat."""
+        for is_last in (False, False, False, True):
             try:
-                self._once(made)
+                self._once([Statement(sql, prepared=False) for sql in statements.CREATE_SCHEMA])
             except SqlError as error:
-                if not left or error.state not in _AT_ONCE:
+                if is_last or error.state not in _AT_ONCE:
                     raise
             else:
                 return
+
+    def _create_tables(self, names: list[str]) -> None:
+        """Those that no other has created since."""
+        begin = [statements.BEGIN, statements.LOCK_ROWS_OF_NONE, statements.TABLE_NAMES]
+        wire, results = self._begun([Statement(sql) for sql in begin])
+        existing = _names_in(results[-1])
+        made = [sql for name in names if name not in existing for sql in statements.create_table(name)]
+        try:
+            wire.exchange_now([Statement(sql, prepared=False) for sql in (*made, statements.COMMIT)])
+        except BaseException:
+            self._undo(wire)
+            raise
+        self._give_back(wire)
 
     def _once(self, asked: list[Statement]) -> list[Result]:
         wire, results = self._begun(asked)
@@ -342,6 +360,10 @@ class PostgresqlWriter(PostgresqlReader):
             if error.state == DISK_FULL:
                 raise StoreFullError(str(error)) from error
             raise
+
+
+def _names_in(tables: Result) -> set[str]:
+    return {name.decode() for (name,) in tables.rows}
 
 
 def _by_organization(table: str, keys: Sequence[bytes]) -> dict[int, list[bytes]]:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import trio
 
+from svc.store.engine import UnavailableError
 from svc.store.postgresql.values import int8, integer
 from svc.store.postgresql.wire import Result, Statement
 
@@ -39,6 +40,10 @@ where name = $1::text and epoch = $2::int8 returning epoch
 """
 _END = b"update svc.leases set expires_at = to_timestamp(0) where name = $1::text and epoch = $2::int8"
 _FENCE = b"select epoch from svc.leases where name = $1::text and epoch = $2::int8 for share"
+
+
+class LeaseLostError(UnavailableError):
+    """Another node has the lease. Nothing was written."""
 
 
 class Fence(NamedTuple):

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from svc.domain.errors import OperatorError
+from svc.domain.setting_types import url_problem
 
 SCHEMES = ("postgresql://", "postgres://")
 _SECRET = ("password", "sslpassword", "scram_client_key", "oauth_client_secret")
@@ -62,6 +63,8 @@ def store_url(text: str, password_file: Path | None = None) -> StoreUrl:
     import psycopg  # noqa: PLC0415  only for a store that is in a database: commands start faster without
     from psycopg import pq  # noqa: PLC0415  as above
 
+    if (problem := url_problem(text)) is not None:
+        raise StoreUrlError(problem)
     if not text.startswith(SCHEMES):
         raise StoreUrlError(f"the store is a directory or postgresql://USER@HOST:PORT/DATABASE, not {_scheme(text)}")
     try:
@@ -74,10 +77,7 @@ def store_url(text: str, password_file: Path | None = None) -> StoreUrl:
             "characters as %XX"
         ) from None
     if any(name in given for name in _SECRET):
-        raise StoreUrlError(
-            "the store's URL holds a password, which everybody on this machine could read: put it into a file of mode "
-            "0600 and name that with SVC_STORE_PASSWORD_FILE, or use a passfile (~/.pgpass)"
-        )
+        raise StoreUrlError("the store's URL holds a secret: use a passfile or a service file of libpq for it")
     if password_file is not None:
         given["password"] = _password(password_file)
     return StoreUrl(text, {**_OWN, **given})

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import select
 from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from enum import Enum
 from itertools import count
 from typing import Any, NamedTuple, TypeVar
@@ -114,7 +116,7 @@ class Wire:
     @classmethod
     async def connect(cls, url: StoreUrl, timeouts: Timeouts = Timeouts()) -> Wire:  # noqa: B008  an immutable tuple
         """Connect, for a trio task. Raises `ConnectionLostError`, `SqlError`, `DatabaseError` for an old server."""
-        wire = cls(await _driven(_connecting(url), CONNECT_S), timeouts)
+        wire = cls(await _driven(_connecting(await _with_addresses(url)), CONNECT_S), timeouts)
         await wire.exchange([_settings(timeouts)])
         return wire
 
@@ -276,6 +278,28 @@ class Wire:
             self.close()
             raise ConnectionLostError(message) from None
         return found
+
+
+async def _with_addresses(url: StoreUrl) -> StoreUrl:
+    """The same with the addresses of its hosts, which libpq would look up while the loop stands still. Raises
+    `ConnectionLostError` where there are none.
+    """
+    hosts = url.parameters.get("host", "").split(",")
+    if "hostaddr" in url.parameters or not any(hosts):
+        return url
+    ports = url.parameters.get("port", "").split(",")
+    found: list[tuple[str, str, str]] = []
+    for host, port in zip(hosts, ports * len(hosts) if len(ports) == 1 else ports, strict=False):
+        if not host or host.startswith(("/", "@")):  # a socket in the file system
+            found.append((host, "", port))
+            continue
+        with trio.move_on_after(CONNECT_S), suppress(OSError):
+            addresses = await trio.socket.getaddrinfo(host, None, type=trio.socket.SOCK_STREAM)
+            found += [(host, str(address[4][0]), port) for address in addresses]
+    if not found:
+        raise ConnectionLostError(f"no address is known of the database's host {', '.join(hosts)}")
+    names, addresses, numbers = (",".join(column) for column in zip(*found, strict=True))
+    return replace(url, parameters={**url.parameters, "host": names, "hostaddr": addresses, "port": numbers})
 
 
 def _connecting(url: StoreUrl) -> Steps[abc.PGconn]:

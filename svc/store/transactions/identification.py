@@ -23,7 +23,7 @@ import msgspec
 from svc.domain.attestation.attested_key import AttestationResult
 from svc.domain.billing import LedgerEntry, refused_for_money
 from svc.domain.detection import visitor_kind
-from svc.domain.identification import Assessment, Duplicate, Identified, Refused, decide
+from svc.domain.identification import Assessment, Duplicate, Identified, Refused, Submission, decide
 from svc.domain.matching import (
     EMPTY_BLOCK,
     Block,
@@ -66,7 +66,7 @@ from svc.store.transactions.history import update_history
 from svc.store.transactions.holdings import add, ask
 from svc.store.transactions.keys import note_use
 from svc.store.transactions.webhooks import enqueue_identification
-from svc.store.views import balance, is_removed, organization, weights_in_force
+from svc.store.views import balance, find_key, is_removed, organization, weights_in_force
 
 
 class Recorded(NamedTuple):
@@ -98,10 +98,9 @@ def identify(
     """
     submission = assessment.submission
     number = submission.organization
-    if submission.idempotency is not None:
-        earlier = transaction.get(IDEMPOTENCY, number, submission.idempotency)
-        if earlier is not None and submission.at_ms - earlier.at_ms < IDEMPOTENCY_MS:
-            return _late(number, partial(Duplicate, UUID(bytes=earlier.request_id)))
+    known = _known_outcome(transaction, submission)
+    if known is not None:
+        return _late(number, known)
     refusal = _refusal(transaction, assessment)
     if refusal is not None:
         return _late(number, partial(Refused, refusal))
@@ -148,6 +147,21 @@ def identify(
     lesson = recognition.lesson if remembered.may_teach else None
     quota = None if archived else "archive_day"
     return _late(number, partial(Identified, verdict), lesson=lesson, queues=queues, quota=quota, event=event)
+
+
+def _known_outcome(transaction: Transaction, submission: Submission) -> Callable[[int], Duplicate | Refused] | None:
+    """By the balance: that of a key that was revoked meanwhile, or of a request that was answered before."""
+    for digest in submission.keys:
+        key = find_key(transaction, digest)
+        if key is None or not key.usable(submission.at_ms):
+            reason = "the key was revoked while the request was on its way"
+            return partial(Refused, Refusal("unauthorized", reason=reason))
+    if submission.idempotency is None:
+        return None
+    earlier = transaction.get(IDEMPOTENCY, submission.organization, submission.idempotency)
+    if earlier is None or submission.at_ms - earlier.at_ms >= IDEMPOTENCY_MS:
+        return None
+    return partial(Duplicate, UUID(bytes=earlier.request_id))
 
 
 def _late(number: int, outcome: Callable[[int], Identified | Duplicate | Refused], **rest: Any) -> Late[Recorded]:

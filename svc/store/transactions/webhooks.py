@@ -199,12 +199,8 @@ def log_attempt(transaction: Transaction, made: AttemptRecord) -> AttemptOutcome
     return AttemptOutcome(verdict.status, verdict.due_ms, is_failing(endpoint, state))
 
 
-def sweep_removed(transaction: Transaction, limit: int) -> bool:
-    """Delete up to `limit` rows that removed endpoints have left; `False` = there were none."""
-    first = next(transaction.scan(REMOVED_ENDPOINTS), None)
-    if first is None:
-        return False
-    queue = EndpointKey(*first[0])
+def sweep_removed(transaction: Transaction, queue: EndpointKey, limit: int) -> None:
+    """Delete up to `limit` rows that a removed endpoint has left."""
     deliveries = list(islice(transaction.scan(DELIVERIES, *queue), limit))
     for (*_, event_id, place), delivery in deliveries:
         _close(transaction, queue, DeliveryKey(event_id, DELIVERY_KINDS[place]), delivery)
@@ -213,7 +209,6 @@ def sweep_removed(transaction: Transaction, limit: int) -> bool:
         transaction.delete(ATTEMPT_COUNTS, *key)
     if len(deliveries) + len(counts) < limit:
         transaction.delete(REMOVED_ENDPOINTS, *queue)
-    return True
 
 
 def erase_identification(transaction: Transaction, organization: int, request_id: UUID) -> None:

@@ -288,6 +288,33 @@ def test_a_connection_that_is_refused_says_what_to_do(cluster: Cluster, database
         cluster.execute("drop role limited")
 
 
+@pytest.mark.parametrize("host", ["localhost", "localhost,127.0.0.1", "127.0.0.1,localhost"])
+async def test_names_of_hosts_are_looked_up(cluster: Cluster, database: str, host: str):
+    for port in {str(cluster.port), ",".join([str(cluster.port)] * (1 + host.count(",")))}:
+        named = StoreUrl("", {**cluster.url(database).parameters, "host": host, "port": port})
+        with closing(await Wire.connect(named)) as wire:
+            assert await wire.exchange([ONE])
+
+
+async def test_a_socket_in_the_file_system_is_connected_to(cluster: Cluster, database: str):
+    given = {"host": str(cluster.directory), "port": str(cluster.port), "user": "svc", "dbname": database}
+    with closing(await Wire.connect(StoreUrl("", given))) as wire:
+        assert await wire.exchange([ONE])
+
+
+async def test_the_first_host_that_can_be_written_to_is_taken(cluster: Cluster, database: str):
+    """As after a failover: one is gone, the other serves."""
+    gone = {"host": "127.0.0.1,localhost", "port": f"1,{cluster.port}", "target_session_attrs": "read-write"}
+    with closing(await Wire.connect(StoreUrl("", {**cluster.url(database).parameters, **gone}))) as wire:
+        assert await wire.exchange([ONE])
+
+
+async def test_a_host_without_an_address_is_told(cluster: Cluster, database: str):
+    nowhere = StoreUrl("", {**cluster.url(database).parameters, "host": "db.invalid"})
+    with pytest.raises(ConnectionLostError, match="no address is known of the database's host"):
+        await Wire.connect(nowhere)
+
+
 def test_a_read_only_database_is_told_from_a_broken_one(cluster: Cluster, database: str):
     read_only = {**cluster.url(database).parameters, "options": "-c default_transaction_read_only=on"}
     with closing(Wire.connect_now(StoreUrl("", read_only))) as wire, pytest.raises(SqlError, match="standby") as raised:

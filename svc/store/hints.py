@@ -1,0 +1,97 @@
+"""What jobs will read, said in advance, so that a group has its rows in two round trips.
+
+A hint reads what its job will probably read, and yields where it needs what it has read. It may be wrong: what it
+leaves out costs a round trip more, and what it adds a row. Results do not depend on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from svc.domain.attestation.challenge import periods_to_search
+from svc.domain.attestation.claim import Attestation
+from svc.domain.counting import HOUR_MS
+from svc.domain.history import DAY_S, REPLAY_MEMORY_S, HistoryEvidence
+from svc.domain.identification import Assessment, Submission
+from svc.domain.matching import EMPTY_BLOCK, block_keys, likely_visitors
+from svc.domain.model import ENVIRONMENTS
+from svc.store.snapshot import Snapshot
+from svc.store.tables import (
+    ADDRESS_HISTORY,
+    ATTESTED_KEYS,
+    BALANCES,
+    BLOCKS,
+    CHALLENGES,
+    ENDPOINTS,
+    HOLDINGS,
+    HOURS,
+    IDEMPOTENCY,
+    KEYS,
+    ORGANIZATIONS,
+    REPORT_FINGERPRINTS,
+    VISITOR_COUNTS,
+    VISITOR_HISTORY,
+    VISITORS,
+    WEIGHTS,
+)
+from svc.store.views import weights_key
+
+Hint = Callable[[Snapshot], Iterator[None]]
+
+HISTORIES = 3
+"""Visitors, of those that are likely, whose history is fetched too."""
+
+
+def identification(snapshot: Snapshot, assessment: Assessment) -> Iterator[None]:
+    """What `transactions.identification.identify` will read."""
+    submission, features = assessment.submission, assessment.features
+    number, day = submission.organization, assessment.trace.at_s // DAY_S
+    _account(snapshot, submission)
+    _history(snapshot, number, assessment.trace)
+    if assessment.attestation is not None:
+        _attestation(snapshot, submission, assessment.attestation)
+    if not features.identifiable:
+        return
+    keys = block_keys(features)
+    for key in keys:
+        snapshot.has(BLOCKS, number, key)
+    yield
+    visitors = likely_visitors(features, {key: snapshot.get(BLOCKS, number, key) or EMPTY_BLOCK for key in keys})
+    for visitor in visitors:
+        snapshot.has(VISITORS, number, visitor)
+    for visitor in visitors[:HISTORIES]:
+        for period in (day, max(day - 1, 0)):
+            snapshot.has(VISITOR_HISTORY, number, period, visitor)
+
+
+def _account(snapshot: Snapshot, submission: Submission) -> None:
+    """What does not depend on the report."""
+    number = submission.organization
+    for table in (ORGANIZATIONS, BALANCES, HOLDINGS, VISITOR_COUNTS):
+        snapshot.has(table, number)
+    for digest in submission.keys:
+        snapshot.has(KEYS, digest)
+    for key_id in (submission.key_id, None):
+        snapshot.has(WEIGHTS, *weights_key(number, key_id, submission.platform))
+    if submission.idempotency is not None:
+        snapshot.has(IDEMPOTENCY, number, submission.idempotency)
+    snapshot.has(HOURS, number, ENVIRONMENTS.index(submission.environment), submission.at_ms // HOUR_MS)
+    if submission.notify:
+        next(snapshot.scan(ENDPOINTS, number), None)
+
+
+def _history(snapshot: Snapshot, number: int, seen: HistoryEvidence) -> None:
+    snapshot.has(ADDRESS_HISTORY, number, seen.at_s // DAY_S, seen.address)
+    if seen.mark is not None:
+        period = seen.at_s // REPLAY_MEMORY_S
+        for of in (period, max(period - 1, 0)):
+            snapshot.has(REPORT_FINGERPRINTS, number, of, seen.mark.digest)
+
+
+def _attestation(snapshot: Snapshot, submission: Submission, attestation: Attestation) -> None:
+    number = submission.organization
+    if attestation.challenge is not None:
+        for period in periods_to_search(submission.at_ms):
+            snapshot.has(CHALLENGES, number, period, attestation.challenge)
+    if attestation.proof is not None:
+        snapshot.has(ATTESTED_KEYS, number, attestation.proof.key_id)

@@ -1,0 +1,300 @@
+"""A group of jobs in one transaction of the database, in three round trips whatever its size.
+
+1. Begin, take the fences, and fetch what the hints know at once.
+2. Fetch what follows from that: the visitors whom the blocks name, and their history. Then the jobs run.
+3. Write all rows and commit.
+
+A fence is a row of `writers`, one for each organization and one for what belongs to none. Who writes rows, or decides
+by them, holds their fence; so groups of one organization follow one another over all nodes, and rows that were fetched
+stay as they are until the commit. A group takes its fences at once and in ascending order: it may wait for another
+group, and never two for each other. Where jobs touch rows whose fence is not held, the group begins again with it.
+
+Outcomes are those of the jobs run one after the other. A job that read what was not fetched runs again after one more
+round trip, and so does each one behind it that what it wrote concerns (`svc.store.group`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from svc.domain.operations import Changes
+from svc.store.engine import EngineError, UnavailableError
+from svc.store.group import Group, Job, Settled
+from svc.store.hints import Hint
+from svc.store.key_parts import UUID_V7
+from svc.store.overlay import Raw
+from svc.store.postgresql import statements
+from svc.store.postgresql.errors import ConnectionLostError
+from svc.store.postgresql.leases import Fence, LeaseLostError
+from svc.store.postgresql.rows import EVERY, NOTHING, OWNER, Place, Rows, TooMuchMissingError, fence_of, is_immutable
+from svc.store.postgresql.statements import organization_of
+from svc.store.postgresql.values import byteas, int4, int4s, integer
+from svc.store.postgresql.wire import Result, Statement, Wire
+from svc.store.snapshot import Snapshot
+from svc.store.tables import TABLES
+
+T = TypeVar("T")
+
+MOST_FETCHES = 100
+"""Round trips in which a group, or a query, fetches; beyond that it reads without an end."""
+_IMMUTABLE_HELD = 4096
+
+_BEGIN, _COMMIT, _ROLLBACK = Statement(statements.BEGIN), Statement(statements.COMMIT), Statement(statements.ROLLBACK)
+
+
+class UnfencedError(Exception):
+    """Jobs touched rows whose fence is not held. Nothing was written."""
+
+    def __init__(self, fences: frozenset[int]) -> None:
+        super().__init__("rows were touched whose fence is not held")
+        self.fences = fences
+        """What it takes: those that were held, and those that were missing."""
+
+
+class Written(NamedTuple, Generic[T]):
+    """What a group came to, and what its commit writes."""
+
+    outcomes: list[T | Exception]
+    rows: dict[Place, Raw]
+    """Those that differ from what there was before."""
+    telling: tuple[Place, ...]
+    """Those of them that are there only if the commit has happened."""
+    turns: dict[int, int]
+    """Fence -> its turn in this transaction."""
+
+
+class UncertainCommitError(Exception):
+    """The connection was lost during the commit: it has happened, or it has not. `has_happened` finds out."""
+
+    def __init__(self, written: Written[Any]) -> None:
+        super().__init__("the connection was lost during the commit")
+        self.written = written
+
+
+class GroupCounts(msgspec.Struct):
+    """What groups have done since the store was opened."""
+
+    groups: int = 0
+    """That were committed, or had nothing to write."""
+    jobs: int = 0
+    """In those groups."""
+    runs: int = 0
+    """Of jobs: as many as jobs where the hints know everything."""
+    round_trips: int = 0
+    unfenced: int = 0
+    """Groups that began again because a fence was not declared."""
+    retries: int = 0
+    """Groups that began again after a conflict or a lost connection."""
+    uncertain: int = 0
+    """Commits whose answer was lost."""
+
+
+class Transactions:
+    """Runs groups of jobs on connections that it is given."""
+
+    def __init__(self) -> None:
+        self.counts = GroupCounts()
+        self.immutable: dict[Place, bytes] = {}
+        """Rows that never change, as far as they were met lately."""
+
+    async def run(
+        self,
+        wire: Wire,
+        jobs: Sequence[Job[T]],
+        hints: Sequence[Hint],
+        fences: frozenset[int],
+        lease: Fence | None = None,
+    ) -> Written[T]:
+        """Run jobs and commit what they write; with a `lease`, only while it is this node's.
+
+        Raises `UnfencedError`, `LeaseLostError`, `SqlError` and `ConnectionLostError`, and then nothing is written; and
+        `UncertainCommitError`. No transaction is open on the connection afterwards, unless it is closed.
+        """
+        rows, group = Rows(self.immutable.get), Group(jobs)
+        try:
+            steps = [hint(Snapshot(rows)) for hint in hints]
+            turns = await self._begin(wire, rows, steps, fences, lease)
+            settled = await self._settled(wire, rows, group, steps)
+            missing = _missing(rows.fences | _fences(settled.changes), fences)
+            if missing:
+                raise UnfencedError(fences | missing)  # noqa: TRY301  the transaction is undone below
+            changed = _changed(rows, settled.changes)
+            written = Written(settled.outcomes, changed, _telling(rows, changed), turns)
+            await self._end(wire, written)
+        except BaseException:
+            await _undo(wire)
+            raise
+        counts = self.counts
+        counts.groups, counts.jobs, counts.runs = counts.groups + 1, counts.jobs + len(jobs), counts.runs + group.runs
+        self._remember(rows, written.rows)
+        return written
+
+    async def has_happened(self, wire: Wire, written: Written[Any]) -> bool:
+        """Whether the commit of a transaction whose answer was lost has happened.
+
+        It takes the transaction's fences, and so waits until that has ended. Where a fence then has the turn that the
+        transaction had, it was undone. Else somebody may have held the fence since, and rows under ids of their own
+        tell: all that is billed or answered has one. Raises `UnavailableError` where there is none: nobody knows.
+        """
+        rows = Rows()
+        for place in written.telling:
+            rows.get(*place)
+        try:
+            turns = await self._begin(wire, rows, [], frozenset(written.turns))
+        finally:
+            await _undo(wire)
+        if any(turns[fence] == turn for fence, turn in written.turns.items()):
+            return False
+        if not written.telling:
+            raise UnavailableError("the answer to a commit was lost, and nothing tells whether it has happened")
+        return any(rows.found(*place) == written.rows[place] for place in written.telling)
+
+    async def _begin(
+        self,
+        wire: Wire,
+        rows: Rows,
+        steps: list[Iterator[None]],
+        fences: frozenset[int],
+        lease: Fence | None = None,
+    ) -> dict[int, int]:
+        """Fence -> its turn; none where all are held."""
+        _advance(steps)
+        opening = [_BEGIN, *_taking(fences), *([] if lease is None else [lease.statement()])]
+        while True:
+            results = await self._exchange(wire, [*opening, *rows.fetches()])
+            if lease is not None and not results[len(opening) - 1].rows:
+                raise LeaseLostError(f"another node has the lease {lease.name}")
+            if EVERY in fences:
+                turns = dict[int, int]()
+                break
+            taken = results[1].rows if fences else []
+            turns = {integer(fence): integer(turn) for fence, turn in taken}
+            if len(turns) == len(fences):
+                break
+            added = Statement(statements.ADD_FENCES, (int4s(sorted(fences - turns.keys())),))
+            await self._exchange(wire, [_ROLLBACK, added])
+        rows.take(results[len(opening) :])
+        return turns
+
+    async def _settled(self, wire: Wire, rows: Rows, group: Group[T], steps: list[Iterator[None]]) -> Settled[T]:
+        while steps:
+            _advance(steps)
+            if rows.is_missing:
+                await self._fetch(wire, rows)
+        for _ in range(MOST_FETCHES):
+            try:
+                settled = group.run(rows)
+            except TooMuchMissingError:
+                settled = None
+            if settled is not None and not rows.is_missing:
+                return settled
+            await self._fetch(wire, rows)
+        raise EngineError(f"a group of jobs has fetched {MOST_FETCHES} times, and asks for more")
+
+    async def _fetch(self, wire: Wire, rows: Rows) -> None:
+        rows.take(await self._exchange(wire, rows.fetches()))
+
+    async def _end(self, wire: Wire, written: Written[Any]) -> None:
+        if not written.rows:
+            await self._exchange(wire, [_ROLLBACK])  # the turns do not count then either
+            return
+        try:
+            await self._exchange(wire, [*_writes(written.rows), _COMMIT])
+        except ConnectionLostError as error:
+            self.counts.uncertain += 1
+            raise UncertainCommitError(written) from error
+
+    async def _exchange(self, wire: Wire, sent: Sequence[Statement]) -> list[Result]:
+        self.counts.round_trips += 1
+        return await wire.exchange(sent)
+
+    def _remember(self, rows: Rows, written: dict[Place, Raw]) -> None:
+        if len(self.immutable) > _IMMUTABLE_HELD:
+            self.immutable.clear()
+        for place, raw in (*rows.found_everywhere(), *written.items()):
+            if raw is not None and is_immutable(place[0]):
+                self.immutable[place] = raw
+
+
+def _advance(steps: list[Iterator[None]]) -> None:
+    """Let each hint read on to where it needs what it has read; those at their end are taken out."""
+    steps[:] = [step for step in steps if next(step, _END) is not _END]
+
+
+def _taking(fences: frozenset[int]) -> list[Statement]:
+    if EVERY in fences:
+        taking = (statements.LOCK_ROWS_OF_NONE, statements.ADD_EVERY_FENCE, statements.TAKE_EVERY_FENCE)
+        return [Statement(sql) for sql in taking]
+    return [Statement(statements.TAKE_FENCES, (int4s(sorted(fences)),))] if fences else []
+
+
+def _fences(changes: Changes) -> set[int]:
+    return {fence_of(table, organization_of(table, key)) for table, rows in changes.items() for key in rows}
+
+
+def _missing(touched: set[int], held: frozenset[int]) -> set[int]:
+    """Fences that have to be held too. What belongs to an owner is touched for it: any organization will do."""
+    if EVERY in held:
+        return set()
+    missing = touched - held - {OWNER, NOTHING}
+    if OWNER in touched and not any(fence > 0 for fence in held | missing):
+        missing.add(EVERY)
+    return missing
+
+
+def _changed(rows: Rows, changes: Changes) -> dict[Place, Raw]:
+    return {
+        (table, key): raw
+        for table, own in changes.items()
+        for key, raw in own.items()
+        if raw is None or rows.found(table, key) != raw
+    }
+
+
+def _telling(rows: Rows, changed: dict[Place, Raw]) -> tuple[Place, ...]:
+    """New rows under ids of their own: only this transaction can have written them. Others say little, as a sum may be
+    what another transaction has made it.
+    """
+    return tuple(
+        place
+        for place, raw in changed.items()
+        if raw is not None and place[0] in _BY_OWN_ID and rows.found(*place) is None
+    )
+
+
+def _writes(changed: dict[Place, Raw]) -> Iterator[Statement]:
+    """In the order of keys: two transactions that write the same rows of no fence do not wait for each other."""
+    put: defaultdict[str, list[tuple[bytes, bytes]]] = defaultdict(list)
+    deleted: defaultdict[tuple[str, int], list[bytes]] = defaultdict(list)
+    for table, key in sorted(changed):
+        raw = changed[table, key]
+        if raw is None:
+            deleted[table, organization_of(table, key)].append(key)
+        else:
+            put[table].append((key, raw))
+    for table, rows in put.items():
+        keys, values = zip(*rows, strict=True)
+        organizations = int4s([organization_of(table, key) for key in keys])
+        sql = statements.add(table) if is_immutable(table) else statements.write(table)
+        yield Statement(sql, (organizations, byteas(keys), byteas(values)))
+    for (table, organization), keys in deleted.items():
+        yield Statement(statements.delete(table), (int4(organization), byteas(keys)))
+
+
+async def _undo(wire: Wire) -> None:
+    if wire.is_open and wire.is_in_transaction:
+        try:
+            await wire.exchange([_ROLLBACK])
+        except EngineError:
+            wire.close()
+
+
+_END = object()
+_BY_OWN_ID = frozenset(
+    table.name for table in TABLES if table.by_organization and [*table.key.parts.values()][1:] == [UUID_V7]
+)
+"""Rows under an id of their own, which are written once."""

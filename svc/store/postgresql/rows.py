@@ -1,0 +1,256 @@
+"""Rows that were fetched, as a state to read. What is read and was not fetched is noted, and taken as absent for now.
+
+A function of a snapshot runs over them as over any state. Where it asked for something that is not here, what it made
+is worth nothing: what it asked for is fetched, all of it in one round trip, and it runs again. As it goes on behind the
+first such row, it asks in one run for all that does not depend on the rows that are missing.
+
+What may live here: the rows, what is missing of them, and the statements that fetch it. No connection.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from svc.store.overlay import Raw
+from svc.store.postgresql import statements
+from svc.store.postgresql.statements import organization_of
+from svc.store.postgresql.values import byteas, int4, int8, integer
+from svc.store.postgresql.wire import Result, Statement
+from svc.store.table import FencedBy
+from svc.store.tables import TABLES
+
+FIRST_PAGE = 64
+"""Rows of a range that are fetched at first; `GROWTH` times as many when that was not enough."""
+GROWTH = 4
+MOST_MISSING = 4096
+"""Rows that a run may ask for before it is ended: what it does further rests on guesses."""
+
+STORE = 0
+"""The fence of rows that belong to no organization."""
+EVERY = -1
+"""In the place of a fence: all of them. What was read belongs to several organizations."""
+OWNER = -2
+"""In the place of a fence: that of the organization which the row belongs to, and which its key does not name."""
+NOTHING = -3
+"""In the place of a fence: none is needed."""
+
+Place = tuple[str, bytes]
+"""Table and key."""
+
+_FENCED_BY: Mapping[str, FencedBy] = {table.name: table.fenced_by for table in TABLES}
+_IMMUTABLE = frozenset(table for table, fenced_by in _FENCED_BY.items() if fenced_by == "nothing")
+_BY_ORGANIZATION = frozenset(table.name for table in TABLES if table.by_organization)
+_NUMBERS = {"count": statements.count, "size": statements.size}
+_ORGANIZATION_BYTES = 4
+_UNKNOWN: Any = object()
+
+
+class TooMuchMissingError(BaseException):
+    """Ends a run that has asked for `MOST_MISSING` rows that are not here. Not an `Exception`, so that what runs does
+    not handle it.
+    """
+
+
+class Range(NamedTuple):
+    """A range as it was asked for; see `Reader.range`."""
+
+    table: str
+    first: bytes
+    beyond: bytes | None
+    reverse: bool
+    keys_only: bool
+
+
+class _Page(NamedTuple):
+    limit: int
+    rows: Sequence[tuple[bytes, bytes]] = ()
+
+    @property
+    def has_ended(self) -> bool:
+        return len(self.rows) < self.limit
+
+
+class Rows:
+    """A `Reader`, which says what its methods do, over what was fetched of one state."""
+
+    def __init__(self, known: Callable[[Place], Raw] | None = None) -> None:
+        """`known` gives rows that need not be fetched, `None` for others."""
+        self._known = known
+        self._rows: defaultdict[str, dict[bytes, Raw]] = defaultdict(dict)
+        self._pages: dict[Range, _Page] = {}
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._missing_keys: defaultdict[tuple[str, int], dict[bytes, None]] = defaultdict(dict)
+        self._missing_ranges: dict[Range, _Page] = {}
+        self._missing_numbers: dict[tuple[str, str], None] = {}
+        self._missing = 0
+        self.fences: set[int] = set()
+        """Of the rows that were fetched; see `fence_of`."""
+        self.commit = 0
+        """Grows with each fetch: see `Reader.commit`."""
+
+    def get(self, table: str, key: bytes, /) -> Raw:
+        """See `Reader.get`."""
+        raw = self._rows[table].get(key, _UNKNOWN)
+        if raw is _UNKNOWN:
+            raw = None if self._known is None else self._known((table, key))
+            if raw is None:
+                self._note_key(table, key)
+        return raw
+
+    def get_many(self, table: str, keys: Sequence[bytes], /) -> list[Raw]:
+        """See `Reader.get_many`."""
+        return [self.get(table, key) for key in keys]
+
+    def range(
+        self,
+        table: str,
+        first: bytes,
+        beyond: bytes | None,
+        /,
+        *,
+        reverse: bool = False,
+        keys_only: bool = False,
+        checked: bool = True,  # noqa: ARG002  the database checks its pages, and each value has its checksum
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """See `Reader.range`."""
+        place = Range(table, first, beyond, reverse, keys_only)
+        page = self._pages.get(place)
+        if page is not None:
+            yield from page.rows
+            if page.has_ended:
+                return
+        if place not in self._missing_ranges:
+            self._missing_ranges[place] = _Page(FIRST_PAGE if page is None else GROWTH * page.limit)
+            self._one_more()
+
+    def count(self, table: str, /) -> int:
+        """See `Reader.count`; reads an index of the table."""
+        return self._number("count", table)
+
+    def size(self, table: str, /) -> int:
+        """See `Reader.size`."""
+        return self._number("size", table)
+
+    def close(self) -> None:
+        """See `Reader.close`."""
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether something was asked for that is not here."""
+        return self._missing > 0
+
+    def fetches(self) -> list[Statement]:
+        """What fetches all that is missing; the results are for `take`."""
+        return [
+            *(
+                Statement(statements.fetch(table), (int4(organization), byteas(list(keys))))
+                for (table, organization), keys in self._missing_keys.items()
+            ),
+            *(_select(place, page.limit) for place, page in self._missing_ranges.items()),
+            *(Statement(_NUMBERS[what](table)) for what, table in self._missing_numbers),
+        ]
+
+    def take(self, results: Sequence[Result]) -> None:
+        """Add the results of `fetches`, in their order."""
+        found = iter(results)
+        for (table, organization), keys in self._missing_keys.items():
+            rows = self._rows[table]
+            rows.update(dict.fromkeys(keys))
+            rows.update(next(found).rows)
+            self.fences.add(fence_of(table, organization))
+        for place, page in self._missing_ranges.items():
+            rows = next(found).rows
+            self._pages[place] = page._replace(rows=[(key, b"") for (key,) in rows] if place.keys_only else rows)
+            self.fences.add(_fence_of_range(place))
+            if not place.keys_only:
+                self._rows[place.table].update(rows)
+        for place in self._missing_numbers:
+            self._numbers[place] = integer(next(found).rows[0][0])
+            self.fences.add(EVERY)
+        self._missing_keys.clear()
+        self._missing_ranges.clear()
+        self._missing_numbers.clear()
+        self._missing = 0
+        self.commit += 1
+
+    def again(self) -> Rows:
+        """With nothing fetched: what is here, and what is missing, is missing of another state."""
+        other = Rows(self._known)
+        for table, rows in self._rows.items():
+            for key in rows:
+                other._missing_keys[table, organization_of(table, key)][key] = None
+        for place, keys in self._missing_keys.items():
+            other._missing_keys[place].update(keys)
+        pages = self._pages | self._missing_ranges
+        other._missing_ranges = {place: _Page(page.limit) for place, page in pages.items()}
+        other._missing_numbers = dict.fromkeys((*self._numbers, *self._missing_numbers))
+        other._missing = 1
+        return other
+
+    def found(self, table: str, key: bytes) -> Raw:
+        """A row as it was fetched; `None` also where it was not."""
+        return self._rows[table].get(key)
+
+    def found_everywhere(self) -> Iterator[tuple[Place, bytes]]:
+        """Every row that was fetched."""
+        for table, rows in self._rows.items():
+            for key, raw in rows.items():
+                if raw is not None:
+                    yield (table, key), raw
+
+    def _number(self, what: str, table: str) -> int:
+        found = self._numbers.get((what, table))
+        if found is None:
+            self._missing_numbers[what, table] = None
+            self._missing += 1
+        return found or 0
+
+    def _note_key(self, table: str, key: bytes) -> None:
+        keys = self._missing_keys[table, organization_of(table, key)]
+        if key not in keys:
+            keys[key] = None
+            self._one_more()
+
+    def _one_more(self) -> None:
+        self._missing += 1
+        if self._missing > MOST_MISSING:
+            raise TooMuchMissingError
+
+
+def is_immutable(table: str) -> bool:
+    """Whether rows of this table never change once they are there."""
+    return table in _IMMUTABLE
+
+
+def fence_of(table: str, organization: int) -> int:
+    """The fence that is held by what writes such a row, or what stands in its place. `organization` is that of its key,
+    0 where there is none.
+    """
+    match _FENCED_BY[table]:
+        case "key":
+            return organization
+        case "owner":
+            return OWNER
+        case "nothing":
+            return NOTHING
+
+
+def _fence_of_range(place: Range) -> int:
+    table, first, beyond, *_ = place
+    low = organization_of(table, first)
+    fence = fence_of(table, low)
+    if fence in (OWNER, NOTHING) or table not in _BY_ORGANIZATION:
+        return fence
+    if beyond is None or len(first) < _ORGANIZATION_BYTES:
+        return EVERY
+    high = organization_of(table, beyond) - (len(beyond) <= _ORGANIZATION_BYTES)
+    return low if high == low else EVERY
+
+
+def _select(place: Range, limit: int) -> Statement:
+    table, first, beyond, reverse, keys_only = place
+    sql = statements.page(table, has_end=beyond is not None, reverse=reverse, keys_only=keys_only)
+    bounds = (first,) if beyond is None else (first, beyond)
+    return Statement(sql, (int8(limit), *(part for key in bounds for part in (int4(organization_of(table, key)), key))))

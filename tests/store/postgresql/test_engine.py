@@ -1,0 +1,266 @@
+"""What the engine owes beside the contract of every engine: fences, lost connections, a full disk, two that begin."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import pytest
+
+from svc.store.engine import EngineError, StoreFullError, Writer
+from svc.store.postgresql import statements
+from svc.store.postgresql.engine import HELD_ROWS, PostgresqlEngine
+from svc.store.postgresql.errors import ConnectionLostError, DatabaseError, SqlError
+from svc.store.postgresql.url import StoreUrl
+from svc.store.store import Store
+from svc.store.tables import BALANCES, META, TABLES
+from svc.world import pause
+from tests.support.cutting_proxy import CuttingProxy
+from tests.support.postgresql import Cluster
+from tests.support.worlds import inline
+
+
+@pytest.fixture
+def url(cluster: Cluster, database: str) -> StoreUrl:
+    return cluster.url(database)
+
+
+@pytest.fixture
+def engine(url: StoreUrl) -> Iterator[PostgresqlEngine]:
+    with closing(opened(url)) as engine:
+        yield engine
+
+
+def opened(url: StoreUrl) -> PostgresqlEngine:
+    engine = PostgresqlEngine.open(url)
+    engine.open_tables(["organizations", "visitors", "meta"], create=True)
+    return engine
+
+
+def put(key: bytes, value: bytes = b"value", table: str = "visitors") -> Callable[[Writer], None]:
+    return lambda writer: writer.put(table, key, value)
+
+
+def value(engine: PostgresqlEngine, key: bytes, table: str = "visitors") -> bytes | None:
+    with closing(engine.read()) as reader:
+        return reader.get(table, key)
+
+
+def key(organization: int, rest: bytes = b"\0\0\0\1") -> bytes:
+    return organization.to_bytes(4) + rest
+
+
+def test_the_organization_is_a_column_where_keys_begin_with_it(
+    engine: PostgresqlEngine, cluster: Cluster, database: str
+):
+    engine.write(lambda writer: [put(key(7))(writer), put(key(8))(writer), put(b"name", table="meta")(writer)])
+    rows = cluster.execute("select organization, encode(key, 'hex') from svc.visitors order by 1", database)
+    assert rows == [("7", key(7).hex()), ("8", key(8).hex())]
+    assert cluster.execute("select organization from svc.meta", database) == [("0",)]
+
+
+def test_no_table_of_the_store_has_the_name_of_one_of_the_engines_own():
+    assert not {table.name for table in TABLES} & statements.INTERNAL
+
+
+@pytest.mark.parametrize("number", [0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF])
+def test_a_bound_of_any_number_is_a_place_in_the_table(engine: PostgresqlEngine, number: int):
+    engine.write(lambda writer: [put(key(1))(writer), put(key(5))(writer)])
+    with closing(engine.read()) as reader:
+        below = [row for row, _ in reader.range("visitors", b"", key(number))]
+        onward = [row for row, _ in reader.range("visitors", key(number), None)]
+    assert below == [row for row in (key(1), key(5)) if row < key(number)]
+    assert onward == [row for row in (key(1), key(5)) if row >= key(number)]
+
+
+def test_a_writer_takes_every_fence_and_others_wait(
+    engine: PostgresqlEngine, url: StoreUrl, cluster: Cluster, database: str
+):
+    engine.write(lambda writer: [put(key(number), table="organizations")(writer) for number in (3, 1)])
+    with closing(opened(url)) as other, ThreadPoolExecutor() as pool:
+        began = threading.Event()
+
+        def second(writer: Writer) -> bytes | None:
+            return writer.get("visitors", key(1))
+
+        def first(writer: Writer) -> None:
+            waiting.append(pool.submit(other.write, second))
+            while not cluster.execute("select 1 from pg_locks where not granted", database):
+                pause(0.01)
+            began.set()
+            writer.put("visitors", key(1), b"of the first")
+
+        waiting = []
+        engine.write(first)
+        assert began.is_set()
+        assert waiting[0].result() == b"of the first", "it waited for the commit"
+    turns = dict(cluster.execute("select organization, turn from svc.writers", database))
+    assert set(turns) == {"0", "1", "3"}
+
+
+def test_a_writer_that_fails_or_changes_nothing_leaves_the_fences_as_they_were(
+    engine: PostgresqlEngine, cluster: Cluster, database: str
+):
+    engine.write(put(key(1), table="organizations"))
+    before = cluster.execute("select * from svc.writers", database)
+
+    def fail(writer: Writer) -> None:
+        writer.put("visitors", key(1), b"x")
+        assert writer.get("visitors", key(1)) == b"x"
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        engine.write(fail)
+    assert engine.write(lambda writer: writer.delete("visitors", key(1))) is False
+    assert cluster.execute("select * from svc.writers", database) == before
+
+
+def test_more_rows_than_are_held_back_are_one_commit(engine: PostgresqlEngine):
+    count = 2 * HELD_ROWS + 1
+
+    def fill(writer: Writer) -> None:
+        for number in range(count):
+            writer.put("visitors", key(1, number.to_bytes(4)), b"x")
+
+    engine.write(fill)
+    with closing(engine.read()) as reader:
+        assert reader.count("visitors") == count
+        assert sum(1 for _ in reader.range("visitors", b"", None)) == count
+
+
+def test_rows_of_many_sizes_come_in_pages_of_bounded_size(engine: PostgresqlEngine):
+    sizes = [1 << 20, 0, 3 << 20, *[10] * 300, 2 << 20]
+    rows = {key(1, number.to_bytes(4)): bytes(size) for number, size in enumerate(sizes)}
+    engine.write(lambda writer: writer.put_many("visitors", list(rows.items())))
+    with closing(engine.read()) as reader:
+        assert dict(reader.range("visitors", b"", None)) == rows
+        assert list(reader.range("visitors", b"", None, reverse=True)) == sorted(rows.items(), reverse=True)
+
+
+def test_a_full_disk_stores_nothing_and_is_told(engine: PostgresqlEngine, cluster: Cluster, database: str):
+    """As the server says it: from a trigger, since no test may fill a disk."""
+    cluster.execute(
+        "create function svc.full() returns trigger language plpgsql as $$ begin"
+        " raise exception 'could not extend file' using errcode = '53100'; end $$;"
+        "create trigger full_disk before insert on svc.visitors for each row execute function svc.full()",
+        database,
+    )
+    with pytest.raises(StoreFullError, match="free some room"):
+        engine.write(lambda writer: [put(b"name", table="meta")(writer), put(key(1))(writer)])
+    assert value(engine, b"name", "meta") is None
+    cluster.execute("drop trigger full_disk on svc.visitors", database)
+    engine.write(put(key(1)))
+    assert value(engine, key(1)) == b"value"
+
+
+def test_a_missing_right_is_told(cluster: Cluster, database: str, engine: PostgresqlEngine):
+    engine.write(put(key(1)))
+    cluster.execute("create role reader login; grant usage on schema svc to reader", database)
+    cluster.execute("grant select on all tables in schema svc to reader", database)
+    try:
+        url = StoreUrl("", {**cluster.url(database).parameters, "user": "reader"})
+        with closing(PostgresqlEngine.open(url)) as limited:
+            limited.open_tables(["visitors"])
+            assert value(limited, key(1)) == b"value"
+            with pytest.raises(SqlError, match="must own the schema") as raised:
+                limited.write(put(key(2)))
+            assert raised.value.state == "42501"
+    finally:
+        cluster.execute("drop owned by reader; drop role reader", database)
+
+
+def test_connections_that_were_lost_while_idle_are_replaced(engine: PostgresqlEngine, cluster: Cluster, database: str):
+    with closing(engine.read()), closing(engine.read()):
+        pass
+    end_sessions(cluster, database)
+    engine.write(put(key(1)))
+    end_sessions(cluster, database)
+    assert value(engine, key(1)) == b"value"
+
+
+def end_sessions(cluster: Cluster, database: str) -> None:
+    cluster.execute(
+        f"select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '{database}' "
+        "and pid <> pg_backend_pid()"
+    )
+
+
+def test_a_connection_that_is_lost_in_a_transaction_undoes_it(
+    engine: PostgresqlEngine, cluster: Cluster, database: str
+):
+    def lose(writer: Writer) -> None:
+        writer.put("visitors", key(1), b"x")
+        assert writer.count("visitors") == 1
+        end_sessions(cluster, database)
+
+    with pytest.raises(ConnectionLostError):
+        engine.write(lose)
+    assert value(engine, key(1)) is None
+    with closing(engine.read()) as reader:
+        end_sessions(cluster, database)
+        with pytest.raises(EngineError):
+            reader.get("visitors", key(1))
+    assert value(engine, key(1)) is None
+
+
+@pytest.mark.slow(2)
+def test_a_write_whose_connection_is_cut_at_any_byte_is_whole_or_nothing(
+    cluster: Cluster, database: str, engine: PostgresqlEngine
+):
+    with CuttingProxy(cluster.port) as proxy:
+        behind = cluster.url(database, proxy.port)
+        with closing(PostgresqlEngine.open(behind)) as measured:
+            measured.open_tables(["visitors", "meta"])
+            before = proxy.passed["sent"]
+            measured.write(two_rows(0))
+            size = proxy.passed["sent"] - before
+        for cut in range(0, size, size // 12):
+            with closing(PostgresqlEngine.open(behind)) as cutting:
+                cutting.open_tables(["visitors", "meta"])
+                proxy.cut_after("sent", cut)
+                with pytest.raises(ConnectionLostError):
+                    cutting.write(two_rows(cut + 1))
+            proxy.mend()
+            visitor, meta = value(engine, key(cut + 1)), value(engine, key(cut + 1), "meta")
+            assert visitor == meta
+
+
+def two_rows(number: int) -> Callable[[Writer], None]:
+    return lambda writer: [put(key(number))(writer), put(key(number), table="meta")(writer)][0]
+
+
+@pytest.mark.slow(4)
+@pytest.mark.usefixtures("cluster")
+def test_a_server_that_was_killed_is_found_again_with_every_commit():
+    """One of its own, which writes to the disk as one in use does."""
+    with closing(Cluster(durable=True)) as own, closing(opened(own.url("postgres"))) as engine:
+        for number in range(2):
+            engine.write(put(key(number)))
+            own.kill()
+            with pytest.raises(EngineError):
+                engine.write(put(key(99)))
+            own.start()
+            assert [value(engine, key(one)) for one in range(number + 1)] == [b"value"] * (number + 1)
+            assert value(engine, key(99)) is None
+
+
+@pytest.mark.slow(2)
+def test_stores_that_are_created_at_once_are_one(url: StoreUrl):
+    """As nodes do that start together on an empty database."""
+    with ThreadPoolExecutor(4) as pool:
+        stores = list(pool.map(lambda _: Store.open(url, inline), range(4)))
+    for number, store in enumerate(stores):
+        assert store.write_now([lambda change, at=number: change.put(BALANCES, (at,), at)]) != []
+    with stores[0].read() as snapshot:
+        assert snapshot.count(BALANCES) == 4
+        assert snapshot.get(META, "version")
+    for store in stores:
+        store.close()
+
+
+def test_a_schema_of_another_program_is_left_alone(url: StoreUrl, cluster: Cluster, database: str):
+    cluster.execute("create schema svc; create table svc.customers (id int)", database)
+    with closing(PostgresqlEngine.open(url)) as engine, pytest.raises(DatabaseError, match="another program"):
+        engine.open_tables(["visitors"], create=True)

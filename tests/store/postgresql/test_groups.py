@@ -1,0 +1,448 @@
+"""Groups of jobs on a real PostgreSQL: two nodes on one database against a dict on which the jobs run in turn."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from itertools import islice
+from typing import Any
+from uuid import UUID
+
+import pytest
+import trio
+
+from svc.domain.billing import LedgerEntry
+from svc.store.engine import StoreFullError, UnavailableError
+from svc.store.postgresql import store as serving
+from svc.store.postgresql.engine import PostgresqlEngine
+from svc.store.postgresql.errors import ConnectionLostError, SqlError
+from svc.store.postgresql.rows import FIRST_PAGE
+from svc.store.postgresql.statements import COMMIT
+from svc.store.postgresql.store import PostgresqlStore
+from svc.store.postgresql.wire import Result, Statement, Wire
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.tables import BALANCES, DELETED_VISITORS, LEDGER, META, TABLES, VISITOR_COUNTS
+from svc.store.transactions.accounts import enter
+from svc.world import World
+from tests.support.cutting_proxy import CuttingProxy, Direction
+from tests.support.postgresql import MISSING, Cluster, programs
+
+pytestmark = pytest.mark.slow(2)
+
+ROWS = DELETED_VISITORS
+"""A table of numbers by organization and number."""
+
+
+@pytest.fixture
+def made(cluster: Cluster, database: str) -> str:
+    """A database with an empty store."""
+    url = cluster.url(database)
+    engine = PostgresqlEngine.open(url)
+    engine.open_tables([table.name for table in TABLES], create=True)
+    engine.close()
+    return database
+
+
+@asynccontextmanager
+async def node(cluster: Cluster, database: str, port: int | None = None, **how: Any) -> AsyncGenerator[PostgresqlStore]:
+    """A serving store; `port` of a proxy, if not the server's own."""
+    engine = PostgresqlEngine.open(cluster.url(database))
+    engine.open_tables([table.name for table in TABLES])
+    store = PostgresqlStore(engine, cluster.url(database, port), World.real(), **how)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def add(number: int, amount: int, transaction: Transaction) -> int:
+    """Add to a balance, and say what it was."""
+    before = transaction.get(BALANCES, number) or 0
+    transaction.put(BALANCES, (number,), before + amount)
+    return before
+
+
+def balance(number: int, snapshot: Snapshot) -> int:
+    return snapshot.get(BALANCES, number) or 0
+
+
+async def test_outcomes_are_those_of_jobs_that_run_one_after_the_other_on_two_nodes(cluster: Cluster, made: str):
+    """Each job says what it found: in whatever order they were committed, no two of an organization found the same."""
+    chance, found = random.Random(7), Counter[tuple[int, int]]()
+
+    async def work(store: PostgresqlStore, seed: int) -> None:
+        chance = random.Random(seed)
+        for _ in range(6):
+            numbers = [chance.randint(1, 3) for _ in range(chance.randint(1, 5))]
+            jobs = [partial(add, number, 1) for number in numbers]
+            outcomes = await store.write(jobs, organizations=numbers if chance.random() < 0.8 else ())
+            for number, outcome in zip(numbers, outcomes, strict=True):
+                assert isinstance(outcome, int)
+                found[number, outcome] += 1
+
+    async with node(cluster, made) as first, node(cluster, made) as second:
+        async with trio.open_nursery() as nursery:
+            for worker in range(8):
+                nursery.start_soon(work, (first, second)[worker % 2], chance.randrange(1 << 30))
+        for number in (1, 2, 3):
+            outcomes = sorted(outcome for of, outcome in found if of == number)
+            assert outcomes == list(range(await first.query(partial(balance, number))))
+        assert max(found.values()) == 1
+        assert first.exchanges().uncertain == second.exchanges().uncertain == 0
+
+
+async def test_a_group_is_what_a_dict_makes_of_its_jobs(cluster: Cluster, made: str):
+    """Reads, writes, deletes and ranges in both directions that nothing foretold."""
+    chance, model = random.Random(11), dict[int, int]()
+    async with node(cluster, made) as store:
+        for _ in range(25):
+            group = [
+                [(chance.choice("gpdrsu"), chance.randint(1, 40), chance.randint(0, 99)) for _ in range(6)]
+                for _ in range(chance.randint(1, 4))
+            ]
+            expected = [[on_model(*step, model) for step in steps] for steps in group]
+            jobs = [partial(take_steps, steps) for steps in group]
+            assert await store.write(jobs, organizations=[5] * len(group)) == expected
+            assert await store.query(contents) == model
+
+
+def take_steps(steps: list[tuple[str, int, int]], transaction: Transaction) -> list[Any]:
+    return [on_store(*step, transaction) for step in steps]
+
+
+def contents(snapshot: Snapshot) -> dict[int, int]:
+    return {key[1]: value for key, value in snapshot.scan(ROWS, 5)}
+
+
+def on_store(what: str, key: int, value: int, transaction: Transaction) -> Any:
+    match what:
+        case "g":
+            return transaction.get(ROWS, 5, key)
+        case "p":
+            transaction.put(ROWS, (5, key), value)
+        case "d":
+            return transaction.delete(ROWS, 5, key)
+        case "r":
+            return [found for _, found in islice(transaction.scan_keys_reverse(ROWS, (5,), (5, key)), 3)]
+        case "s":
+            return [found for (_, found), _ in islice(transaction.scan(ROWS, 5, start=(5, key)), 3)]
+        case _:
+            transaction.update(ROWS, (5, key), lambda row: (row or 0) + 1)
+    return None
+
+
+def on_model(what: str, key: int, value: int, model: dict[int, int]) -> Any:
+    match what:
+        case "g":
+            return model.get(key)
+        case "p":
+            model[key] = value
+        case "d":
+            return model.pop(key, None) is not None
+        case "r":
+            return sorted((other for other in model if other < key), reverse=True)[:3]
+        case "s":
+            return sorted(other for other in model if other >= key)[:3]
+        case _:
+            model[key] = model.get(key, 0) + 1
+    return None
+
+
+async def test_a_hinted_group_takes_three_round_trips_and_one_run_a_job(cluster: Cluster, made: str):
+    def hint(key: int, snapshot: Snapshot) -> Iterator[None]:
+        snapshot.has(ROWS, 5, key)
+        yield
+        snapshot.has(BALANCES, 5)
+
+    def job(key: int, transaction: Transaction) -> int:
+        found = transaction.get(ROWS, 5, key)
+        transaction.put(ROWS, (5, key), key)
+        return add(5, found or 1, transaction)
+
+    async with node(cluster, made) as store:
+        await store.write([partial(add, 5, 0)], organizations=[5])
+        before = store.exchanges()
+        jobs, hints = [partial(job, key) for key in range(8)], [partial(hint, key) for key in range(8)]
+        assert await store.write(jobs, organizations=[5] * 8, hints=hints) == list(range(8))
+        after = store.exchanges()
+    assert after.round_trips - before.round_trips == 3
+    assert after.runs - before.runs == 8
+
+
+async def test_a_job_that_reads_more_than_was_hinted_sees_it_all_the_same(cluster: Cluster, made: str):
+    def follow(transaction: Transaction) -> list[int]:
+        found = [transaction.get(ROWS, 5, 1) or 0]
+        while found[-1]:
+            found.append(transaction.get(ROWS, 5, found[-1]) or 0)
+        return found
+
+    async with node(cluster, made) as store:
+        chain = [partial(on_store, "p", key, key + 1) for key in range(1, 6)]
+        await store.write(chain, organizations=[5] * 5)
+        assert await store.write([follow], organizations=[5]) == [[2, 3, 4, 5, 6, 0]]
+
+
+async def test_a_long_range_is_read_to_its_end(cluster: Cluster, made: str):
+    count = 5 * FIRST_PAGE + 3
+    async with node(cluster, made) as store:
+        await store.write([partial(on_store, "p", key, key) for key in range(count)], organizations=[5] * count)
+        assert await store.query(contents) == {key: key for key in range(count)}
+        assert store.exchanges().query_round_trips <= 3
+
+        def clear(transaction: Transaction) -> int:
+            keys = list(transaction.scan_keys_reverse(ROWS, (5,), (6,)))
+            return sum(transaction.delete(ROWS, *key) for key in keys)
+
+        assert await store.write([clear], organizations=[5]) == [count]
+        assert await store.query(contents) == {}
+
+
+async def test_a_fence_that_was_not_declared_is_taken_all_the_same(cluster: Cluster, made: str):
+    """Two nodes add to the same balances, and each declares another organization than it changes."""
+
+    async def work(store: PostgresqlStore, declared: tuple[int, ...]) -> None:
+        for _ in range(10):
+            await store.write([move], organizations=declared)
+
+    def move(transaction: Transaction) -> None:
+        add(1, -1, transaction)
+        add(2, 1, transaction)
+
+    async with node(cluster, made) as first, node(cluster, made) as second:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(work, first, (1,))
+            nursery.start_soon(work, second, (2,))
+            nursery.start_soon(work, second, ())
+        assert await first.query(lambda snapshot: (balance(1, snapshot), balance(2, snapshot))) == (-30, 30)
+        assert first.exchanges().unfenced == 10
+        assert second.exchanges().unfenced == 20
+        assert first.exchanges().retries == second.exchanges().retries == 0, "fences do not deadlock"
+
+
+async def test_what_spans_organizations_or_belongs_to_none_takes_the_fences_of_all(cluster: Cluster, made: str):
+    def sum_up(transaction: Transaction) -> int:
+        total = sum(value for _, value in transaction.scan(BALANCES))
+        transaction.put(META, ("total",), total)
+        return total
+
+    async with node(cluster, made) as store:
+        await store.write([partial(add, number, number) for number in (1, 2, 3)], organizations=[1, 2, 3])
+        assert await store.write([sum_up]) == [6]
+        assert await store.query(lambda snapshot: snapshot.get(META, "total")) == 6
+
+
+async def test_a_job_that_fails_undoes_only_itself(cluster: Cluster, made: str):
+    def fail(transaction: Transaction) -> None:
+        add(1, 100, transaction)
+        raise LookupError("not this one")
+
+    async with node(cluster, made) as store:
+        first, failed, last = await store.write([partial(add, 1, 1), fail, partial(add, 1, 1)], organizations=[1] * 3)
+        assert (first, last) == (0, 1)
+        assert isinstance(failed, LookupError)
+        assert await store.query(partial(balance, 1)) == 2
+
+
+async def test_what_waits_for_an_organization_shares_its_next_group(cluster: Cluster, made: str):
+    async with node(cluster, made) as store:
+        async with trio.open_nursery() as nursery:
+            for _ in range(60):
+                nursery.start_soon(partial(store.write, [partial(add, 1, 1)], organizations=[1]))
+        assert await store.query(partial(balance, 1)) == 60
+        assert store.exchanges().groups <= 4
+
+
+async def test_a_caller_that_goes_away_while_it_waits_takes_nobody_along(cluster: Cluster, made: str):
+    async with node(cluster, made) as store:
+        async with trio.open_nursery() as nursery:
+            for place in range(20):
+                scope = trio.CancelScope()
+
+                async def work(scope: trio.CancelScope, amount: int) -> None:
+                    with scope:
+                        await store.write([partial(add, 1, amount)], organizations=[1])
+
+                nursery.start_soon(work, scope, 1000 if place % 2 else 1)
+                if place % 2:
+                    scope.cancel()
+        assert await store.query(partial(balance, 1)) % 1000 == 10, "nobody else is lost, and of theirs all or nothing"
+
+
+@pytest.mark.parametrize("direction", ["sent", "answered"])
+async def test_a_connection_that_is_cut_anywhere_bills_once(cluster: Cluster, made: str, direction: Direction):
+    """Cut after 0, 150, 300 … bytes of a group, so that some commits lose their answer: each is counted once."""
+    size = 6_000 if direction == "sent" else 2_000
+    with CuttingProxy(cluster.port) as proxy:
+        async with node(cluster, made, proxy.port) as store:
+            written = 0
+            for limit in range(0, size, 150):
+                await store.write([partial(enter_once, limit, 1)], organizations=[1])
+                proxy.cut_after(direction, limit)
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(partial(store.write, [partial(enter_once, limit, 2)], organizations=[1]))
+                    await trio.sleep(0.01)
+                    proxy.mend()
+                written += 2
+            assert await store.query(lambda snapshot: (balance(1, snapshot), len(list(snapshot.scan(LEDGER, 1))))) == (
+                written,
+                written,
+            )
+            assert store.exchanges().retries > 0
+
+
+def enter_once(limit: int, which: int, transaction: Transaction) -> None:
+    """A line of the ledger under an id of its own, and the sum: a second one would be found in the sum."""
+    enter(transaction, 1, UUID(int=limit * 10 + which), LedgerEntry("identification", 1, limit))
+
+
+@pytest.mark.parametrize("others", [0, 1])
+@pytest.mark.parametrize("happened", [True, False])
+async def test_a_commit_whose_answer_was_lost_is_found_out(cluster: Cluster, made: str, *, happened: bool, others: int):
+    """Whether or not somebody else has written for the organization since."""
+    lost = LostAnswer(happened=happened)
+    async with node(cluster, made) as store, node(cluster, made) as other:
+        await store.write([partial(enter_once, 0, 1)], organizations=[1])
+
+        async def interfere() -> None:
+            for number in range(others):
+                await other.write([partial(enter_once, 7, number)], organizations=[1])
+
+        lost.then = interfere
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(Wire, "exchange", lost.exchange)
+            await store.write([partial(enter_once, 5, 1)], organizations=[1])
+        assert store.exchanges().uncertain == 1
+        lines = await other.query(lambda snapshot: len(list(snapshot.scan(LEDGER, 1))))
+        assert lines == await other.query(partial(balance, 1)) == 2 + others
+
+
+class LostAnswer:
+    """Loses the answer to the first commit, which has happened or has not."""
+
+    def __init__(self, *, happened: bool) -> None:
+        self._happened = happened
+        self._exchange = Wire.exchange
+        self._is_over = False
+        self.then: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint
+
+    @property
+    def exchange(self) -> Callable[[Wire, Sequence[Statement]], Awaitable[list[Result]]]:
+        async def exchange(wire: Wire, sent: Sequence[Statement]) -> list[Result]:
+            if self._is_over or sent[-1].sql != COMMIT:
+                return await self._exchange(wire, sent)
+            self._is_over = True
+            if self._happened:
+                await self._exchange(wire, sent)
+            wire.close()
+            await self.then()
+            raise ConnectionLostError("cut by the test")
+
+        return exchange
+
+
+async def test_conflicts_are_tried_again_and_not_for_ever(cluster: Cluster, made: str, monkeypatch: pytest.MonkeyPatch):
+    exchange, left = Wire.exchange, 2
+
+    async def conflicting(wire: Wire, sent: Sequence[Statement]) -> list[Result]:
+        nonlocal left
+        if sent[-1].sql == COMMIT and left:
+            left -= 1
+            raise SqlError("40001", "could not serialize access")
+        return await exchange(wire, sent)
+
+    async with node(cluster, made) as store:
+        monkeypatch.setattr(Wire, "exchange", conflicting)
+        assert await store.write([partial(add, 1, 1)], organizations=[1]) == [0]
+        assert store.exchanges().retries == 2
+        left = 1 << 30
+        monkeypatch.setattr(serving, "GIVE_UP_S", 0.2)
+        with pytest.raises(UnavailableError, match="could not serialize"):
+            await store.write([partial(add, 1, 1)], organizations=[1])
+        left = 0
+        assert await store.query(partial(balance, 1)) == 1
+
+
+async def test_a_full_disk_is_said_so_and_nothing_is_written(
+    cluster: Cluster, made: str, monkeypatch: pytest.MonkeyPatch
+):
+    exchange = Wire.exchange
+
+    async def full(wire: Wire, sent: Sequence[Statement]) -> list[Result]:
+        if sent[-1].sql == COMMIT:
+            raise SqlError("53100", "could not extend file: No space left on device")
+        return await exchange(wire, sent)
+
+    async with node(cluster, made) as store:
+        with monkeypatch.context() as patched:
+            patched.setattr(Wire, "exchange", full)
+            with pytest.raises(StoreFullError):
+                await store.write([partial(add, 1, 1)], organizations=[1])
+            assert store.is_full
+        assert await store.write([partial(add, 1, 1)], organizations=[1]) == [0]
+        assert not store.is_full
+
+
+async def test_a_database_that_is_away_fails_within_seconds_and_is_used_again(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(serving, "GIVE_UP_S", 0.3)
+    if programs() is None:
+        pytest.skip(MISSING)
+    cluster = Cluster(durable=True)
+    try:
+        with cluster.database() as database:
+            engine = PostgresqlEngine.open(cluster.url(database))
+            engine.open_tables([table.name for table in TABLES], create=True)
+            engine.close()
+            async with node(cluster, database) as store:
+                assert await store.write([partial(add, 1, 1)], organizations=[1]) == [0]
+                cluster.kill()
+                with pytest.raises(UnavailableError):
+                    await store.query(partial(balance, 1))
+                outcomes = await store.write([partial(add, 1, 1), partial(add, 2, 1)], organizations=[1, 2])
+                assert all(isinstance(outcome, UnavailableError) for outcome in outcomes)
+                cluster.start()
+                assert await store.query(partial(balance, 1)) == 1
+    finally:
+        cluster.close()
+
+
+async def test_recent_rows_are_a_second_old_at_most_and_what_is_missing_is_never_remembered(
+    cluster: Cluster, made: str
+):
+    async with node(cluster, made, recent_s=0.2) as store, node(cluster, made) as other:
+        read = partial(balance, 1)
+        assert await store.query(read, recent=True) == 0
+        await other.write([partial(add, 1, 5)], organizations=[1])
+        assert await store.query(read, recent=True) == 5, "that there was no row is not remembered"
+        await other.write([partial(add, 1, 5)], organizations=[1])
+        assert await store.query(read) == 10
+        await store.write([partial(add, 1, 5)], organizations=[1])
+        assert await store.query(read, recent=True) == 15, "what this node writes, it knows"
+        await other.write([partial(add, 1, 5)], organizations=[1])
+        await trio.sleep(0.25)
+        assert await store.query(read, recent=True) == 20
+
+
+async def test_a_query_sees_one_state(cluster: Cluster, made: str):
+    """However many round trips it takes: two balances that always add up to zero do so in each query."""
+
+    def move(amount: int, transaction: Transaction) -> None:
+        add(1, -amount, transaction)
+        transaction.put(VISITOR_COUNTS, (1,), -transaction.get(BALANCES, 1) if transaction.get(BALANCES, 1) else 0)
+
+    def read(snapshot: Snapshot) -> int:
+        return balance(1, snapshot) + (snapshot.get(VISITOR_COUNTS, 1 + 0 * balance(1, snapshot)) or 0)
+
+    async with node(cluster, made) as store, node(cluster, made) as other, trio.open_nursery() as nursery:
+
+        async def move_on() -> None:
+            for amount in range(30):
+                await other.write([partial(move, amount)], organizations=[1])
+            nursery.cancel_scope.cancel()
+
+        nursery.start_soon(move_on)
+        while True:
+            assert await store.query(read) == 0
+            await trio.lowlevel.checkpoint()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import urllib.error
 import urllib.request
 from collections.abc import Generator
@@ -201,3 +203,20 @@ def test_while_the_database_is_away_answers_are_503_and_then_all_goes_on(tmp_pat
             run_program("check", "--data", str(tmp_path), "--store", url)
     finally:
         cluster.close()
+
+
+@pytest.mark.slow(40)
+def test_a_keeper_that_stood_still_longer_than_its_lease_is_the_keeper_no_more(url: str, tmp_path: Path):
+    key = shop(tmp_path, SVC_STORE=url)
+    with serving(tmp_path, url) as stopped, serving(tmp_path, url) as other:
+        assert metrics(stopped)["svc_leases_held"] == 1
+        os.kill(stopped.pid, signal.SIGSTOP)
+        try:
+            other.wait_until_said("keeper from now on")
+        finally:
+            os.kill(stopped.pid, signal.SIGCONT)
+        stopped.wait_until_said("no longer the keeper")
+        assert (metrics(stopped)["svc_leases_held"], metrics(other)["svc_leases_held"]) == (0, 1)
+        first = identify(stopped, key, "a")[1]
+        assert identify(other, key, "a")[1]["request_id"] == first["request_id"]
+        assert stopped.terminate() == other.terminate() == 0

@@ -6,9 +6,10 @@ import json
 import os
 import re
 import signal
+import sys
 import urllib.error
 import urllib.request
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from tests.spec.commands import Run
 from tests.support.acknowledged import shop
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, USER_AGENT, report
 from tests.support.postgresql import Cluster
-from tests.support.process import Served
+from tests.support.process import PROGRAM, Served
 from tests.support.process import run as run_program
 
 
@@ -29,8 +30,8 @@ def url(cluster: Cluster, database: str) -> str:
 
 
 @contextmanager
-def serving(data: Path, url: str, **settings: str) -> Generator[Served]:
-    server = Served(data, SVC_STORE=url, **settings)
+def serving(data: Path, url: str, program: Sequence[str] = PROGRAM) -> Generator[Served]:
+    server = Served(data, program=program, SVC_STORE=url)
     try:
         yield server
     finally:
@@ -220,3 +221,27 @@ def test_a_keeper_that_stood_still_longer_than_its_lease_is_the_keeper_no_more(u
         first = identify(stopped, key, "a")[1]
         assert identify(other, key, "a")[1]["request_id"] == first["request_id"]
         assert stopped.terminate() == other.terminate() == 0
+
+
+FIVE_MINUTES_AHEAD = (
+    "import svc.world; now_ms = svc.world.wall_clock_ms; svc.world.wall_clock_ms = lambda: now_ms() + 300_000; "
+    "import svc.cli; svc.cli.main()"
+)
+
+
+@pytest.mark.slow(15)
+def test_a_node_whose_clock_is_five_minutes_off_is_one_like_the_others(url: str, tmp_path: Path):
+    key = shop(tmp_path, SVC_STORE=url)
+    with (
+        serving(tmp_path, url, program=[sys.executable, "-c", FIVE_MINUTES_AHEAD]) as ahead,
+        serving(tmp_path, url) as one,
+    ):
+        assert identify(ahead, key, "a")[0] == 200
+        assert identify(one, key, "a")[1]["request_id"] == identify(ahead, key, "a")[1]["request_id"]
+        assert identify(one, key, "b")[1]["visitor_is_new"] is False
+        assert (metrics(ahead)["svc_leases_held"], metrics(one)["svc_leases_held"]) == (1, 0)
+        assert metrics(one)["svc_nodes"] == 2
+        assert ahead.terminate() == 0
+        one.wait_until_said("keeper from now on")
+        assert one.terminate() == 0
+    run_program("check", "--data", str(tmp_path), "--store", url)

@@ -97,6 +97,15 @@ def test_replay_names_the_refused_lines_in_its_last_word(tmp_path: Path):
     assert said.endswith("line 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, ...")
 
 
+def test_replay_into_a_data_directory_leaves_the_database_of_the_service_alone(tmp_path: Path):
+    organization = run_json("org", "create", "shop", "--data", str(tmp_path / "data"))["organization_id"]
+    file = tmp_path / "reports.jsonl"
+    file.write_text(lines({"signals": report(1)}))
+    arguments = ["--data", str(tmp_path / "data"), "--organization", organization]
+    done = run("replay", str(file), *arguments, SVC_STORE="postgresql://svc@127.0.0.1:1/svc")
+    assert len(done.stdout.splitlines()) == 1
+
+
 def test_replay_into_a_data_directory_leaves_the_events_there(tmp_path: Path):
     organization = run_json("org", "create", "shop", "--data", str(tmp_path / "data"))["organization_id"]
     arguments = ["--data", str(tmp_path / "data"), "--organization", organization]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import ssl
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from itertools import islice
 from pathlib import Path
@@ -31,7 +32,9 @@ from svc.network_data.sources import SOURCES
 from svc.network_data.update import Outcome, origin_of, update, wanted
 from svc.store.backup import snapshots
 from svc.store.directory import find_pepper, pepper_mark
-from svc.store.reading import read_only, read_only_database
+from svc.store.local_copy import copied_here
+from svc.store.postgresql.url import StoreUrl
+from svc.store.reading import ReadOnlyStore, read_only, read_only_database
 from svc.store.steps import Steps
 from svc.store.tables import META
 from svc.store.verification import Verification, faults
@@ -260,7 +263,8 @@ def _today() -> date:
 def check(context: click.Context, snapshot: Path | None, directory: Path | None, as_json: bool) -> None:
     """Check every invariant of a data directory, or of a snapshot that `svc backup` made.
 
-    Nothing is written. While it reads a busy service's directory the store grows: check a snapshot there.
+    Nothing is written. While it reads a busy service's directory the store grows: check a snapshot there. The rows of a
+    database are fetched first, into the folder for temporary files (TMPDIR), which needs room for all of them.
     """
     if snapshot is None and directory is None:
         raise click.UsageError("name the data directory with --data or SVC_DATA, or a snapshot")
@@ -283,11 +287,19 @@ def check(context: click.Context, snapshot: Path | None, directory: Path | None,
 def _check_directory(directory: Path, steps: Steps) -> tuple[list[str], int]:
     config = settings()
     pepper, database = _pepper(directory, config), database_of(config)
-    opened = read_only(directory / "store", live=True) if database is None else read_only_database(database)
+    opened = (
+        read_only(directory / "store", live=True) if database is None else _fetched(database, config.map_bytes(), steps)
+    )
     with opened as store, store.read() as state:
         if state.get(META, "pepper_mark") not in (None, pepper_mark(pepper.read_bytes())):
             raise CommandError(f"{pepper} is not the pepper that this store's keys were made with")
         return _shown_of(faults(store, state, Verification.FULL, steps))
+
+
+@contextmanager
+def _fetched(database: StoreUrl, map_bytes: int, steps: Steps) -> Generator[ReadOnlyStore]:
+    with read_only_database(database) as there, copied_here(there, map_bytes, steps) as here:
+        yield here
 
 
 def _pepper(directory: Path, config: Config) -> Path:

@@ -356,8 +356,9 @@ def _call(service: Service, clock: VirtualClock, key: ApiKey, organization: Orga
 
 @contextmanager
 def _opened(directory: Path | None, config: Config) -> Generator[tuple[Opened, World, VirtualClock]]:
-    """A throw-away store with reproducible ids, or the named directory with real ones."""
+    """A throw-away store with reproducible ids, or the named directory with real ones: never the service's database."""
     clock = VirtualClock()
+    config = msgspec.structs.replace(config, store=None)
     if directory is not None:
         real = World.real()
         world = World(lambda: clock.now_ms, real.entropy, _inline)

@@ -85,6 +85,20 @@ def test_a_store_is_looked_into_and_exported_in_a_database(moved: Database):
     moved.svc("inspect", "readers").assert_refused("pg_stat_activity")
 
 
+@pytest.mark.parametrize(
+    ("sql", "found"),
+    [
+        ("delete from svc.documents", "request "),
+        ("update svc.visitors set value = value || '\\x00'", "fails its check"),
+    ],
+)
+def test_a_damaged_row_and_a_broken_rule_are_found_in_a_database(moved: Database, sql: str, found: str):
+    moved.cluster.execute(sql, moved.name)
+    checked = moved.svc("check", "--json")
+    assert checked.status == 1
+    assert any(found in sentence for sentence in json.loads(checked.out)["first"])
+
+
 def test_indexes_are_rebuilt_in_a_database(moved: Database):
     moved.cluster.execute("delete from svc.events_by_level", moved.name)
     assert moved.svc("check").status == 1

@@ -92,8 +92,15 @@ class Cluster:
         self.directory = Path(mkdtemp(prefix="svc-postgresql-"))
         if (user := _user()) is not None:
             shutil.chown(self.directory, user)
-        command = [folder / "initdb", "-D", self.data, "-U", USER, "-A", "trust", "-E", "UTF8", "--no-locale", "-N"]
-        subprocess.run(command, check=True, capture_output=True, cwd=self.directory, **_as_user())
+        try:
+            self._begin(*settings, durable=durable)
+        except BaseException:
+            shutil.rmtree(self.directory, ignore_errors=True)
+            raise
+
+    def _begin(self, *settings: str, durable: bool) -> None:
+        command = [self._programs / "initdb", "-D", self.data, "-U", USER, "-A", "trust", "-E", "UTF8", "--no-locale"]
+        subprocess.run([*command, "-N"], check=True, capture_output=True, cwd=self.directory, **_as_user())
         self._settings = (*_SMALL, *(() if durable else _FAST), *settings)
         self._databases = 0
         self.port = 0

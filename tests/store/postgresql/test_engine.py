@@ -10,10 +10,12 @@ from contextlib import closing
 import pytest
 
 from svc.store.engine import EngineError, StoreFullError, Writer
+from svc.store.migrations import MIGRATIONS, NewerStoreError, OlderStoreError
 from svc.store.postgresql import statements
 from svc.store.postgresql.engine import HELD_ROWS, PostgresqlEngine
 from svc.store.postgresql.errors import ConnectionLostError, DatabaseError, SqlError
 from svc.store.postgresql.url import StoreUrl
+from svc.store.snapshot import Transaction
 from svc.store.store import Store
 from svc.store.tables import BALANCES, META, TABLES
 from svc.world import pause
@@ -258,6 +260,40 @@ def test_stores_that_are_created_at_once_are_one(url: StoreUrl):
         assert snapshot.get(META, "version")
     for store in stores:
         store.close()
+
+
+def add_one(transaction: Transaction) -> None:
+    """A migration that shows how often it ran."""
+    transaction.put(BALANCES, (1,), (transaction.get(BALANCES, 1) or 0) + 1)
+
+
+@pytest.mark.slow(2)
+def test_an_upgrade_that_several_begin_is_made_once(url: StoreUrl):
+    Store.open(url, inline).close()
+    newer = (*MIGRATIONS, add_one)
+    with pytest.raises(OlderStoreError, match="start `svc serve`"):
+        Store.open(url, inline, migrations=newer, upgrade=False)
+    with ThreadPoolExecutor(4) as pool:
+        stores = list(pool.map(lambda _: Store.open(url, inline, migrations=newer), range(4)))
+    with stores[0].read() as snapshot:
+        assert (snapshot.get(BALANCES, 1), snapshot.get(META, "version")) == (1, len(newer))
+    for store in stores:
+        store.close()
+    with pytest.raises(NewerStoreError, match="run the newer program"):
+        Store.open(url, inline)
+
+
+def test_an_upgrade_that_fails_leaves_the_store_as_it_was(url: StoreUrl):
+    Store.open(url, inline).close()
+
+    def fail(transaction: Transaction) -> None:
+        add_one(transaction)
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        Store.open(url, inline, migrations=(*MIGRATIONS, fail))
+    with closing(Store.open(url, inline)) as store, store.read() as snapshot:
+        assert (snapshot.get(BALANCES, 1), snapshot.get(META, "version")) == (None, len(MIGRATIONS))
 
 
 def test_a_schema_of_another_program_is_left_alone(url: StoreUrl, cluster: Cluster, database: str):

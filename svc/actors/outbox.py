@@ -160,7 +160,10 @@ class Outbox:
     async def stand_by(self) -> None:
         """Know whether deliveries are late, and send nothing, until cancelled: while another process sends them."""
         while True:
-            await self._look()
+            try:
+                await self._look()
+            except UnavailableError as error:  # `is_behind` says so soon
+                log.warning("deliveries not looked at: the store is not available", reason=str(error))
             await trio.sleep(POLL_INTERVAL_MS / 1000)
 
     async def _look(self) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
 from itertools import islice
@@ -369,16 +370,18 @@ async def _record(
         log.warning(event, reason=str(rejected), batch=len(batch))
     for message, outcome in zip(batch, outcomes, strict=True):
         if isinstance(outcome, Recorded):
-            await frequencies.learn(_class_of(message), outcome)
             counters.note(outcome)
-            if outcome.quota == "store_share" and counters.is_news(_organization(message), trio.current_time()):
-                await _say_who_is_full(store, _organization(message))
+            with suppress(UnavailableError):  # it is committed, and a lesson is worth less than its answer
+                await frequencies.learn(_class_of(message), outcome)
+                if outcome.quota == "store_share" and counters.is_news(_organization(message), trio.current_time()):
+                    await _say_who_is_full(store, _organization(message))
             message.admitted.answer(outcome.outcome)
             nudge(outcome.queues)
             if publish is not None and outcome.event is not None:
                 publish(_organization(message), message.assessment.submission.request_id, outcome.event)
         elif isinstance(outcome, StoreFullError | UnavailableError):
-            message.admitted.answer(Failed("service_unavailable"))
+            unreachable = isinstance(outcome, UnavailableError)
+            message.admitted.answer(Failed("service_unavailable", unreachable))
         else:
             request_id = str(message.assessment.submission.request_id)
             log.error("recording failed", request_id=request_id, exc_info=outcome)

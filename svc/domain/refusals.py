@@ -104,10 +104,6 @@ _USES: dict[Use | None, str] = {
 }
 
 
-RETRY_SOON_S = 1
-"""When a client may find the store available again."""
-
-
 def over_rate(reached: Bound, retry_after_s: int, use: Use | None = None) -> Refusal:
     """`429 rate_limited` whose message says which limit was `reached`; `use` is `None` for identifications (decisions
     4).

@@ -16,11 +16,11 @@ from svc.actors.messages import Admission, Failed, Identify, PipelineResult, Rat
 from svc.domain import deferred
 from svc.domain.identification import Duplicate, Identified, Refused, Submission
 from svc.domain.ids import ordered_digest
-from svc.domain.refusals import RETRY_SOON_S, Refusal, invalid, over_rate
+from svc.domain.refusals import Refusal, invalid, over_rate
 from svc.domain.signed_verdict import signed_verdict
 from svc.http.authentication import Caller
 from svc.http.body import decode_object
-from svc.http.endpoint import Call, Outcome, Services
+from svc.http.endpoint import Call, Outcome, Services, unavailable
 from svc.http.limits import visitor_address
 from svc.http.parameters import ADMITTED, FORWARDED
 from svc.http.route import Route
@@ -127,10 +127,10 @@ async def _render(
         case RateLimited():
             refusal = over_rate(outcome.reached, outcome.retry_after_s)
             return Outcome(refusal, headers=_headers(answer.admission, await _balance(services, caller)))
+        case Failed(unreachable=True):
+            return unavailable()
         case Failed():
-            wait_s = RETRY_SOON_S if outcome.code == "service_unavailable" else None
-            refusal = Refusal(outcome.code, retry_after_s=wait_s)
-            return Outcome(refusal, headers=_headers(answer.admission, await _balance(services, caller)))
+            return Outcome(Refusal(outcome.code), headers=_headers(answer.admission, await _balance(services, caller)))
 
 
 def _identified(

@@ -121,4 +121,11 @@ class Outcome(NamedTuple):
     headers: Mapping[str, str] = MappingProxyType({})
 
 
+def unavailable() -> Outcome:
+    """`503 service_unavailable` while the store cannot be reached."""
+    return Outcome(Refusal("service_unavailable", retry_after_s=RETRY_AFTER_S))
+
+
+RETRY_AFTER_S = 1
+"""When a client may find the store again."""
 Endpoint = Callable[[Services, Call], Awaitable[Outcome]]

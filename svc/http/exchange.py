@@ -18,11 +18,11 @@ import trio
 from hypercorn.typing import ASGIReceiveCallable, HTTPScope
 
 from svc.domain.credentials import ApiKey
-from svc.domain.refusals import CATALOGUE, RETRY_SOON_S, Refusal
+from svc.domain.refusals import CATALOGUE, Refusal
 from svc.domain.webhooks.refused import NOTIFIABLE, RefusedRequest
 from svc.http.authentication import Caller, authenticate, claimed_platform, forbidden, platform_refusal, sender
 from svc.http.body import MAX_BODY_BYTES, MAX_WIRE_BYTES, acceptable, decode, sdk_platform, unpack
-from svc.http.endpoint import Call, File, Outcome, Services, Stream
+from svc.http.endpoint import Call, File, Outcome, Services, Stream, unavailable
 from svc.http.paths import Paths, Resource, RouteMatch
 from svc.http.query import read_query
 from svc.http.route import CONSOLE_ROOT, Route
@@ -121,7 +121,7 @@ class Exchange:
             outcome = await self._run(route, found, scope, receive, passing, headers)
         except UnavailableError as error:
             log.warning("the store is not available", request_id=str(passing.request_id), reason=str(error))
-            outcome = Outcome(Refusal("service_unavailable", retry_after_s=RETRY_SOON_S))
+            outcome = unavailable()
         except Exception:
             log.exception("request failed", request_id=str(passing.request_id), operation=route.operation_id)
             outcome = Outcome(Refusal("internal_error"))

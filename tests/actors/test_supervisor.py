@@ -4,6 +4,7 @@ import pytest
 import trio
 
 from svc.actors.supervisor import supervise
+from svc.store.engine import UnavailableError
 
 
 class Flaky:
@@ -45,3 +46,19 @@ async def test_restarts_are_counted_by_the_name_of_the_actor(autojump_clock):
     await supervise("flaky", Flaky(failures=2, apart_s=1).run, restarts)
     await supervise("steady", Flaky(failures=0, apart_s=1).run, restarts)
     assert restarts == {"flaky": 2}
+
+
+async def test_while_the_store_is_away_an_actor_waits_and_that_is_no_failure_of_its_own(autojump_clock):
+    """Also where it says so from a nursery of its own."""
+    actor, restarts = Flaky(failures=20, apart_s=0.1), Counter[str]()
+
+    async def run() -> None:
+        try:
+            await actor.run()
+        except RuntimeError:
+            error = UnavailableError("away")
+            raise (ExceptionGroup("of a nursery", [error]) if actor.left % 2 else error) from None
+
+    await supervise("flaky", run, restarts)
+    assert actor.starts == 21
+    assert not restarts

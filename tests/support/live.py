@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -174,6 +174,7 @@ async def live_service(
     resolver: Resolver | None = None,
     metrics: bool = False,
     open_engine: OpenEngine = LmdbEngine.open,
+    open_store: Callable[[Path, World], Opened] | None = None,
     **settings: Any,
 ) -> AsyncGenerator[Live, None]:
     """Serve from a data directory; drained, and every invariant checked, at the end.
@@ -181,7 +182,7 @@ async def live_service(
     `run_sync` takes the place of real threads, such as `HeldThreads()`; `map_bytes` is the room in the store, `now_ms`
     the time at the start; `transport` and `resolver` take the place of the network for webhooks,
     `open_engine` that of the store's engine.
-    `TEST_STORE=postgresql` in the environment puts PostgreSQL in the place of LMDB.
+    `open_store` opens another store than LMDB; `TEST_STORE=postgresql` in the environment, one on PostgreSQL.
     With `metrics` they are served too, at `metrics_url`, and the loop is watched, which never rests.
     """
     from svc.store.invariants import violations
@@ -191,8 +192,10 @@ async def live_service(
     world = settable_world(clock)
     if run_sync is not None:
         world = World(world.now_ms, world.entropy, run_sync)
-    if os.environ.get("TEST_STORE") == "postgresql" and open_engine == LmdbEngine.open:
-        found = open_served(directory, world)
+    if open_store is None and os.environ.get("TEST_STORE") == "postgresql" and open_engine == LmdbEngine.open:
+        open_store = open_served
+    if open_store is not None:
+        found = open_store(directory, world)
     else:
         found = open_directory(directory, world.run_sync, world.entropy, map_bytes=map_bytes, open_engine=open_engine)
     shutdown = trio.Event()

@@ -28,21 +28,21 @@ def _cluster() -> Cluster:
     return cluster
 
 
-def url_of(directory: Path) -> StoreUrl:
-    """The database of a data directory: an empty store where it is new."""
+def url_of(directory: Path, port: int | None = None) -> StoreUrl:
+    """The database of a data directory: an empty store where it is new; `port` of a proxy, if not the server's own."""
     cluster = _cluster()
     name = _databases.get(directory)
     if name is None:
         name = _databases[directory] = f"served_{len(_databases)}"
         cluster.execute(f"create database {name} template template_of_stores")
-    return cluster.url(name)
+    return cluster.url(name, port)
 
 
-def open_served(directory: Path, world: World, url: StoreUrl | None = None, **how: Any) -> Opened:
-    """A directory with a pepper, and its store on PostgreSQL. Every query sees the newest rows unless `how` says
-    otherwise.
+def open_served(directory: Path, world: World, serve: StoreUrl | None = None, **how: Any) -> Opened:
+    """A directory with a pepper, and its store on PostgreSQL; what it serves goes over `serve`, if given. Every query
+    sees the newest rows unless `how` says otherwise.
     """
-    url = url or url_of(directory)
+    url = url_of(directory)
     opened = open_directory(
         directory,
         world.run_sync,
@@ -52,4 +52,4 @@ def open_served(directory: Path, world: World, url: StoreUrl | None = None, **ho
     )
     engine = opened.store.engine
     assert isinstance(engine, PostgresqlEngine)
-    return opened._replace(store=PostgresqlStore(engine, url, world, **{"recent_s": 0.0, **how}))
+    return opened._replace(store=PostgresqlStore(engine, serve or url, world, **{"recent_s": 0.0, **how}))

@@ -1,0 +1,107 @@
+"""The service on PostgreSQL: every route once, two nodes on one database, and a database that is away.
+
+The whole contract on PostgreSQL: `TEST_STORE=postgresql pytest tests/spec`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import trio
+
+from svc.store.directory import Opened
+from svc.store.postgresql import store as serving
+from svc.world import World
+from tests.spec.answers import assert_error
+from tests.spec.test_authorization import Names, Receivers, Resources, Wire, callers, cells, visitor
+from tests.support.cutting_proxy import CuttingProxy
+from tests.support.live import Live, live_service, report
+from tests.support.postgresql import MISSING, programs
+from tests.support.serving_postgresql import open_served, url_of
+
+pytestmark = [pytest.mark.slow(10), pytest.mark.skipif(programs() is None, reason=MISSING)]
+
+
+async def test_every_route_answers(tmp_path: Path):
+    """Whoever it lets in gets the same status as on LMDB; at the end every invariant holds."""
+    async with live_service(tmp_path, open_store=open_served, transport=Receivers(), resolver=Names()) as live:
+        resources = Resources(live, iter([await visitor(live, device) for device in range(1, 9)]))
+        once = {(cell.route.operation_id, cell.path): cell for cell in cells(list(callers(live))) if cell.lets_in()}
+        assert len({operation for operation, _ in once}) > 40
+        wire, wrong = Wire(live.port), list[tuple[str, int, Any]]()
+        for cell in once.values():
+            status, answer = await wire.send(cell, resources.path(cell))
+            if status != cell.access.status:
+                wrong.append((cell.route.operation_id, status, answer))
+        await wire.aclose()
+    assert wrong == []
+
+
+async def test_an_idempotency_key_is_charged_once_by_two_nodes(tmp_path: Path):
+    """Each key is sent to both at once, twice: one of the answers is the first."""
+    async with AsyncExitStack() as stack:
+        first: Live = await stack.enter_async_context(live_service(tmp_path, open_store=open_served))
+        second: Live = await stack.enter_async_context(live_service(tmp_path, open_store=open_served))
+        _, secret = first.issue("secret", "production")
+        before, answers = first.balance(), list[tuple[int, dict[str, Any]]]()
+
+        async def send(live: Live, number: int) -> None:
+            headers = {"Idempotency-Key": f"order-{number}", "x-svc-visitor-ip": "81.2.69.160"}
+            response = await live.identify(secret, report(1 + number % 4), origin=None, headers=headers)
+            answers.append((number, response.json()))
+
+        async with trio.open_nursery() as nursery:
+            for number in range(15):
+                for live in (first, second, first, second):
+                    nursery.start_soon(send, live, number)
+        firsts = Counter(number for number, answer in answers if "visitor_id" in answer)
+        assert firsts == Counter(range(15))
+        ids = {(number, answer["request_id"]) for number, answer in answers}
+        assert len(ids) == 15, "every answer names the request that was first"
+        assert len(first.events()) == 15
+        assert (before - first.balance()) % 15 == 0
+        assert before - first.balance() == sum(event.price_micros for _, event in first.events())
+
+
+async def test_a_key_that_another_node_has_revoked_is_refused_at_once(tmp_path: Path):
+    """Though this node still has its row of a moment ago."""
+    async with live_service(tmp_path, open_store=partial(open_served, recent_s=60.0)) as live:
+        key, secret = live.issue("secret")
+        assert (await live.identify(secret, origin=None)).status_code == 200
+        live.revoke(key)  # past the serving store, as another node or a command would
+        refused = await live.identify(secret, origin=None)
+        assert_error(refused, 401, "unauthorized")
+        assert len(live.events()) == 1
+
+
+async def test_while_the_database_is_away_clients_are_asked_to_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Nothing is half done, and what was sent again is charged once."""
+    monkeypatch.setattr(serving, "GIVE_UP_S", 0.3)
+    direct = url_of(tmp_path)
+    with CuttingProxy(int(direct.parameters["port"])) as proxy:
+
+        def through_proxy(directory: Path, world: World) -> Opened:
+            return open_served(directory, world, serve=url_of(directory, proxy.port))
+
+        async with live_service(tmp_path, open_store=through_proxy) as live:
+            _, secret = live.issue("secret", "production")
+            headers = {"Idempotency-Key": "one", "x-svc-visitor-ip": "81.2.69.160"}
+            send = partial(live.identify, secret, origin=None, headers=headers)
+            proxy.cut()
+            proxy.cut_after("sent", 0)
+            for response in (await send(), await live.client.get("/api/v1/events", headers={"x-api-key": secret})):
+                assert_error(response, 503, "service_unavailable")
+                assert response.headers["Retry-After"] == "1"
+            assert live.events() == []
+            proxy.mend()
+            assert (await send()).status_code == 200
+            again: httpx.Response = await send()
+            assert again.json() == {"request_id": live.events()[0][0], "duplicate": True}

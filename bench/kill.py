@@ -6,6 +6,7 @@ none is made or billed twice; the run with webhooks asks that too. `tests/crash`
 
     python -m bench.kill [--kills 100] [--seed 1] [--failing-arrivals 3] [--workers 2]
     python -m bench.kill --identifications [--kills 300] [--seed 1] [--workers 2]
+    python -m bench.kill --nodes [--kills 90] [--seed 1]      two nodes on PostgreSQL: a node, the keeper, the database
 
 With two workers a worker, the keeper or the parent is killed, drawn by seed; the others go on.
 """
@@ -24,6 +25,9 @@ from tests.support.acknowledged import Outcome as OfIdentifications
 from tests.support.acknowledged import killed_under_load, one_of_several_killed_under_load
 from tests.support.killed import Killed
 from tests.support.killed import Outcome as OfWebhooks
+from tests.support.killed_nodes import KilledNodes
+from tests.support.killed_nodes import Outcome as OfNodes
+from tests.support.postgresql import Cluster
 
 KEYS_AT_ONCE = 300
 """Idempotency keys that every client sends at the same time, after the last kill."""
@@ -32,15 +36,18 @@ KEYS_AT_ONCE = 300
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--identifications", action="store_true", help="without webhooks, under a heavier load")
-    parser.add_argument("--kills", type=int, help="100, or 300 of identifications alone")
+    parser.add_argument("--nodes", action="store_true", help="two nodes on PostgreSQL, and the database itself")
+    parser.add_argument("--kills", type=int, help="100, or 300 of identifications alone, or 90 of nodes")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, choices=(1, 2), default=1)
     parser.add_argument("--failing-arrivals", type=int, default=3, help="after so many a receiver is done failing")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as name:
         directory = Path(name)
-        if options.identifications:
-            outcome: OfIdentifications | OfWebhooks = trio.run(partial(_identifications, directory, options))
+        if options.nodes:
+            outcome: OfIdentifications | OfWebhooks | OfNodes = _of_nodes(directory, options.seed, options.kills or 90)
+        elif options.identifications:
+            outcome = trio.run(partial(_identifications, directory, options))
         else:
             killed = Killed(directory, options.seed, options.failing_arrivals, _tell, workers=options.workers)
             outcome = trio.run(killed.run, options.kills or 100)
@@ -48,8 +55,10 @@ def main() -> None:
     for field, value in outcome._asdict().items():
         if field == "back_s":
             print(f"{'back after':<16}{statistics.median(value):>10.2f} s in the middle, {max(value):.2f} s at most")
-        elif field != "faults":
+        elif isinstance(value, int):
             print(f"{field:<16}{value:>10,}")
+        elif field != "faults":
+            print(f"{field:<16}{value}")
     for fault in outcome.faults[:20]:
         print(fault)
     raise SystemExit(f"{len(outcome.faults)} faults" if outcome.faults else 0)
@@ -60,6 +69,19 @@ async def _identifications(directory: Path, options: argparse.Namespace) -> OfId
     if options.workers == 1:
         return await killed_under_load(directory, options.seed, kills, _tell)
     return await one_of_several_killed_under_load(directory, options.seed, kills, KEYS_AT_ONCE, _tell, at_random=True)
+
+
+def _of_nodes(directory: Path, seed: int, kills: int) -> OfNodes:
+    cluster = Cluster(durable=True)
+    try:
+        with cluster.database() as database:
+            killed = KilledNodes(directory, cluster, database, seed, _tell)
+            try:
+                return trio.run(killed.run, kills)
+            finally:
+                killed.end()
+    finally:
+        cluster.close()
 
 
 def _tell(line: str) -> None:

@@ -103,6 +103,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     store_password_file: Annotated[
         str | None, about("File whose first line is the database's password.", "/run/secrets/svc-store")
     ] = None
+    store_connections: Annotated[Count, about("Connections to it for writing, and as many for reading.")] = 4
     pepper_file: Annotated[
         str | None, about("File of the pepper; `pepper` in the data directory if not set.", "/etc/svc/pepper")
     ] = None

@@ -1,12 +1,13 @@
-"""The values of metrics as tables that can be packed and added: those of one worker, and the sum of several.
+"""What a metric is, and the values of metrics as tables that can be packed and added: those of one worker, and the sum
+of several.
 
 What may live here: plain additions. Which metrics there are is said in `svc.metrics`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -19,6 +20,21 @@ Value = float | HistogramStatistics
 Labels = tuple[str, ...]
 Table = dict[str, dict[Labels, Value]]
 """Metric by name -> its values by labels."""
+
+
+class Metric(NamedTuple):
+    """The declaration of one metric; counters are exposed with `_total` behind the name."""
+
+    name: str
+    kind: Literal["counter", "gauge", "histogram"]
+    help: str
+    labels: tuple[str, ...] = ()
+    is_summed: bool = False
+    """Of a gauge: whether those of all workers are added, as all counters are; else the keeper's is shown."""
+
+
+Figures = Iterator[tuple[Metric, Iterable[tuple[tuple[str, ...], Value]]]]
+"""Metrics with their values by labels."""
 
 
 class LeftFigures(msgspec.Struct, frozen=True):

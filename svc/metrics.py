@@ -10,10 +10,10 @@ the names of those in use, at most 256.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime
 from itertools import accumulate
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 import structlog
 import trio
@@ -35,26 +35,17 @@ from svc.census import Census, largest_holdings, take_census
 from svc.domain.histogram import HistogramStatistics
 from svc.domain.quotas import Quotas
 from svc.domain.webhooks.records import EndpointStatus
-from svc.figures import LeftFigures, Table, Value, added, by, one, pack_figures, read_figures
+from svc.figures import Figures, LeftFigures, Metric, Table, Value, added, by, one, pack_figures, read_figures
 from svc.http.edge import EdgeStatistics
 from svc.http.traffic import Traffic, TrafficStatistics
+from svc.node_metrics import NODE_METRICS, NodeSources, node_figures
 from svc.seat import Seat
 from svc.siblings.counts import Counts
-from svc.store.store import Store, StoreSpace, StoreStatistics
+from svc.store.store import Store, StoreSpace
+from svc.store_metrics import STORE_METRICS, commit_figures, holding_figures, space_figures
 from svc.world import World
 
 log = structlog.get_logger()
-
-
-class Metric(NamedTuple):
-    """The declaration of one metric; counters are exposed with `_total` behind the name."""
-
-    name: str
-    kind: Literal["counter", "gauge", "histogram"]
-    help: str
-    labels: tuple[str, ...] = ()
-    is_summed: bool = False
-    """Of a gauge: whether those of all workers are added, as all counters are; else the keeper's is shown."""
 
 
 REQUESTS = Metric(
@@ -134,33 +125,6 @@ NETWORK_AGE_SECONDS = Metric(
     ("file", "kind"),
 )
 
-COMMITS = Metric("svc_store_commits", "counter", "Commits of the store.")
-JOBS = Metric("svc_store_jobs", "counter", "Changes in those commits.")
-REPEATED = Metric("svc_store_jobs_repeated", "counter", "Changes made again: another process changed what they read.")
-COMMIT_SECONDS = Metric("svc_store_commit_duration_seconds", "histogram", "From its turn until a group was on disk.")
-STORE_WAIT_SECONDS = Metric("svc_store_wait_seconds", "histogram", "Until it was a group's turn to be written.")
-GROUP_JOBS = Metric("svc_store_batch_size", "histogram", "Changes in one group.")
-FULL = Metric("svc_store_full", "gauge", "1 while the last write found the map or the disk full.")
-USED_BYTES = Metric("svc_store_used_bytes", "gauge", "Size of the store's file.")
-HELD_BYTES = Metric(
-    "svc_organization_stored_bytes",
-    "gauge",
-    "What an organization holds of the store, for the ten that hold most.",
-    ("organization",),
-)
-MAY_HOLD_BYTES = Metric(
-    "svc_organization_limit_bytes", "gauge", "What one organization may hold: `store_share` of the store."
-)
-MAP_BYTES = Metric("svc_store_map_bytes", "gauge", "Size that it may grow to: `map_gib`.")
-DISK_FREE_BYTES = Metric("svc_store_disk_free_bytes", "gauge", "Left on the disk of the data directory.")
-READERS = Metric("svc_store_readers", "gauge", "Reader slots taken, of 126, by all processes.")
-READER_LAG = Metric(
-    "svc_store_reader_lag_commits",
-    "gauge",
-    "Commits since the oldest snapshot that is still read; makes the file grow.",
-)
-ROWS = Metric("svc_store_rows", "gauge", "Rows by table.", ("table",))
-
 OPEN_DELIVERIES = Metric("svc_webhook_deliveries_open", "gauge", "Deliveries that wait for their next attempt.")
 OLDEST_DUE_SECONDS = Metric(
     "svc_webhook_oldest_due_seconds",
@@ -195,13 +159,14 @@ SILENT = Metric(
 )
 BUILD = Metric("svc_build_info", "gauge", "Always 1.", ("version",))
 
-METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Metric))
+METRICS: tuple[Metric, ...] = (
+    *(value for value in list(globals().values()) if isinstance(value, Metric)),
+    *STORE_METRICS,
+    *NODE_METRICS,
+)
 """All of them, in this order. `process_*` of prometheus-client comes beside them."""
 
 BY_NAME = {metric.name: metric for metric in METRICS}
-
-Figures = Iterator[tuple[Metric, Iterable[tuple[tuple[str, ...], Value]]]]
-"""Metrics with their values by labels."""
 
 ENDPOINT_STATUSES: tuple[EndpointStatus, ...] = get_args(EndpointStatus)
 NETWORK_STATES = ("ok", "missing", "stale")
@@ -231,6 +196,19 @@ class Sources(NamedTuple):
     restarts: Counter[str]
     worker_restarts: Callable[[], Sequence[int]]
     loop: EventLoopLag
+    node: NodeSources | None = None
+    """`None` without a database."""
+    is_keeper: Callable[[], bool] = lambda: True
+    """Whether this process says what is the same for all of them."""
+
+
+class Stored(NamedTuple):
+    """What was read from the store for a scrape."""
+
+    census: Census
+    held: dict[str, int]
+    """Bytes, of the organizations that hold most."""
+    space: StoreSpace
 
 
 class Metrics:
@@ -266,21 +244,27 @@ class Metrics:
         """All values now, in Prometheus' text format 0.0.4, as UTF-8. Encoded metric by metric, with checkpoints in
         between.
         """
-        census = await take_census(self._sources.store, self._sources.world.now_ms())
-        held = await largest_holdings(self._sources.store)
-        space = await self._sources.store.measured()
         written: list[bytes] = []
-        for family in self._families(census, held, space):
+        for family in self._families(await self._stored()):
             written.append(generate_latest(_Alone(family)))
             await trio.lowlevel.checkpoint()
         return b"".join(written)
 
-    def _families(self, census: Census, held: Mapping[str, int], space: StoreSpace) -> Iterator[Family]:
-        for metric, values in self._figures(census, held, space):
+    async def _stored(self) -> Stored | None:
+        """`None` where another process says what is in the store."""
+        sources = self._sources
+        if not sources.is_keeper():
+            return None
+        store = sources.store
+        census = await take_census(store, sources.world.now_ms())
+        return Stored(census, await largest_holdings(store), await store.measured())
+
+    def _families(self, stored: Stored | None) -> Iterator[Family]:
+        for metric, values in self._figures(stored):
             yield _family(metric, values)
         yield from self._process.collect()
 
-    def _figures(self, census: Census, held: Mapping[str, int], space: StoreSpace) -> Figures:
+    def _figures(self, stored: Stored | None) -> Figures:
         total = added(self._before, table_of(self._own()))
         now_ms, silent = self._sources.world.now_ms(), 0
         for index in range(self._seat.workers):
@@ -292,7 +276,9 @@ class Metrics:
         for name, values in total.items():
             yield BY_NAME[name], values.items()
         yield SILENT, one(silent)
-        yield from self._of_all(census, held, space, now_ms)
+        yield from self._here(now_ms)
+        if stored is not None:
+            yield from self._of_store(stored, now_ms)
 
     def _own(self) -> Figures:
         """What this worker counts."""
@@ -304,27 +290,32 @@ class Metrics:
             yield from _edge(edge)
         yield from _mailboxes(sources.pipeline.statistics())
         yield from _identifications(sources.pipeline.counters.statistics())
-        yield from _commits(sources.store.statistics())
+        yield from commit_figures(sources.store.statistics())
         yield from _attempts(sources.outbox.statistics())
         yield from _retention(sources.retention.statistics())
         yield RESTARTS, by(sources.restarts)
         yield LOOP_LATE_SECONDS, one(sources.loop.statistics())
 
-    def _of_all(self, census: Census, held: Mapping[str, int], space: StoreSpace, now_ms: int) -> Figures:
-        """What is the same for all workers, or the keeper's alone."""
+    def _here(self, now_ms: int) -> Figures:
+        """What is the same for all workers of this service."""
         sources = self._sources
         state = sources.network_data()
         yield NETWORK_DATA, [((name,), float(name == state)) for name in NETWORK_STATES]
         today = datetime.fromtimestamp(now_ms / 1000, UTC).date()
         ages = [((file, kind), max((today - of).total_seconds(), 0)) for file, kind, of in sources.network_files()]
         yield NETWORK_AGE_SECONDS, ages
-        yield from _store(sources.store.statistics(), space)
-        yield HELD_BYTES, by(held)
-        yield MAY_HOLD_BYTES, one(round(sources.quotas.store_share * sources.store.capacity_bytes()))
-        yield from _webhooks(sources.outbox.statistics(), space, census, now_ms)
-        yield SWEPT_AT, one(sources.retention.statistics().swept_at_ms / 1000)
+        yield from node_figures(sources.node)
         yield WORKER_RESTARTS, by({str(worker): times for worker, times in enumerate(sources.worker_restarts())})
         yield BUILD, [((svc.__version__,), 1)]
+
+    def _of_store(self, stored: Stored, now_ms: int) -> Figures:
+        """What is the keeper's to say, for all that use the store."""
+        sources = self._sources
+        space = stored.space
+        yield from space_figures(sources.store.statistics(), space)
+        yield from holding_figures(stored.held, round(sources.quotas.store_share * sources.store.capacity_bytes()))
+        yield from _webhooks(sources.outbox.statistics(), space, stored.census, now_ms)
+        yield SWEPT_AT, one(sources.retention.statistics().swept_at_ms / 1000)
 
 
 def table_of(figures: Figures) -> Table:
@@ -390,25 +381,6 @@ def _identifications(counters: IdentificationStatistics) -> Figures:
     yield LEVELS, by(counters.levels)
     yield SIGNALS, by(counters.signals)
     yield LOOKUPS, counters.networks.items()
-
-
-def _commits(store: StoreStatistics) -> Figures:
-    yield COMMITS, one(store.commits)
-    yield JOBS, one(store.jobs)
-    yield REPEATED, one(store.repeated)
-    yield COMMIT_SECONDS, one(store.commits_s)
-    yield STORE_WAIT_SECONDS, one(store.waits_s)
-    yield GROUP_JOBS, one(store.groups)
-
-
-def _store(store: StoreStatistics, space: StoreSpace) -> Figures:
-    yield FULL, one(store.full)
-    yield USED_BYTES, one(store.used_bytes)
-    yield MAP_BYTES, one(store.map_bytes)
-    yield DISK_FREE_BYTES, one(space.disk_free_bytes)
-    yield READERS, one(space.readers)
-    yield READER_LAG, one(space.reader_lag)
-    yield ROWS, by(space.rows)
 
 
 def _webhooks(outbox: OutboxStatistics, space: StoreSpace, census: Census, now_ms: int) -> Figures:

@@ -19,7 +19,6 @@ from svc.actors.refusal_log import RefusalLog
 from svc.domain.records import Event
 from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.refused import RefusedRequest
-from svc.seat import Seat
 from svc.siblings.bus import Siblings
 from svc.siblings.messages import (
     Committed,
@@ -49,8 +48,7 @@ class _Heard(NamedTuple):
 class Relay:
     """The relay of one worker. The outbox and the refusal log run in the keeper alone."""
 
-    def __init__(self, seat: Seat, siblings: Siblings, outbox: Outbox, refusals: RefusalLog, live: LiveHub) -> None:
-        self._seat = seat
+    def __init__(self, siblings: Siblings, outbox: Outbox, refusals: RefusalLog, live: LiveHub) -> None:
         self._siblings = siblings
         self._outbox = outbox
         self._refusals = refusals
@@ -60,8 +58,12 @@ class Relay:
         self._others: dict[int, _Heard] = {}
 
     def keep(self) -> None:
-        """Do from now on what only the keeper does. To be called with its lock alone."""
+        """Do from now on what only the keeper does. To be called with its lock or lease alone."""
         self._siblings.keep()
+
+    def resign(self) -> None:
+        """Leave to another process what only the keeper does."""
+        self._siblings.resign()
 
     def due(self, queues: Iterable[EndpointKey]) -> None:
         """A commit has made something due in these queues."""
@@ -143,7 +145,7 @@ class Relay:
             self._say_standing()
 
     def _say_standing(self, *, is_new: bool = False) -> None:
-        if self._seat.workers == 1:
+        if self._siblings.index is None:
             return
         viewers = tuple(self._live.places().items())
-        self._siblings.to_others(Standing(self._seat.index, viewers, is_new))
+        self._siblings.to_others(Standing(self._siblings.index, viewers, is_new))

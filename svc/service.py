@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 import trio
@@ -56,11 +56,13 @@ from svc.http.traffic import Describe, Traffic
 from svc.http.turnstile import KnownKeys
 from svc.metrics import Metrics, Sources
 from svc.network_data.builtin import BuiltInRanges
+from svc.node_metrics import NodeSources
 from svc.relay import Relay
 from svc.seat import Seat
 from svc.siblings.bus import Alone, Siblings
 from svc.siblings.counts import Counts
 from svc.store.directory import Opened
+from svc.store.store import Store
 from svc.webhook_transport.connections import tls_context, usual_tls_context
 from svc.webhook_transport.registration import check_target
 from svc.webhook_transport.resolver import Resolver, SystemResolver
@@ -75,6 +77,16 @@ STREAMS_PART = 4
 """Live streams may take so small a part of the connections."""
 DRAIN_MARGIN_S = 2.0
 """Beyond `drain_limit_s`, for the stages behind the edge to end and the last commit to be made."""
+
+
+class NodeParts(NamedTuple):
+    """What a service has of the database that it serves as one of several nodes."""
+
+    sources: NodeSources
+    is_answered: Callable[[], bool]
+    """Whether the database has answered lately."""
+    kept: Store
+    """The store, for what the keeper runs: it refuses the writes of a process that is no longer the keeper."""
 
 
 class Service:
@@ -94,14 +106,15 @@ class Service:
         buckets: Buckets | None = None,
         counts: Counts | None = None,
         network: NetworkWatch | None = None,
-        acquire_keeping: Callable[[], bool] = keeper.only_worker,
+        keeping: keeper.Keeping = keeper.ONLY_PROCESS,
+        node: NodeParts | None = None,
         worker_restarts: Callable[[], Sequence[int]] = lambda: [0],
     ) -> None:
         """`directory` is the data directory, for the network files in it. `transport` sends webhooks, and `resolver`
         looks up their hosts, in place of the network's. `seat` says which worker this is, `siblings` reach the others,
-        and `buckets` and `counts` are those of all. `network` has been read already. `acquire_keeping` says whether
-        this is the worker that does what only one may do (`keeper.py`); `worker_restarts`, how often each was
-        replaced. Raises `ConfigError`.
+        and `buckets` and `counts` are those of all. `network` has been read already. `keeping` says whether this is the
+        process that does what only one may do (`keeper.py`); `node` is what it has of a database; `worker_restarts`,
+        how often each was replaced. Raises `ConfigError`.
         """
         config, buckets = share(config, seat.workers), buckets or MemoryBuckets()
         self._config, self._world, self._store = config, world, opened.store
@@ -111,28 +124,16 @@ class Service:
         self._restarts: Counter[str] = Counter()
         self._loop_watch = EventLoopLag()
         self._network = network or network_watch(config, directory)
-        self._acquire_keeping, self._worker_restarts = acquire_keeping, worker_restarts
+        self._keeping, self._worker_restarts = keeping, worker_restarts
         resolver = resolver or SystemResolver()
         self._receivers = webhook_transport(config, world, resolver)
-        self.outbox = Outbox(opened.store, world, transport or self._receivers, secrets_key(opened.pepper))
-        self.refusals = RefusalLog(opened.store, world, self.outbox.nudge)
+        self._node, self._kept_store = node, opened.store if node is None else node.kept
+        self.outbox = Outbox(self._kept_store, world, transport or self._receivers, secrets_key(opened.pepper))
+        self.refusals = RefusalLog(self._kept_store, world, self.outbox.nudge)
         self.live = LiveHub(max(1, config.max_connections // STREAMS_PART))
-        self.relay = Relay(seat, siblings or Alone(), self.outbox, self.refusals, self.live)
-        self.pipeline = Pipeline(
-            opened.store,
-            lambda: self._network.ranges,
-            read_trust(config),
-            now_ms=world.now_ms,
-            admission_capacity=config.admission_capacity,
-            stage_capacity=config.stage_capacity,
-            batch_limit=config.batch_limit,
-            shares=config.shares(),
-            quotas=config.quotas(),
-            nudge=self.relay.due,
-            publish=self.relay.identified,
-            buckets=buckets,
-            numbers_at_once=1 if seat.workers == 1 else TAKEN_AT_ONCE,
-        )
+        self._siblings = siblings = siblings or Alone()
+        self.relay = Relay(siblings, self.outbox, self.refusals, self.live)
+        self.pipeline = self._pipeline(config, buckets, 1 if seat.workers == 1 else TAKEN_AT_ONCE)
         self.services = Services(
             world=world,
             store=opened.store,
@@ -149,8 +150,27 @@ class Service:
             live=self.live,
             end_viewers=self.relay.ended,
             try_key=try_page.checked_key(opened, config.try_key, world.now_ms()),
+            is_store_answering=_yes if node is None else node.is_answered,
         )
         self.metrics = Metrics(self._sources(), seat, counts)
+        self._shares_metrics = seat.workers > 1
+
+    def _pipeline(self, config: Config, buckets: Buckets, numbers_at_once: int) -> Pipeline:
+        return Pipeline(
+            self._store,
+            lambda: self._network.ranges,
+            read_trust(config),
+            now_ms=self._world.now_ms,
+            admission_capacity=config.admission_capacity,
+            stage_capacity=config.stage_capacity,
+            batch_limit=config.batch_limit,
+            shares=config.shares(),
+            quotas=config.quotas(),
+            nudge=self.relay.due,
+            publish=self.relay.identified,
+            buckets=buckets,
+            numbers_at_once=numbers_at_once,
+        )
 
     def _webhooks(self, pepper: bytes, resolver: Resolver) -> Webhooks:
         return Webhooks(
@@ -179,6 +199,8 @@ class Service:
             restarts=self._restarts,
             worker_restarts=self._worker_restarts,
             loop=self._loop_watch,
+            node=None if self._node is None else self._node.sources,
+            is_keeper=_yes if self._node is None else lambda: self._siblings.is_keeper,
         )
 
     async def run(
@@ -192,16 +214,19 @@ class Service:
         """Serve until `shutdown` is set, then drain and return. The store stays open: the caller closes it. Raises what
         an actor raised, and then has stopped serving.
 
-        `metrics` are the listeners of the metrics, which the keeper answers; without them the event-loop lag is not
-        measured either.
+        `metrics` are the listeners of the metrics, of several workers the keeper answers; without them the event-loop
+        lag is not measured either.
         """
+        stand_by = partial(supervise, "outbox watch", self.outbox.stand_by, self._restarts)
         async with trio.open_nursery() as nursery:
             for name, run in self._everywhere().items():
                 self._restarts[name] += 0  # a rate is not seen to rise from what was not there
                 nursery.start_soon(supervise, name, run, self._restarts)
-            nursery.start_soon(keeper.run, self._acquire_keeping, self.outbox.stand_by, partial(self._keep, metrics))
+            nursery.start_soon(keeper.run, self._keeping, stand_by, partial(self._keep, metrics))
             if metrics is not None:
                 nursery.start_soon(self._loop_watch.run)
+                if not self._shares_metrics:
+                    nursery.start_soon(self._serve_metrics, metrics)
             nursery.start_soon(self._bound_the_drain, shutdown, nursery.cancel_scope)
             async with trio.open_nursery() as pipeline:
                 pipeline.start_soon(self.pipeline.run)
@@ -221,14 +246,17 @@ class Service:
         await self._receivers.aclose()
 
     async def _keep(self, metrics: Listeners | None) -> None:
-        """Run, until cancelled, what only one worker may run, and answer for all."""
+        """Run, until cancelled, what only one process may run; of several workers, answer for all."""
         self.relay.keep()
-        async with trio.open_nursery() as nursery:
-            for name, run in self._kept().items():
-                self._restarts[name] += 0
-                nursery.start_soon(supervise, name, run, self._restarts)
-            if metrics is not None:
-                nursery.start_soon(self._serve_metrics, metrics)
+        try:
+            async with trio.open_nursery() as nursery:
+                for name, run in self._kept().items():
+                    self._restarts[name] += 0
+                    nursery.start_soon(supervise, name, run, self._restarts)
+                if metrics is not None and self._shares_metrics:
+                    nursery.start_soon(self._serve_metrics, metrics)
+        finally:
+            self.relay.resign()
 
     def _everywhere(self) -> dict[str, Callable[[], Awaitable[None]]]:
         """The actors of every worker whose failure must not stop identification, by name."""
@@ -241,7 +269,7 @@ class Service:
 
     def _kept(self) -> dict[str, Callable[[], Awaitable[None]]]:
         """Those of the keeper alone."""
-        config, store, world = self._config, self._store, self._world
+        config, store, world = self._config, self._kept_store, self._world
         return {
             "upkeep": partial(maintenance.run, store),
             "retention": partial(retention.run, store, world, config.visitor_retention_days, self._progress),
@@ -283,6 +311,10 @@ class Service:
 
     def _network_files(self) -> Iterator[tuple[str, str, date]]:
         return self._network.data.dates()
+
+
+def _yes() -> bool:
+    return True
 
 
 def _describe(config: Config) -> Describe | None:

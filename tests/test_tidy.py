@@ -21,23 +21,26 @@ LAYERS = {
     "svc.actors": {"svc.store", "svc.domain", "svc.world", "svc.network_data"},
     "svc.http": {"svc.actors", "svc.store", "svc.domain", "svc.world"},
     "svc.seat": set(),
-    "svc.siblings": {"svc.domain", "svc.world", "svc.seat"},
-    "svc.relay": {"svc.actors", "svc.siblings", "svc.domain", "svc.seat"},
+    "svc.siblings": {"svc.store", "svc.domain", "svc.world", "svc.seat"},
+    "svc.relay": {"svc.actors", "svc.siblings", "svc.domain"},
     "svc.figures": {"svc.domain"},
     "svc.census": {"svc.store", "svc.domain"},
+    "svc.store_metrics": {"svc.figures", "svc.store"},
+    "svc.node_metrics": {"svc.figures", "svc.store"},
     "svc.metrics": {
         "svc.http", "svc.actors", "svc.store", "svc.domain", "svc.world", "svc.seat", "svc.siblings", "svc.figures",
-        "svc.census",
+        "svc.census", "svc.store_metrics", "svc.node_metrics",
     },
     "svc.service": {
         "svc.metrics", "svc.http", "svc.actors", "svc.store", "svc.domain", "svc.world", "svc.config",
-        "svc.network_data", "svc.webhook_transport", "svc.seat", "svc.siblings", "svc.relay",
+        "svc.network_data", "svc.webhook_transport", "svc.seat", "svc.siblings", "svc.relay", "svc.node_metrics",
     },
     "svc.serving": {"svc.service", "svc.http", "svc.domain", "svc.config"},
     "svc.parent": {"svc.world", "svc.seat"},
     "svc.cli": {
         "svc.serving", "svc.parent", "svc.service", "svc.metrics", "svc.http", "svc.actors", "svc.store", "svc.domain",
         "svc.world", "svc.config", "svc.network_data", "svc.webhook_transport", "svc.seat", "svc.siblings", "svc.relay",
+        "svc.node_metrics",
     },
 }  # fmt: skip
 """layer -> the layers it may import, itself beside them."""

@@ -1,12 +1,14 @@
-"""The keeper: of all workers over one store, the one that runs what must run once.
+"""The keeper: of all processes over one store, the one that runs what must run once.
 
-Owns the keeping, from when it could be taken until the process ends. Tells nobody; another worker takes over when this
-one is dead, because the lock behind it is the kernel's.
+Owns the keeping while this process has it. Tells nobody: another process finds the keeping free and takes it. The lock
+of a kernel (`flock`) is lost with the process alone; a lease in a database may be lost while the process runs, and then
+what it kept is cancelled, and it stands by again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
 import structlog
 import trio
@@ -17,20 +19,33 @@ INTERVAL_S = 0.25
 """Between two attempts to take the keeping: for so long at most nobody has it after a death."""
 
 
-def only_worker() -> bool:
-    """Take the keeping where there is nobody to share it with."""
-    return True
+class Keeping(NamedTuple):
+    """The right to be the keeper, which one process has at a time."""
+
+    acquire: Callable[[], bool]
+    """Take it where nobody has it; whether this process has it now. Never waits."""
+    lost: Callable[[], Awaitable[None]] = trio.sleep_forever
+    """Returns when this process no longer has it."""
 
 
-async def run(
-    acquire: Callable[[], bool], stand_by: Callable[[], Awaitable[None]], keep: Callable[[], Awaitable[None]]
-) -> None:
-    """Run `stand_by` until `acquire` returns true, tried now and every `INTERVAL_S`, and `keep` from then on."""
-    if not acquire():
-        async with trio.open_nursery() as waiting:
-            waiting.start_soon(stand_by)
-            while not acquire():  # noqa: ASYNC110  the kernel tells nobody that a lock is free
-                await trio.sleep(INTERVAL_S)
-            waiting.cancel_scope.cancel()
-        log.info("keeper from now on")
-    await keep()
+ONLY_PROCESS = Keeping(lambda: True)
+"""Where there is nobody to share it with."""
+
+
+async def run(keeping: Keeping, stand_by: Callable[[], Awaitable[None]], keep: Callable[[], Awaitable[None]]) -> None:
+    """Until cancelled: run `keep` while this process has the keeping and `stand_by` while it has not. It tries to take
+    it now and every `INTERVAL_S`.
+    """
+    while True:
+        if not keeping.acquire():
+            async with trio.open_nursery() as waiting:
+                waiting.start_soon(stand_by)
+                while not keeping.acquire():  # noqa: ASYNC110  nobody says that it is free
+                    await trio.sleep(INTERVAL_S)
+                waiting.cancel_scope.cancel()
+            log.info("keeper from now on")
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(keep)
+            await keeping.lost()
+            nursery.cancel_scope.cancel()
+        log.warning("no longer the keeper")

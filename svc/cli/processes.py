@@ -14,6 +14,7 @@ from pathlib import Path
 import structlog
 import trio
 
+from svc.actors.keeper import Keeping
 from svc.actors.network_watch import NetworkWatch
 from svc.cli.changes import go_on
 from svc.cli.data_directory import opened_directory
@@ -140,7 +141,7 @@ def _work(
             buckets=shared.buckets,
             counts=shared.counts,
             network=network,
-            acquire_keeping=keeping.acquire,
+            keeping=Keeping(keeping.acquire),
             worker_restarts=parent.board.restarts,
         )
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import click
 import msgspec
 
+from svc.cli.data_directory import database_of
 from svc.cli.early_walk import EarlyWalk
 from svc.cli.examples import examples
 from svc.cli.logs import set_up_logging
@@ -33,6 +34,7 @@ class WorkerCount(click.ParamType[int | Literal["auto"]]):
     epilog=examples(
         "svc serve --data /var/lib/svc --config /etc/svc.toml",
         "svc serve --data /var/lib/svc --workers auto",
+        "svc serve --data /var/lib/svc --store postgresql://svc@db.example/svc?sslmode=verify-full",
         "svc serve --data /var/lib/svc --bind 0.0.0.0:8443 --certfile fullchain.pem --keyfile privkey.pem",
         "svc serve --print-config",
     )
@@ -47,6 +49,12 @@ class WorkerCount(click.ParamType[int | Literal["auto"]]):
 )
 @click.option("--keyfile", "tls_keyfile", metavar="FILE", help="PEM key of that certificate, instead of the setting.")
 @click.option("--metrics-bind", help="HOST:PORT of GET /metrics, instead of the setting; '' to disable.")
+@click.option(
+    "--store",
+    metavar="URL",
+    help="The database to serve, postgresql://USER@HOST/DATABASE, instead of the setting: this process is then one of "
+    "its nodes.",
+)
 @click.option(
     "--workers", type=WorkerCount(), help="Processes that serve, instead of the setting; auto = as many as cores."
 )
@@ -88,6 +96,7 @@ def serve(
         return msgspec.structs.replace(settings(file), **given)
 
     config = read()
+    database = database_of(config)
     if print_config:
         click.echo(as_toml(config), nl=False)
         return
@@ -95,6 +104,11 @@ def serve(
         raise click.UsageError("name the data directory with --data or SVC_DATA")
     if as_json and not init:
         raise click.UsageError("--json is for the keys of --init")
+    if database is not None:
+        set_up_logging(config.log_format)
+        from svc.cli.node import serve_node  # noqa: PLC0415  as below
+
+        sys.exit(serve_node(directory, config, database, read, init=init, as_json=as_json))
     if not init and not has_store(directory):
         raise NotInitializedError(directory)
     set_up_logging(config.log_format)

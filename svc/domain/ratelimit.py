@@ -8,7 +8,7 @@ fraction is ever lost.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 DEFAULT_LIMIT_PER_S = 100
@@ -126,6 +126,28 @@ class MemoryBuckets:
 
     def _kept(self, name: BucketName) -> dict[BucketName, Bucket]:
         return self._addresses if name.bound == "address" else self._lasting
+
+
+class DividedBuckets:
+    """One node's part of buckets that several nodes divide evenly: it admits its share of each limit.
+
+    Every node admits one request a second of each, so that over `nodes` of them a smaller limit comes to so many. What
+    is left is counted as if each of the others had as much left.
+    """
+
+    def __init__(self, own: Buckets, nodes: Callable[[], int]) -> None:
+        """`nodes()` is how many there are now, this one among them; at least 1."""
+        self._own = own
+        self._nodes = nodes
+
+    def take(self, wanted: Mapping[BucketName, int], now_ms: int) -> list[Taken]:
+        """As in `Buckets`."""
+        nodes = self._nodes()
+        taken = self._own.take({name: max(1, limit // nodes) for name, limit in wanted.items()}, now_ms)
+        return [
+            one._replace(remaining=min(limit, one.remaining * nodes))
+            for one, limit in zip(taken, wanted.values(), strict=True)
+        ]
 
 
 class Shares(NamedTuple):

@@ -66,6 +66,8 @@ class Services(NamedTuple):
     """As `LiveHub.end`, in all workers."""
     try_key: str | None = None
     """Secret of the public key of the page `/try`; `None` = there is no such page."""
+    is_store_answering: Callable[[], bool] = lambda: True
+    """Whether the store can be reached, as far as is known."""
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):

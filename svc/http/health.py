@@ -17,15 +17,21 @@ async def healthz(_: Services, __: Call) -> Outcome:
 
 async def readyz(services: Services, _: Call) -> Outcome:
     """`503` while the store takes no writes, `200` again as soon as it does; the other checks never fail readiness."""
-    full = services.store.is_full
+    state = _state_of_store(services)
     checks = ReadinessChecks(
-        store="full" if full else "ok",
+        store=state,
         webhooks="behind" if services.webhooks.is_behind() else "ok",
         network_data=cast("Literal['ok', 'missing', 'stale']", services.network_data()),
     )
-    if full:
+    if state != "ok":
         return Outcome(ReadinessBody("unavailable", checks), status=503)
     return Outcome(ReadinessBody("ready", checks))
+
+
+def _state_of_store(services: Services) -> Literal["ok", "full", "unreachable"]:
+    if not services.is_store_answering():
+        return "unreachable"
+    return "full" if services.store.is_full else "ok"
 
 
 ROUTES: tuple[Route, ...] = (

@@ -358,7 +358,10 @@ class HealthBody(msgspec.Struct, frozen=True):
 class ReadinessChecks(msgspec.Struct, frozen=True):
     """What `readyz` looked at (decisions 9.1)."""
 
-    store: Annotated[Literal["ok", "full"], about("`full` when there is no space for writes.", "ok")]
+    store: Annotated[
+        Literal["ok", "full", "unreachable"],
+        about("`full` when there is no space for writes, `unreachable` while the database does not respond.", "ok"),
+    ]
     webhooks: Annotated[
         Literal["ok", "behind"],
         about(

@@ -45,12 +45,21 @@ class Siblings(Protocol):
     """How a worker reaches the others. Nothing here waits but `run`, and nothing fails; any message may be lost."""
 
     @property
+    def index(self) -> int | None:
+        """The number of this worker; `None` where it has no siblings."""
+        ...
+
+    @property
     def is_keeper(self) -> bool:
         """Whether this worker is the keeper."""
         ...
 
     def keep(self) -> None:
         """Be the keeper from now on: what is for the keeper comes here."""
+        ...
+
+    def resign(self) -> None:
+        """Be the keeper no longer."""
         ...
 
     def to_keeper(self, message: Message) -> None:
@@ -77,10 +86,14 @@ class Siblings(Protocol):
 class Alone:
     """The siblings of a worker that has none: it is the keeper, and nobody sends it anything."""
 
+    index = None
     is_keeper = True
 
     def keep(self) -> None:
         """As in `Siblings`."""
+
+    def resign(self) -> None:
+        """As in `Siblings`: it stays the keeper."""
 
     def to_keeper(self, message: Message) -> None:
         """Not to be called: who is the keeper need not send."""
@@ -113,6 +126,7 @@ class SocketSiblings:
         self._held: dict[str, deque[bytes]] = {}
         self._something = trio.Event()
         self._dropped = 0
+        self.index = seat.index if seat.workers > 1 else None
         self.is_keeper = False
 
     def close(self) -> None:
@@ -128,6 +142,10 @@ class SocketSiblings:
         os.symlink(own, new, dir_fd=self._folder)
         os.replace(new, KEEPER, src_dir_fd=self._folder, dst_dir_fd=self._folder)
         self.is_keeper = True
+
+    def resign(self) -> None:
+        """As in `Siblings`. The link stays until the next keeper replaces it."""
+        self.is_keeper = False
 
     def to_keeper(self, message: Message) -> None:
         """As in `Siblings`."""

@@ -1,7 +1,17 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.ratelimit import MOST_ADDRESSES, Bucket, BucketName, Limiter, MemoryBuckets, Shares, share_of, take
+from svc.domain.ratelimit import (
+    MOST_ADDRESSES,
+    Bucket,
+    BucketName,
+    DividedBuckets,
+    Limiter,
+    MemoryBuckets,
+    Shares,
+    share_of,
+    take,
+)
 
 
 def test_a_new_bucket_holds_as_much_as_the_limit():
@@ -100,3 +110,29 @@ def test_a_refused_request_takes_from_no_bucket():
     assert [one.admitted for one in buckets.take({whole: 2, part: 1}, 0)] == [True, True]
     assert [one.admitted for one in buckets.take({whole: 2, part: 1}, 0)] == [True, False]
     assert buckets.take({whole: 2}, 0)[0].admitted
+
+
+@given(st.integers(1, 8), st.integers(1, 300))
+def test_what_nodes_admit_together_is_no_more_than_the_limit_or_one_each(nodes: int, limit: int):
+    parts = [DividedBuckets(MemoryBuckets(), lambda: nodes) for _ in range(nodes)]
+    name = BucketName("identify", 1)
+    admitted = sum(each.take({name: limit}, 0)[0].admitted for each in parts for _ in range(limit))
+    assert limit - nodes < admitted <= max(limit, nodes)
+
+
+def test_what_is_left_of_a_part_is_shown_as_what_is_left_of_the_whole():
+    part = DividedBuckets(MemoryBuckets(), lambda: 3)
+    name = BucketName("identify", 1)
+    assert part.take({name: 90}, 0)[0].remaining == 87
+    assert [part.take({name: 90}, 0)[0].admitted for _ in range(30)] == [True] * 29 + [False]
+
+
+def test_a_part_follows_the_number_of_nodes():
+    nodes = 1
+    part = DividedBuckets(MemoryBuckets(), lambda: nodes)
+    name = BucketName("identify", 1)
+    assert sum(part.take({name: 100}, 0)[0].admitted for _ in range(100)) == 100
+    nodes = 4
+    assert sum(part.take({name: 100}, 2_000)[0].admitted for _ in range(100)) == 25
+    nodes = 2
+    assert sum(part.take({name: 100}, 4_000)[0].admitted for _ in range(100)) == 50

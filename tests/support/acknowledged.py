@@ -141,12 +141,12 @@ def _read(directory: Path) -> Generator[Snapshot]:
         found.store.close()
 
 
-def shop(directory: Path) -> str:
+def shop(directory: Path, **settings: str) -> str:
     """The API key of a new organization with credit for any run, and without a limit of its rate."""
     credit = ("--credit-usd", str(CREDIT_USD), "--rate-limit", "0", "--data", str(directory))
-    organization = run_json("org", "create", "shop", *credit)
+    organization = run_json("org", "create", "shop", *credit, **settings)
     key = ("--kind", "public", "--environment", "production", "--origin", ORIGIN, "--data", str(directory))
-    return run_json("key", "issue", organization["organization_id"], *key)["secret"]
+    return run_json("key", "issue", organization["organization_id"], *key, **settings)["secret"]
 
 
 def lost_or_billed_twice(snapshot: Snapshot, journal: Journal) -> Iterator[str]:

@@ -29,6 +29,7 @@ from svc.store.key_parts import UUID_V7
 from svc.store.overlay import Raw
 from svc.store.postgresql import statements
 from svc.store.postgresql.errors import ConnectionLostError
+from svc.store.postgresql.leases import Fence, LeaseLostError
 from svc.store.postgresql.rows import EVERY, NOTHING, OWNER, Place, Rows, TooMuchMissingError, fence_of, is_immutable
 from svc.store.postgresql.statements import organization_of
 from svc.store.postgresql.values import byteas, int4, int4s, integer
@@ -101,17 +102,22 @@ class Transactions:
         """Rows that never change, as far as they were met lately."""
 
     async def run(
-        self, wire: Wire, jobs: Sequence[Job[T]], hints: Sequence[Hint], fences: frozenset[int]
+        self,
+        wire: Wire,
+        jobs: Sequence[Job[T]],
+        hints: Sequence[Hint],
+        fences: frozenset[int],
+        lease: Fence | None = None,
     ) -> Written[T]:
-        """Run jobs and commit what they write.
+        """Run jobs and commit what they write; with a `lease`, only while it is this node's.
 
-        Raises `UnfencedError`, `SqlError` and `ConnectionLostError`, and then nothing is written; and
+        Raises `UnfencedError`, `LeaseLostError`, `SqlError` and `ConnectionLostError`, and then nothing is written; and
         `UncertainCommitError`. No transaction is open on the connection afterwards, unless it is closed.
         """
         rows, group = Rows(self.immutable.get), Group(jobs)
         try:
             steps = [hint(Snapshot(rows)) for hint in hints]
-            turns = await self._begin(wire, rows, steps, fences)
+            turns = await self._begin(wire, rows, steps, fences, lease)
             settled = await self._settled(wire, rows, group, steps)
             missing = _missing(rows.fences | _fences(settled.changes), fences)
             if missing:
@@ -148,13 +154,20 @@ class Transactions:
         return any(rows.found(*place) == written.rows[place] for place in written.telling)
 
     async def _begin(
-        self, wire: Wire, rows: Rows, steps: list[Iterator[None]], fences: frozenset[int]
+        self,
+        wire: Wire,
+        rows: Rows,
+        steps: list[Iterator[None]],
+        fences: frozenset[int],
+        lease: Fence | None = None,
     ) -> dict[int, int]:
         """Fence -> its turn; none where all are held."""
         _advance(steps)
-        opening = [_BEGIN, *_taking(fences)]
+        opening = [_BEGIN, *_taking(fences), *([] if lease is None else [lease.statement()])]
         while True:
             results = await self._exchange(wire, [*opening, *rows.fetches()])
+            if lease is not None and not results[len(opening) - 1].rows:
+                raise LeaseLostError(f"another node has the lease {lease.name}")
             if EVERY in fences:
                 turns = dict[int, int]()
                 break

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from copy import copy
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
+import msgspec
 import trio
 
 from svc.store.engine import EngineError, StoreFullError, UnavailableError
@@ -26,6 +28,7 @@ from svc.store.postgresql import statements
 from svc.store.postgresql.engine import PostgresqlEngine
 from svc.store.postgresql.errors import DISK_FULL, READ_ONLY, ConnectionLostError, DatabaseError, SqlError
 from svc.store.postgresql.groups import MOST_FETCHES, Transactions, UncertainCommitError, UnfencedError, Written
+from svc.store.postgresql.leases import Fence, Lease, LeaseLostError
 from svc.store.postgresql.pool import Pool
 from svc.store.postgresql.rows import Place, Rows, TooMuchMissingError
 from svc.store.postgresql.turns import Turns, Waiting
@@ -75,6 +78,16 @@ class PostgresqlStatistics(NamedTuple):
     """Groups and queries that wait for a connection now."""
 
 
+class _Done(msgspec.Struct):
+    """Counts since the store was opened."""
+
+    commits: int = 0
+    jobs: int = 0
+    retries: int = 0
+    queries: int = 0
+    query_round_trips: int = 0
+
+
 class PostgresqlStore(Store):
     """An open store, with the interface of `Store`."""
 
@@ -98,9 +111,19 @@ class PostgresqlStore(Store):
         self._transactions = Transactions()
         self._turns = Turns()
         self._recent = _RecentRows(recent_s)
-        self._retries = self._queries = self._query_round_trips = 0
         self._space = self._space_with({})
         self._used_bytes = 0
+        self._lease: Lease | None = None
+        self._done = _Done()
+
+    def kept_by(self, lease: Lease) -> PostgresqlStore:
+        """The same store for what only the holder of a lease does: what it writes is refused in its transaction where
+        another node has the lease, with `LeaseLostError`. It shares connections and counts; only this one is closed.
+        """
+        kept = copy(self)
+        kept._lease = lease  # noqa: SLF001  of this class
+        kept._turns = Turns()  # noqa: SLF001  of this class; else jobs that need the lease might share a group with others
+        return kept
 
     def close(self) -> None:
         """Close the connections and the engine."""
@@ -110,7 +133,7 @@ class PostgresqlStore(Store):
 
     async def query(self, read: Callable[[Snapshot], T], *, recent: bool = False) -> T:
         """See `Store.query`. Each round trip fetches, of one state, all that the function is known to read."""
-        self._queries += 1
+        self._done.queries += 1
         rows = Rows(self._recent_row if recent else self._transactions.immutable.get)
         for _ in range(MOST_FETCHES):
             try:
@@ -181,14 +204,21 @@ class PostgresqlStore(Store):
         """Commit jobs together, whatever happens to the connection. Raises `UnavailableError`, `StoreFullError`."""
         began = trio.current_time()
         self._groups.observe(len(jobs))
-        attempt = _Attempt(self._transactions, jobs, hints, fences)
+        attempt = _Attempt(self._transactions, jobs, hints, fences, self._held())
         written = await self._patiently(partial(self._lent, attempt))
         self._commits_s.observe(trio.current_time() - began)
-        self._commits = self._commits + 1 if written.rows else self._commits
-        self._jobs = self._jobs + len(jobs)
+        self._done.commits += bool(written.rows)
+        self._done.jobs += len(jobs)
         self._full = False
         self._recent.forget(written.rows)
         return written.outcomes
+
+    def _held(self) -> Fence | None:
+        if self._lease is None:
+            return None
+        if (fence := self._lease.fence) is None:
+            raise LeaseLostError(f"this node does not have the lease {self._lease.name}")
+        return fence
 
     async def _lent(self, attempt: _Attempt[T]) -> Written[T]:
         while True:
@@ -221,13 +251,13 @@ class PostgresqlStore(Store):
                 raise UnavailableError(str(error)) from error
             if trio.current_time() + pause_s > give_up_at:
                 raise UnavailableError(str(cause)) from cause
-            self._retries += 1
+            self._done.retries += 1
             await trio.sleep(pause_s)
             pause_s *= 2
 
     async def _fetched(self, rows: Rows) -> list[Result]:
         async with self._readers.wire() as wire:
-            self._query_round_trips += 1
+            self._done.query_round_trips += 1
             return (await wire.exchange([_BEGIN_READING, *rows.fetches(), _COMMIT]))[1:-1]
 
     def _recent_row(self, place: Place) -> Raw:
@@ -254,8 +284,8 @@ class PostgresqlStore(Store):
     def statistics(self) -> StoreStatistics:
         """See `Store.statistics`. The size is that of the whole database, as it was last `measured`."""
         return StoreStatistics(
-            commits=self._commits,
-            jobs=self._jobs,
+            commits=self._done.commits,
+            jobs=self._done.jobs,
             repeated=self._transactions.counts.runs - self._transactions.counts.jobs,
             full=self._full,
             used_bytes=self._used_bytes,
@@ -274,10 +304,10 @@ class PostgresqlStore(Store):
             runs=counts.runs,
             round_trips=counts.round_trips,
             unfenced=counts.unfenced,
-            retries=self._retries,
+            retries=self._done.retries,
             uncertain=counts.uncertain,
-            queries=self._queries,
-            query_round_trips=self._query_round_trips,
+            queries=self._done.queries,
+            query_round_trips=self._done.query_round_trips,
             waiting=self._writers.waiting + self._readers.waiting,
         )
 
@@ -293,8 +323,14 @@ class _Attempt(Generic[T]):
     """A group on its way to be committed once, over as many connections as that takes."""
 
     def __init__(
-        self, transactions: Transactions, jobs: Sequence[Job[T]], hints: Sequence[Hint], fences: frozenset[int]
+        self,
+        transactions: Transactions,
+        jobs: Sequence[Job[T]],
+        hints: Sequence[Hint],
+        fences: frozenset[int],
+        lease: Fence | None,
     ) -> None:
+        self._lease = lease
         self._transactions = transactions
         self._jobs = jobs
         self._hints = hints
@@ -307,7 +343,7 @@ class _Attempt(Generic[T]):
             return self._uncertain
         self._uncertain = None
         try:
-            return await self._transactions.run(wire, self._jobs, self._hints, self._fences)
+            return await self._transactions.run(wire, self._jobs, self._hints, self._fences, self._lease)
         except UnfencedError as error:
             self._fences = error.fences
             self._transactions.counts.unfenced += 1

@@ -1,0 +1,16 @@
+#!/bin/bash
+# The standby: copies the primary when its own folder is empty, and follows it from then on.
+# After a failover to it the former primary must not be started as it is: docs/postgresql.md.
+set -euo pipefail
+umask 077
+passfile=$(mktemp)
+echo "*:*:*:$POSTGRES_USER:$(< "$POSTGRES_PASSWORD_FILE")" > "$passfile"
+primary="${PRIMARY:-host=db-1} user=$POSTGRES_USER passfile=$passfile application_name=db2"
+if [[ ! -s "$PGDATA/PG_VERSION" ]]; then
+    until pg_basebackup --pgdata="$PGDATA" --wal-method=stream --checkpoint=fast --dbname="$primary"; do
+        find "$PGDATA" -mindepth 1 -delete
+        sleep 1
+    done
+    touch "$PGDATA/standby.signal"
+fi
+exec postgres -c "primary_conninfo=$primary" -c hot_standby=on "$@"

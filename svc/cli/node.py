@@ -1,0 +1,146 @@
+"""`svc serve` on a database: one process, which is one of the nodes that serve it (docs/postgresql.md).
+
+A node holds no lock. What only one of them may do goes with a lease; who they are and how many, with heartbeats; what
+they say to each other, with notices.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import structlog
+import trio
+
+from svc.actors.keeper import Keeping
+from svc.cli.changes import go_on
+from svc.cli.data_directory import opened_directory
+from svc.cli.initialize import initialize
+from svc.cli.logs import set_up_logging
+from svc.cli.reload import Reload
+from svc.config import Config, ConfigError
+from svc.domain.ratelimit import DividedBuckets, MemoryBuckets
+from svc.node_metrics import NodeSources
+from svc.service import NodeParts, Service
+from svc.serving import Sockets, read_tls, run_until_signalled, sockets_for, warm_up
+from svc.siblings.nodes import NodeSiblings
+from svc.store.directory import DirectoryError, Opened, is_initialized
+from svc.store.engine import EngineError
+from svc.store.postgresql.engine import PostgresqlEngine
+from svc.store.postgresql.leases import Lease
+from svc.store.postgresql.nodes import Node
+from svc.store.postgresql.notices import Notices
+from svc.store.postgresql.store import PostgresqlStore
+from svc.store.postgresql.url import StoreUrl
+from svc.store.postgresql.wire import Wire
+from svc.store.region import claim_region
+from svc.store.served_limits import ServedLimits, record_limits
+from svc.store.store import Store
+from svc.store.tables import TABLES
+from svc.world import World
+
+log = structlog.get_logger()
+
+KEEPER = "keeper"
+"""The lease of what only one node does."""
+NUMBER_BYTES = 7
+
+
+class NoStoreError(DirectoryError):
+    """The service was started on a database without a store: status 2, since the same start would fail again."""
+
+    exit_status = 2
+
+
+def serve_node(
+    directory: Path, config: Config, url: StoreUrl, read: Callable[[], Config], *, init: bool, as_json: bool
+) -> int:
+    """Serve a database as one of its nodes until SIGTERM; returns the exit status. The data directory has the pepper
+    and the network data of this node. Raises `OperatorError`.
+    """
+    if config.workers != 1:
+        raise ConfigError(
+            f"workers = {config.workers}: on a database each node is one process; start `svc serve` once for each "
+            "core or machine, with a --bind of its own, and put a load balancer in front (docs/postgresql.md)"
+        )
+    warm_up()
+    world = World.real()
+    try:
+        pepper = _prepare(directory, config, url, world, init=init, as_json=as_json)
+        sockets = sockets_for(config.bind, config.metrics_bind)
+        trio.run(partial(_serve, directory, config, url, read, world, pepper, sockets))
+    except EngineError as error:
+        raise DirectoryError(f"{url} cannot be served: {error}") from error
+    return 0
+
+
+def _prepare(directory: Path, config: Config, url: StoreUrl, world: World, *, init: bool, as_json: bool) -> bytes:
+    """Make the store with `init`, upgrade an older one, and return the pepper. Nodes that start together wait for each
+    other's fences.
+    """
+    if is_initialized(url):
+        Store.open(url, world.run_sync).close()
+    elif not init:
+        raise NoStoreError(
+            f"{url} holds no store of this service: `svc serve --init` or `svc org create` makes one, and "
+            "`svc store move` brings that of a data directory along"
+        )
+    with opened_directory(directory, config, world, create=init) as found:
+        if init:
+            initialize(found, world, config.region, as_json=as_json)
+        go_on(found, partial(claim_region, region=config.region))
+        limits = ServedLimits(found.store.capacity_bytes(), config.store_share)
+        go_on(found, partial(record_limits, limits=limits))
+        return found.pepper
+
+
+async def _serve(
+    directory: Path,
+    config: Config,
+    url: StoreUrl,
+    read: Callable[[], Config],
+    world: World,
+    pepper: bytes,
+    sockets: Sockets,
+) -> None:
+    index = int.from_bytes(world.entropy(NUMBER_BYTES))
+    name = f"{socket.gethostname()}/{os.getpid()}/{index:x}"
+    connect = partial(Wire.connect, url)
+    lease = Lease(KEEPER, name)
+
+    def luck() -> float:
+        return world.entropy(1)[0] / 255
+
+    node = Node(connect, name, [lease], luck)
+    notices = Notices(connect, luck, lambda: node.living > 1)
+    await node.beat()  # before anything is admitted, it is known among how many
+    with closing(opened_store(url, config, world)) as store:
+        sources = NodeSources(node.statistics, notices.statistics, store.exchanges)
+        service = Service(
+            config,
+            world,
+            Opened(store, pepper, directory),
+            directory,
+            siblings=NodeSiblings(notices, index),
+            buckets=DividedBuckets(MemoryBuckets(), lambda: node.living),
+            keeping=Keeping(lease.is_held, lease.lost),
+            node=NodeParts(sources, node.is_answered, store.kept_by(lease)),
+        )
+        reload = Reload(service, config, read, lambda changed: set_up_logging(changed.log_format))
+        log.info("node", name=name, nodes=node.living, database=str(url))
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(node.run)
+            await run_until_signalled(service, sockets, None, partial(read_tls, config), reload)
+            nursery.cancel_scope.cancel()
+
+
+def opened_store(url: StoreUrl, config: Config, world: World) -> PostgresqlStore:
+    """The store of a database that is ready to be served. Raises `EngineError`."""
+    engine = PostgresqlEngine.open(url, map_bytes=config.map_bytes())
+    engine.open_tables([table.name for table in TABLES])
+    connections = config.store_connections
+    return PostgresqlStore(engine, url, world, writers=connections, readers=connections)

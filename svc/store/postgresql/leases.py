@@ -1,0 +1,134 @@
+"""Leases: work that one node at a time may do, held for a term by the clock of the database.
+
+A lease is a row (name, holder, epoch, expires_at). Whoever finds it expired takes it, and the epoch grows by one; its
+holder renews it at every beat (`nodes.py`). No clock of a node is compared with another's:
+
+- Whether a lease has expired is decided by the database, with its own clock.
+- What a holder believes is counted on its monotonic clock from before it asked, and ends a fifth of the term early.
+- A holder that was stopped in between, and believes too long, is refused by the epoch: what it writes takes the fence
+  of its lease in the same transaction, and a fence whose epoch has passed is not there.
+
+What may live here: the statements about leases, and what their answers mean. No connection.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+import trio
+
+from svc.store.engine import UnavailableError
+from svc.store.postgresql.values import int8, integer
+from svc.store.postgresql.wire import Result, Statement
+
+TERM_S = 10.0
+"""For so long nobody has the lease after its holder has died."""
+RENEWALS = 3
+"""In a term."""
+BELIEVED = 0.8
+"""The part of a term that a holder counts on."""
+
+_ADD = b"insert into svc.leases values ($1::text, '', 0, to_timestamp(0)) on conflict do nothing"
+_TAKE = b"""
+update svc.leases set holder = $2::text, epoch = epoch + 1, expires_at = clock_timestamp() + make_interval(secs => $3)
+where name = $1::text and expires_at <= clock_timestamp() returning epoch
+"""
+_RENEW = b"""
+update svc.leases set expires_at = clock_timestamp() + make_interval(secs => $3)
+where name = $1::text and epoch = $2::int8 returning epoch
+"""
+_END = b"update svc.leases set expires_at = to_timestamp(0) where name = $1::text and epoch = $2::int8"
+_FENCE = b"select epoch from svc.leases where name = $1::text and epoch = $2::int8 for share"
+
+
+class LeaseLostError(UnavailableError):
+    """Another node has the lease. Nothing was written."""
+
+
+class Fence(NamedTuple):
+    """What a write carries that only the holder of a lease may make."""
+
+    name: str
+    epoch: int
+
+    def statement(self) -> Statement:
+        """To be sent in the transaction of the write, before it commits. No row: the lease is another's by now, and the
+        transaction must not be committed. While it is open, nobody can take the lease.
+        """
+        return Statement(_FENCE, (self.name.encode(), int8(self.epoch)))
+
+
+def believed_until_s(sent_s: float, term_s: float) -> float:
+    """How long a lease may be counted on that was asked for at `sent_s`, by the monotonic clock. The database began
+    the term later than that.
+    """
+    return sent_s + BELIEVED * term_s
+
+
+class Lease:
+    """One lease as one node knows it. `ask` and `learn` belong to the node's beat."""
+
+    def __init__(self, name: str, holder: str, term_s: float = TERM_S) -> None:
+        self.name = name
+        self._holder = holder
+        self._term_s = term_s
+        self._epoch: int | None = None
+        self._until_s = 0.0
+        self._changed = trio.Event()
+
+    @property
+    def fence(self) -> Fence | None:
+        """What this node's writes under the lease carry; `None` where it does not have the lease."""
+        if self._epoch is None or trio.current_time() >= self._until_s:
+            return None
+        return Fence(self.name, self._epoch)
+
+    def is_held(self) -> bool:
+        """Whether this node may count on having the lease now."""
+        return self.fence is not None
+
+    async def lost(self) -> None:
+        """Returns when this node can no longer count on the lease."""
+        while self.is_held():
+            changed, until_s = self._changed, self._until_s
+            with trio.move_on_at(until_s):
+                await changed.wait()
+
+    def setup(self) -> Statement:
+        """Makes the row, where there is none."""
+        return Statement(_ADD, (self.name.encode(),))
+
+    def ask(self) -> Statement:
+        """Renews the lease, or takes it where it has expired. One that was held and has expired unseen is renewed all
+        the same: while the epoch is the same, nobody else has had it.
+        """
+        term = struct.pack(">d", self._term_s)
+        if self._epoch is None:
+            return Statement(_TAKE, (self.name.encode(), self._holder.encode(), term))
+        return Statement(_RENEW, (self.name.encode(), int8(self._epoch), term))
+
+    def learn(self, answer: Result, sent_s: float) -> None:
+        """The answer to `ask`, which was sent at `sent_s` by the clock of the loop."""
+        if not answer.rows:
+            self.drop()
+            return
+        (epoch,) = answer.rows[0]
+        self._epoch = integer(epoch)
+        self._until_s = believed_until_s(sent_s, self._term_s)
+        self._note_change()
+
+    def end(self) -> list[Statement]:
+        """Leaves the lease to others at once, where this node has it."""
+        epoch = self._epoch
+        self.drop()
+        return [] if epoch is None else [Statement(_END, (self.name.encode(), int8(epoch)))]
+
+    def drop(self) -> None:
+        """Count on the lease no longer: another node has it."""
+        self._epoch = None
+        self._note_change()
+
+    def _note_change(self) -> None:
+        self._changed.set()
+        self._changed = trio.Event()

@@ -1,0 +1,65 @@
+"""The metrics of the store: what this process has written, and how large the store is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from svc.figures import Figures, Metric, by, one
+from svc.store.store import StoreSpace, StoreStatistics
+
+COMMITS = Metric("svc_store_commits", "counter", "Commits of the store.")
+JOBS = Metric("svc_store_jobs", "counter", "Changes in those commits.")
+REPEATED = Metric("svc_store_jobs_repeated", "counter", "Changes made again: another process changed what they read.")
+COMMIT_SECONDS = Metric("svc_store_commit_duration_seconds", "histogram", "From its turn until a group was on disk.")
+STORE_WAIT_SECONDS = Metric("svc_store_wait_seconds", "histogram", "Until it was a group's turn to be written.")
+GROUP_JOBS = Metric("svc_store_batch_size", "histogram", "Changes in one group.")
+FULL = Metric("svc_store_full", "gauge", "1 while the last write found the map or the disk full.")
+USED_BYTES = Metric("svc_store_used_bytes", "gauge", "Size of the store's file.")
+HELD_BYTES = Metric(
+    "svc_organization_stored_bytes",
+    "gauge",
+    "What an organization holds of the store, for the ten that hold most.",
+    ("organization",),
+)
+MAY_HOLD_BYTES = Metric(
+    "svc_organization_limit_bytes", "gauge", "What one organization may hold: `store_share` of the store."
+)
+MAP_BYTES = Metric("svc_store_map_bytes", "gauge", "Size that it may grow to: `map_gib`.")
+DISK_FREE_BYTES = Metric("svc_store_disk_free_bytes", "gauge", "Left on the disk of the data directory.")
+READERS = Metric("svc_store_readers", "gauge", "Reader slots taken, of 126, by all processes.")
+READER_LAG = Metric(
+    "svc_store_reader_lag_commits",
+    "gauge",
+    "Commits since the oldest snapshot that is still read; makes the file grow.",
+)
+ROWS = Metric("svc_store_rows", "gauge", "Rows by table.", ("table",))
+
+STORE_METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Metric))
+"""All of these, in this order."""
+
+
+def commit_figures(store: StoreStatistics) -> Figures:
+    """What this process has written."""
+    yield COMMITS, one(store.commits)
+    yield JOBS, one(store.jobs)
+    yield REPEATED, one(store.repeated)
+    yield COMMIT_SECONDS, one(store.commits_s)
+    yield STORE_WAIT_SECONDS, one(store.waits_s)
+    yield GROUP_JOBS, one(store.groups)
+
+
+def space_figures(store: StoreStatistics, space: StoreSpace) -> Figures:
+    """How large the store is, for all that use it."""
+    yield FULL, one(store.full)
+    yield USED_BYTES, one(store.used_bytes)
+    yield MAP_BYTES, one(store.map_bytes)
+    yield DISK_FREE_BYTES, one(space.disk_free_bytes)
+    yield READERS, one(space.readers)
+    yield READER_LAG, one(space.reader_lag)
+    yield ROWS, by(space.rows)
+
+
+def holding_figures(held: Mapping[str, int], may_hold_bytes: int) -> Figures:
+    """Of the organizations that hold most, and what one may hold."""
+    yield HELD_BYTES, by(held)
+    yield MAY_HOLD_BYTES, one(may_hold_bytes)

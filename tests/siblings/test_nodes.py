@@ -1,0 +1,112 @@
+"""The siblings of a node, over notices of a real database: each message comes to whom it is for."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+import pytest
+import trio
+
+from svc.domain.webhooks.records import EndpointKey
+from svc.siblings.messages import Committed, Due, Ended, Identified, Message
+from svc.siblings.nodes import ALL, NodeSiblings
+from svc.store.postgresql.errors import ConnectionLostError
+from svc.store.postgresql.nodes import Connect
+from svc.store.postgresql.notices import Notices
+from svc.store.postgresql.url import StoreUrl
+from svc.store.postgresql.wire import Timeouts, Wire
+from tests.http.test_console_stream import an_event
+from tests.store.postgresql.nodes import connecting, until
+from tests.support.postgresql import Cluster
+
+DUE = Due((EndpointKey(1, 2),))
+
+
+class Node:
+    """One node's siblings, and what was said to it. A look at the start is no message of another."""
+
+    def __init__(self, connect: Connect, index: int) -> None:
+        self.notices = Notices(connect, luck=lambda: 0.5, has_others=lambda: True)
+        self.siblings = NodeSiblings(self.notices, index)
+        self.heard: list[Message] = []
+        self.looks = 0
+
+    async def run(self) -> None:
+        await self.siblings.run(self._handle)
+
+    async def _handle(self, message: Message) -> None:
+        if isinstance(message, Committed):
+            self.looks += 1
+        else:
+            self.heard.append(message)
+
+
+@pytest.fixture
+def url(cluster: Cluster, database: str) -> StoreUrl:
+    return cluster.url(database)
+
+
+@asynccontextmanager
+async def running(*nodes: Node) -> AsyncGenerator[None]:
+    async with trio.open_nursery() as nursery:
+        for each in nodes:
+            nursery.start_soon(each.run)
+        await until(lambda: all(each.notices.statistics().listening for each in nodes))
+        yield
+        nursery.cancel_scope.cancel()
+
+
+async def test_messages_go_to_the_keeper_to_one_node_or_to_all_others(url: StoreUrl):
+    keeper, one, two = (Node(connecting(url), index) for index in (7, 1 << 60, 3))
+    keeper.siblings.keep()
+    identified = Identified(1, UUID(int=7), an_event())
+    async with running(keeper, one, two):
+        one.siblings.to_keeper(DUE)
+        one.siblings.to_worker(3, identified)
+        two.siblings.to_worker(1 << 60, identified)
+        two.siblings.to_others(Ended(b"credential"))
+        await until(lambda: len(keeper.heard) == len(one.heard) == 2 and two.heard)
+    for heard, first in ((keeper.heard, DUE), (one.heard, identified)):
+        assert first in heard
+        assert Ended(b"credential") in heard, "of two senders, in either order"
+    assert two.heard == [identified]
+
+
+async def test_another_keeper_gets_what_is_for_the_keeper(url: StoreUrl):
+    former, next_one, sender = (Node(connecting(url), index) for index in (1, 2, 3))
+    former.siblings.keep()
+    async with running(former, next_one, sender):
+        former.siblings.resign()
+        next_one.siblings.keep()
+        with trio.fail_after(5):
+            while not next_one.heard:
+                sender.siblings.to_keeper(DUE)
+                await trio.sleep(0.02)
+        former.heard.clear()
+        count = len(next_one.heard)
+        sender.siblings.to_keeper(DUE)
+        await until(lambda: len(next_one.heard) > count)
+        assert former.heard == []
+    assert (former.siblings.is_keeper, next_one.siblings.is_keeper) == (False, True)
+
+
+async def test_a_node_that_no_notice_reaches_looks_by_itself():
+    async def away(_: Timeouts) -> Wire:
+        raise ConnectionLostError("gone")
+
+    node = Node(away, 1)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(node.run)
+        await until(lambda: node.looks > 1)
+        nursery.cancel_scope.cancel()
+
+
+async def test_what_is_no_message_is_ignored(url: StoreUrl):
+    node, sender = (Node(connecting(url), index) for index in (1, 2))
+    async with running(node, sender):
+        sender.notices.send(ALL, b"\xc1 nothing of the kind")
+        sender.siblings.to_others(Ended(b"x"))
+        await until(lambda: node.heard)
+    assert node.heard == [Ended(b"x")]

@@ -1,0 +1,247 @@
+"""`svc serve --store postgresql://…`: a process that is one of several nodes, and how it starts, goes on and ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.spec.commands import Run
+from tests.support.acknowledged import shop
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, USER_AGENT, report
+from tests.support.postgresql import Cluster
+from tests.support.process import PROGRAM, Served
+from tests.support.process import run as run_program
+
+
+@pytest.fixture
+def url(cluster: Cluster, database: str) -> str:
+    return str(cluster.url(database))
+
+
+@contextmanager
+def serving(data: Path, url: str, program: Sequence[str] = PROGRAM) -> Generator[Served]:
+    server = Served(data, program=program, SVC_STORE=url)
+    try:
+        yield server
+    finally:
+        server.kill()
+
+
+def identify(server: Served, key: str, idempotency_key: str) -> tuple[int, dict[str, Any], dict[str, str]]:
+    """Status, body and headers."""
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{server.port}/api/v1/identify",
+        data=json.dumps({"sdk": {"platform": "web", "version": "1"}, "signals": report(1)}).encode(),
+        headers={
+            "x-api-key": key,
+            "origin": ORIGIN,
+            "user-agent": USER_AGENT,
+            "x-forwarded-for": PUBLIC_ADDRESS,
+            "idempotency-key": idempotency_key,
+            "content-type": "application/json",
+        },
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.status, json.load(answer), {name.lower(): value for name, value in answer.headers.items()}
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error), {name.lower(): value for name, value in error.headers.items()}
+
+
+def metrics(server: Served) -> dict[str, float]:
+    (line,) = server.said("serving")
+    with urllib.request.urlopen(f"http://{line['metrics'][0]}/metrics", timeout=30) as answer:
+        text = answer.read().decode()
+    return {name: float(value) for name, value in re.findall(r"^(svc_[^ ]+) ([^ ]+)$", text, re.MULTILINE)}
+
+
+def ready(server: Served) -> tuple[int, str]:
+    """Status, and what it says of the store."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/readyz", timeout=30) as answer:
+            return answer.status, json.load(answer)["checks"]["store"]
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)["checks"]["store"]
+
+
+def test_a_database_without_a_store_is_refused_with_what_makes_one(url: str, tmp_path: Path):
+    done = run_program("serve", "--data", str(tmp_path), "--store", url, status=2)
+    assert "svc serve --init" in done.stderr
+    assert "svc store move" in done.stderr
+
+
+def test_several_workers_are_refused_with_what_to_do_instead(run: Run, url: str, tmp_path: Path):
+    refused = run("serve", "--data", tmp_path, "--store", url, "--workers", "2")
+    refused.assert_refused("workers = 2", "one process", "load balancer")
+
+
+@pytest.mark.parametrize(
+    ("location", "says"),
+    [
+        ("postgresql://svc@127.0.0.1:1/none", "Connection refused"),
+        ("postgresql://svc:hunter2@db.example/svc", "SVC_STORE_PASSWORD_FILE"),
+        ("mysql://db.example/svc", "postgresql://USER@HOST"),
+    ],
+)
+def test_a_database_that_cannot_be_used_is_named_in_one_line(run: Run, location: str, says: str, tmp_path: Path):
+    refused = run("serve", "--data", tmp_path, "--store", location)
+    refused.assert_refused(says)
+    assert "hunter2" not in refused.err
+
+
+def test_a_read_only_standby_is_refused_with_what_to_name_instead(run: Run, url: str, tmp_path: Path):
+    shop(tmp_path, SVC_STORE=url)
+    read_only = f"{url}&options=-c%20default_transaction_read_only%3Don"
+    run("serve", "--data", tmp_path, "--store", read_only).assert_refused("read-only", "target_session_attrs")
+
+
+def test_a_user_without_rights_is_refused(run: Run, cluster: Cluster, database: str, url: str, tmp_path: Path):
+    cluster.execute(f"create role visitor_of_{database} login")
+    nobody = url.replace("svc@", f"visitor_of_{database}@")
+    run("serve", "--data", tmp_path, "--store", nobody, "--init").assert_refused("permission denied", "right")
+
+
+def test_a_node_with_another_pepper_is_refused(run: Run, url: str, tmp_path: Path):
+    shop(tmp_path / "one", SVC_STORE=url)
+    (tmp_path / "other").mkdir(mode=0o700)
+    (tmp_path / "other" / "pepper").write_bytes(bytes(32))
+    run("serve", "--data", tmp_path / "other", "--store", url).assert_refused("not the pepper")
+
+
+@pytest.mark.slow(12)
+def test_two_nodes_answer_as_one_and_the_second_keeps_when_the_first_is_gone(url: str, tmp_path: Path):
+    key = shop(tmp_path, SVC_STORE=url)
+    with serving(tmp_path, url) as one, serving(tmp_path, url) as two:
+        status, first, _ = identify(one, key, "a")
+        assert status == 200
+        assert identify(two, key, "a")[1]["request_id"] == first["request_id"]
+        _, second, _ = identify(two, key, "b")
+        assert second["visitor_id"] == first["visitor_id"]
+        assert (metrics(one)["svc_leases_held"], metrics(two)["svc_leases_held"]) == (1, 0)
+        assert metrics(two)["svc_nodes"] == 2
+        assert 'svc_store_rows{table="events"}' in metrics(one)
+        assert 'svc_store_rows{table="events"}' not in metrics(two)
+        assert ready(one) == ready(two) == (200, "ok")
+        assert one.terminate() == 0
+        two.wait_until_said("keeper from now on")
+        assert metrics(two)["svc_leases_held"] == 1
+        assert two.terminate() == 0
+
+
+@pytest.mark.slow(8)
+def test_nodes_divide_the_rate_limit(url: str, tmp_path: Path):
+    made = json.loads(
+        run_program(
+            "org",
+            "create",
+            "s",
+            "--rate-limit",
+            "2",
+            "--credit-usd",
+            "5",
+            "--data",
+            str(tmp_path),
+            "--json",
+            SVC_STORE=url,
+        ).stdout
+    )
+    issued = json.loads(
+        run_program(
+            "key",
+            "issue",
+            made["organization_id"],
+            "--kind",
+            "public",
+            "--environment",
+            "production",
+            "--origin",
+            ORIGIN,
+            "--data",
+            str(tmp_path),
+            "--json",
+            SVC_STORE=url,
+        ).stdout
+    )
+    with serving(tmp_path, url) as one, serving(tmp_path, url) as two:
+        one_alone = [line for line in one.said("node") if line["nodes"] == 1]
+        assert one_alone
+        (beginning,) = two.said("node")
+        assert beginning["nodes"] == 2
+        status, _, headers = identify(two, issued["secret"], "a")
+        assert (status, headers["ratelimit-limit"], headers["ratelimit-remaining"]) == (200, "2", "0")
+
+
+@pytest.mark.slow(25)
+def test_while_the_database_is_away_answers_are_503_and_then_all_goes_on(tmp_path: Path):
+    cluster = Cluster(durable=True)
+    try:
+        with cluster.database() as database:
+            url = str(cluster.url(database))
+            key = shop(tmp_path, SVC_STORE=url)
+            with serving(tmp_path, url) as server:
+                assert identify(server, key, "before")[0] == 200
+                cluster.kill()
+                status, body, headers = identify(server, key, "during")
+                assert (status, body["error"]["code"]) == (503, "service_unavailable")
+                assert int(headers["retry-after"]) >= 1
+                cluster.start()
+                for _ in range(100):
+                    if identify(server, key, "after")[0] == 200:
+                        break
+                assert identify(server, key, "after")[0] == 200
+                assert server.terminate() == 0
+            run_program("check", "--data", str(tmp_path), "--store", url)
+    finally:
+        cluster.close()
+
+
+@pytest.mark.slow(40)
+def test_a_keeper_that_stood_still_longer_than_its_lease_is_the_keeper_no_more(url: str, tmp_path: Path):
+    key = shop(tmp_path, SVC_STORE=url)
+    with serving(tmp_path, url) as stopped, serving(tmp_path, url) as other:
+        assert metrics(stopped)["svc_leases_held"] == 1
+        os.kill(stopped.pid, signal.SIGSTOP)
+        try:
+            other.wait_until_said("keeper from now on")
+        finally:
+            os.kill(stopped.pid, signal.SIGCONT)
+        stopped.wait_until_said("no longer the keeper")
+        assert (metrics(stopped)["svc_leases_held"], metrics(other)["svc_leases_held"]) == (0, 1)
+        first = identify(stopped, key, "a")[1]
+        assert identify(other, key, "a")[1]["request_id"] == first["request_id"]
+        assert stopped.terminate() == other.terminate() == 0
+
+
+FIVE_MINUTES_AHEAD = (
+    "import svc.world; now_ms = svc.world.wall_clock_ms; svc.world.wall_clock_ms = lambda: now_ms() + 300_000; "
+    "import svc.cli; svc.cli.main()"
+)
+
+
+@pytest.mark.slow(15)
+def test_a_node_whose_clock_is_five_minutes_off_is_one_like_the_others(url: str, tmp_path: Path):
+    key = shop(tmp_path, SVC_STORE=url)
+    with (
+        serving(tmp_path, url, program=[sys.executable, "-c", FIVE_MINUTES_AHEAD]) as ahead,
+        serving(tmp_path, url) as one,
+    ):
+        assert identify(ahead, key, "a")[0] == 200
+        assert identify(one, key, "a")[1]["request_id"] == identify(ahead, key, "a")[1]["request_id"]
+        assert identify(one, key, "b")[1]["visitor_is_new"] is False
+        assert (metrics(ahead)["svc_leases_held"], metrics(one)["svc_leases_held"]) == (1, 0)
+        assert metrics(one)["svc_nodes"] == 2
+        assert ahead.terminate() == 0
+        one.wait_until_said("keeper from now on")
+        assert one.terminate() == 0
+    run_program("check", "--data", str(tmp_path), "--store", url)

@@ -1,0 +1,43 @@
+"""What tests of nodes need: connections to a database with the schema, and waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+
+import trio
+
+from svc.store.postgresql.leases import Lease
+from svc.store.postgresql.nodes import Connect, Node
+from svc.store.postgresql.statements import CREATE_SCHEMA
+from svc.store.postgresql.url import StoreUrl
+from svc.store.postgresql.wire import Statement, Timeouts, Wire
+
+TERM_S = 0.6
+
+
+def with_schema(url: StoreUrl) -> StoreUrl:
+    with closing(Wire.connect_now(url)) as wire:
+        wire.exchange_now([Statement(sql, prepared=False) for sql in CREATE_SCHEMA])
+    return url
+
+
+def connecting(url: StoreUrl) -> Connect:
+    async def connect(timeouts: Timeouts) -> Wire:
+        return await Wire.connect(url, timeouts)
+
+    return connect
+
+
+def node(url: StoreUrl, name: str, *leases: Lease, term_s: float = TERM_S, connect: Connect | None = None) -> Node:
+    return Node(connect or connecting(url), name, leases, luck=lambda: 0.5, term_s=term_s)
+
+
+def keeper_lease(name: str, term_s: float = TERM_S) -> Lease:
+    return Lease("keeper", name, term_s)
+
+
+async def until(holds: Callable[[], object], seconds: float = 5) -> None:
+    with trio.fail_after(seconds):
+        while not holds():  # noqa: ASYNC110  what is waited for tells nobody
+            await trio.sleep(0.01)

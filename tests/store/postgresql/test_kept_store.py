@@ -1,0 +1,88 @@
+"""The store of the keeper: what a node writes without the lease is refused in its transaction."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, closing
+
+import pytest
+import trio
+
+from svc.store.postgresql.engine import PostgresqlEngine
+from svc.store.postgresql.leases import Lease, LeaseLostError
+from svc.store.postgresql.store import PostgresqlStore
+from svc.store.postgresql.url import StoreUrl
+from svc.store.snapshot import Transaction
+from svc.store.store import Store
+from svc.store.tables import META, TABLES
+from svc.world import World
+from tests.store.postgresql.nodes import keeper_lease, node
+from tests.support.postgresql import Cluster
+
+
+@pytest.fixture
+def url(cluster: Cluster, database: str) -> StoreUrl:
+    url = cluster.url(database)
+    Store.open(url, World.real().run_sync).close()
+    return url
+
+
+@asynccontextmanager
+async def store_at(url: StoreUrl) -> AsyncGenerator[PostgresqlStore]:
+    engine = PostgresqlEngine.open(url)
+    engine.open_tables([table.name for table in TABLES])
+    with closing(PostgresqlStore(engine, url, World.real())) as store:
+        yield store
+
+
+def count_up(transaction: Transaction) -> int:
+    value = (transaction.get(META, "next_organization") or 0) + 1
+    transaction.put(META, ("next_organization",), value)
+    return value
+
+
+async def written(store: Store) -> int | None:
+    return await store.query(lambda snapshot: snapshot.get(META, "next_organization"))
+
+
+async def test_the_holder_writes_and_is_counted_with_the_store(url: StoreUrl):
+    lease = keeper_lease("a", term_s=30)
+    one = node(url, "a", lease)
+    await one.beat()
+    async with store_at(url) as store:
+        assert await store.kept_by(lease).write([count_up]) == [1]
+        assert await store.write([count_up]) == [2]
+        assert store.statistics().commits == 2
+    one.close()
+
+
+async def test_without_the_lease_nothing_is_written(url: StoreUrl):
+    async with store_at(url) as store:
+        with pytest.raises(LeaseLostError):
+            await store.kept_by(keeper_lease("a")).write([count_up])
+        assert await written(store) is None
+
+
+async def test_who_still_believes_after_another_took_it_is_refused_in_the_transaction(url: StoreUrl):
+    """As after a minute of SIGSTOP: by its own clock nothing has happened."""
+    stopped, following = keeper_lease("a", term_s=0.05), keeper_lease("b", term_s=30)
+    one, other = node(url, "a", stopped), node(url, "b", following)
+    await one.beat()
+    async with store_at(url) as store:
+        await trio.sleep(0.06)
+        await other.beat()
+        believes(stopped)
+        assert stopped.is_held()
+        with pytest.raises(LeaseLostError):
+            await store.kept_by(stopped).write([count_up])
+        with pytest.raises(LeaseLostError):
+            await store.kept_by(stopped).write([count_up], organizations=[0])
+        assert await written(store) is None
+        assert await store.kept_by(following).write([count_up], organizations=[0]) == [1]
+    for each in (one, other):
+        each.close()
+
+
+def believes(lease: Lease) -> None:
+    """What it was told last, as if that had been now."""
+    lease._until_s = trio.current_time() + 60

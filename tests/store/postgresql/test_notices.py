@@ -1,0 +1,197 @@
+"""Notices between nodes through a real database, and what a node does while none come."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from svc.store.postgresql import notices
+from svc.store.postgresql.errors import SqlError
+from svc.store.postgresql.nodes import Connect
+from svc.store.postgresql.notices import GATHER_S, LOOK_S, MOST_HELD, NOTICE_BYTES, Notices
+from svc.store.postgresql.url import StoreUrl, store_url
+from svc.store.postgresql.wire import Timeouts, Wire
+from tests.store.postgresql.nodes import connecting, until
+from tests.support.postgresql import Cluster
+
+
+class Heard:
+    """The notices of one node, what has come to it, and how often it has looked by itself."""
+
+    def __init__(self, connect: Connect, *, has_others: bool = True) -> None:
+        self.notices = Notices(connect, luck=lambda: 0.5, has_others=lambda: has_others)
+        self.came: list[tuple[str, bytes]] = []
+        self.looks = 0
+
+    async def run(self) -> None:
+        await self.notices.run(self._hear, self._look)
+
+    async def _hear(self, channel: str, content: bytes) -> None:
+        self.came.append((channel, content))
+
+    async def _look(self) -> None:
+        self.looks += 1
+
+
+@pytest.fixture
+def url(cluster: Cluster, database: str) -> StoreUrl:
+    return cluster.url(database)
+
+
+@asynccontextmanager
+async def running(*nodes: Heard) -> AsyncGenerator[None]:
+    """Until each listens to what it is to hear."""
+    async with trio.open_nursery() as nursery:
+        for each in nodes:
+            nursery.start_soon(each.run)
+        await until(lambda: all(each.notices.statistics().listening for each in nodes))
+        yield
+        nursery.cancel_scope.cancel()
+
+
+async def test_what_one_sends_the_listeners_of_its_channel_hear_in_order_and_the_sender_does_not(url: StoreUrl):
+    sender, listener, other = (Heard(connecting(url)) for _ in range(3))
+    for each in (sender, listener):
+        each.notices.listen("ours")
+    other.notices.listen("theirs")
+    contents = [bytes([number]) * 100 for number in range(20)]
+    async with running(sender, listener, other):
+        for content in contents:
+            sender.notices.send("ours", content)
+        await until(lambda: len(listener.came) == 20)
+        assert listener.came == [("ours", content) for content in contents]
+        assert sender.came == other.came == []
+        assert sender.notices.statistics().sent == 20
+        assert listener.notices.statistics().received == 20
+
+
+async def test_every_byte_and_the_longest_content_pass_and_a_longer_one_is_dropped(url: StoreUrl):
+    sender, listener = (Heard(connecting(url)) for _ in range(2))
+    listener.notices.listen("ours")
+    longest = bytes(range(256)) * (NOTICE_BYTES // 256) + bytes(NOTICE_BYTES % 256)
+    async with running(sender, listener):
+        sender.notices.send("ours", longest + b"x")
+        sender.notices.send("ours", longest)
+        await until(lambda: listener.came)
+    assert listener.came == [("ours", longest)]
+    assert sender.notices.statistics().dropped == 1
+
+
+async def test_what_is_said_gathers_for_a_while_and_leaves_together(url: StoreUrl):
+    made: list[Wire] = []
+
+    async def connect(timeouts: Timeouts) -> Wire:
+        made.append(await Wire.connect(url, timeouts))
+        return made[-1]
+
+    sender = Heard(connect)
+    async with running(sender):
+        (wire,) = made
+        before = wire.statistics().round_trips
+        began_s = trio.current_time()
+        while trio.current_time() - began_s < 4 * GATHER_S:
+            sender.notices.send("ours", b"a word")
+            await trio.sleep(0.001)
+        assert 2 <= wire.statistics().round_trips - before <= 1 + (trio.current_time() - began_s) / GATHER_S
+
+
+async def test_channels_can_be_joined_and_left_while_it_runs(url: StoreUrl):
+    sender, listener = (Heard(connecting(url)) for _ in range(2))
+    listener.notices.listen("ours")
+    async with running(sender, listener):
+
+        async def is_heard(channel: str) -> None:
+            with trio.fail_after(5):
+                while (channel, b"now?") not in listener.came:
+                    sender.notices.send(channel, b"now?")
+                    await trio.sleep(0.02)
+
+        listener.notices.listen("keeper")
+        await is_heard("keeper")
+        listener.notices.unlisten("keeper")
+        await trio.sleep(0.1)
+        listener.came.clear()
+        sender.notices.send("keeper", b"gone")
+        await is_heard("ours")
+        assert ("keeper", b"gone") not in listener.came
+
+
+async def test_a_connection_that_is_cut_is_made_again_and_the_node_has_looked_in_between(
+    cluster: Cluster, database: str, url: StoreUrl
+):
+    sender, listener = (Heard(connecting(url)) for _ in range(2))
+    listener.notices.listen("ours")
+    async with running(sender, listener):
+        looks = listener.looks
+        cluster.execute(
+            "select pg_terminate_backend(pid) from pg_stat_activity where pid != pg_backend_pid() "
+            f"and datname = '{database}'"
+        )
+        await until(lambda: listener.looks > looks and listener.notices.statistics().listening)
+        await until(lambda: sender.notices.statistics().listening)
+        with trio.fail_after(5):
+            while not listener.came:
+                sender.notices.send("ours", b"back")
+                await trio.sleep(0.05)
+
+
+async def failing(_: Timeouts) -> Wire:
+    raise SqlError("42601", 'at or near "listen": syntax error')
+
+
+async def test_a_database_without_notices_is_looked_at_every_second(autojump_clock: MockClock):
+    node = Heard(failing)
+    with trio.move_on_after(30.5):
+        await node.run()
+    assert node.looks == pytest.approx(30 / LOOK_S, abs=1)
+    assert not node.notices.statistics().listening
+
+
+async def test_while_no_notices_come_what_is_said_is_dropped_and_does_not_grow(autojump_clock: MockClock):
+    node = Heard(failing)
+    for _ in range(MOST_HELD + 10):
+        node.notices.send("ours", b"x")
+    with trio.move_on_after(2):
+        await node.run()
+    assert node.notices.statistics().dropped == MOST_HELD + 10
+
+
+async def test_where_others_live_silence_is_taken_for_notices_that_do_not_come(
+    url: StoreUrl, monkeypatch: pytest.MonkeyPatch
+):
+    """As behind a pooler that shares sessions: LISTEN is answered, and nothing ever comes."""
+    monkeypatch.setattr(notices, "SILENT_S", 0.2)
+    monkeypatch.setattr(notices, "LOOK_S", 0.05)
+    deaf, alone, speaker = Heard(connecting(url)), Heard(connecting(url), has_others=False), Heard(connecting(url))
+    for each in (deaf, alone):
+        each.notices.listen("ours")
+    async with running(deaf, alone, speaker):
+        await until(lambda: deaf.looks > 4)
+        assert not deaf.notices.statistics().listening
+        assert alone.looks == 1
+        assert alone.notices.statistics().listening
+        speaker.notices.send("ours", b"here")
+        await until(lambda: deaf.came)
+        assert deaf.notices.statistics().listening
+
+
+async def test_a_database_that_cannot_be_reached_is_tried_again_and_looked_at_meanwhile():
+    node = Heard(connecting(store_url("postgresql://nobody@127.0.0.1:1/none")))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(node.run)
+        await until(lambda: node.looks > 2)
+        nursery.cancel_scope.cancel()
+
+
+async def test_what_no_node_has_sent_is_ignored(cluster: Cluster, database: str, url: StoreUrl):
+    sender, listener = (Heard(connecting(url)) for _ in range(2))
+    listener.notices.listen("ours")
+    async with running(sender, listener):
+        cluster.execute("select pg_notify('ours', 'no base64!')", database)
+        sender.notices.send("ours", b"sane")
+        await until(lambda: listener.came)
+    assert listener.came == [("ours", b"sane")]

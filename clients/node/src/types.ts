@@ -478,8 +478,8 @@ export interface ReadinessBody {
 }
 
 export interface ReadinessChecks {
-  /** `full` when there is no space for writes. */
-  store: Open<"full" | "ok">;
+  /** `full` when there is no space for writes, `unreachable` while the database does not respond. */
+  store: Open<"full" | "ok" | "unreachable">;
   /** `behind` while a delivery to an endpoint that responds is over a minute late; it never fails readiness. */
   webhooks: Open<"behind" | "ok">;
   /** State of the network databases; it never fails readiness. */

@@ -383,7 +383,9 @@ class ReadinessBody(TypedDict):
 
 class ReadinessChecks(TypedDict):
     store: str
-    """`full` when there is no space for writes. Now one of `full`, `ok`."""
+    """`full` when there is no space for writes, `unreachable` while the database does not respond. Now one of
+    `full`, `ok`, `unreachable`.
+    """
     webhooks: str
     """`behind` while a delivery to an endpoint that responds is over a minute late; it never fails readiness. Now
     one of `behind`, `ok`.

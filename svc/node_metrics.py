@@ -33,7 +33,7 @@ AGAIN = Metric(
     "svc_database_retries",
     "counter",
     "What began again: `conflict` (or a lost connection), `unfenced` (rows of another organization were touched), "
-    "`uncertain` (the answer to a commit was lost).",
+    "`uncertain` (the response to a commit was lost).",
     ("cause",),
 )
 WAITING = Metric("svc_database_waiting", "gauge", "Groups and reads that wait for a connection of the pool.")

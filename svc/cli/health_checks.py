@@ -154,7 +154,7 @@ def _database(examined: Examined) -> Finding:
         return Finding("store", "problem", str(error), "docs/postgresql.md says what a database needs")
     if mark not in (None, pepper_mark(pepper.read_bytes())):
         return Finding("store", "problem", f"{pepper} is the pepper of another store", "put the right pepper there")
-    return Finding("store", "ok", f"{url} answered in {1000 * (elapsed_s() - began_at):.0f} ms, {_size(used)} in use")
+    return Finding("store", "ok", f"{url} responded in {1000 * (elapsed_s() - began_at):.0f} ms, {_size(used)} in use")
 
 
 def lock_and_service(examined: Examined) -> Finding:

@@ -29,7 +29,7 @@ store.add_command(move)
 
 
 @store.command(epilog=examples("svc store compact --data /var/lib/svc"))
-@file_option("a database frees room by itself (autovacuum); VACUUM FULL or pg_repack make its files small again")
+@file_option("a database frees space by itself (autovacuum); VACUUM FULL or pg_repack make its files small again")
 @json_option
 def compact(directory: Path, as_json: bool) -> None:
     """Rewrite the store without its free pages. Stop the service first.

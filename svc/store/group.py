@@ -11,7 +11,7 @@ itself, and its exception is its outcome.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
@@ -24,6 +24,8 @@ T = TypeVar("T")
 V = TypeVar("V")
 
 Job = Callable[[Transaction], T | Late[T]]
+Hint = Callable[[Snapshot], Iterator[None]]
+"""Reads what a job will probably read, for stores that fetch rows in advance (`hints.py`)."""
 
 
 class Settled(NamedTuple, Generic[T]):

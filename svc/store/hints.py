@@ -6,7 +6,7 @@ leaves out costs a round trip more, and what it adds a row. Results do not depen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from svc.domain.attestation.challenge import periods_to_search
 from svc.domain.attestation.claim import Attestation
@@ -35,8 +35,6 @@ from svc.store.tables import (
     WEIGHTS,
 )
 from svc.store.views import weights_key
-
-Hint = Callable[[Snapshot], Iterator[None]]
 
 HISTORIES = 3
 """Visitors, of those that are likely, whose history is fetched too."""

@@ -27,9 +27,8 @@ from svc.domain.histogram import GROUPS, WAIT_S, Histogram, HistogramStatistics
 from svc.store import operations
 from svc.store.codec import CorruptionError
 from svc.store.engine import CheckDepth, Engine, MissingTableError, OpenEngine, StoreFullError, Writer
-from svc.store.group import Group, Job, Settled
+from svc.store.group import Group, Hint, Job, Settled
 from svc.store.group import write as write_changes
-from svc.store.hints import Hint
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.lmdb.environment import DEFAULT_MAP_BYTES
 from svc.store.migrations import MIGRATIONS, Migration, OlderStoreError, migrate, refuse_newer

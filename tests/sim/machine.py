@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import msgspec
 import trio
 
+from svc.actors.keeper import Keeping
 from svc.cli.processes import KEEPER_LOCK
 from svc.config import Config
 from svc.domain.records import Event
@@ -333,7 +334,7 @@ class Worker:
             "seat": self._seat,
             "siblings": held.enter_context(reach(directory, self._seat)),
             "buckets": self._shared.buckets,
-            "acquire_keeping": acquire,
+            "keeping": Keeping(acquire),
         }
 
     def kill(self) -> None:

@@ -262,6 +262,7 @@ class Resources:
             "proxy_credential_id": lambda: live.issue("proxy")[0].id,
             "platform": lambda: "web",
             "asset": lambda: "reference.js",
+            "page": lambda: "search.html",
             "version": lambda: "0.0.0",
             "file": lambda: "nothing.js",
             "visitor_id": lambda: next(visitors),
@@ -281,7 +282,7 @@ class Resources:
                 return self._organizations[cell.organization]
             return self._make[name]() if own else self._lasting[name]
 
-        return re.sub(r"\{(\w+)\}", named, cell.path)
+        return re.sub(r"\{(\w+)(?:\.\.\.)?\}", named, cell.path)
 
 
 async def visitor(live: Live, device: int) -> str:

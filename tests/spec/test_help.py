@@ -101,7 +101,7 @@ def completed(*words: str) -> list[str]:
 
 @pytest.mark.slow
 def test_tab_completes_commands_options_and_choices():
-    assert completed("do") == ["doctor"]
+    assert completed("do") == ["docs", "doctor"]
     assert completed("--ver") == ["--version"]
     assert completed("events", "") == ["get", "list", "tail"]
     assert completed("completion", "") == list(SHELLS)

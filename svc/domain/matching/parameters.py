@@ -324,7 +324,7 @@ CROWDED_DEVICES: Final = 1.5
 
 # ---- the decision
 
-LINK_PROBABILITY: Final = 0.84
+LINK_PROBABILITY: Final = 0.87
 """Tau: a visit is linked from here on. A doubtful split costs less than a false merge."""
 SOLE_DEVICE: Final = 1.5
 SOLE_PROBABILITY: Final = 0.9985

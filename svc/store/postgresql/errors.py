@@ -23,7 +23,7 @@ _HINTS = {
     "3F000": "the database holds no store: `svc org create` or `svc store move` makes one",
     "42501": "the user lacks a right: it must own the schema svc, or may create it (docs/postgresql.md)",
     "42P01": "the database holds no store, or only a part of one: `svc check` says more",
-    "53100": "the disk of the database is full: free some room or enlarge it",
+    "53100": "the disk of the database is full: free some space or enlarge it",
     "53200": "the database is out of memory: see its log",
     "53300": "the database has no connection left: raise its max_connections, or lower store_connections here",
     "55P03": "another session holds a row for longer than the lock timeout",

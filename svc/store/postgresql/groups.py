@@ -23,8 +23,7 @@ import msgspec
 
 from svc.domain.operations import Changes
 from svc.store.engine import EngineError, UnavailableError
-from svc.store.group import Group, Job, Settled
-from svc.store.hints import Hint
+from svc.store.group import Group, Hint, Job, Settled
 from svc.store.key_parts import UUID_V7
 from svc.store.overlay import Raw
 from svc.store.postgresql import statements
@@ -150,7 +149,7 @@ class Transactions:
         if any(turns[fence] == turn for fence, turn in written.turns.items()):
             return False
         if not written.telling:
-            raise UnavailableError("the answer to a commit was lost, and nothing tells whether it has happened")
+            raise UnavailableError("the response to a commit was lost, and nothing tells whether it was committed")
         return any(rows.found(*place) == written.rows[place] for place in written.telling)
 
     async def _begin(

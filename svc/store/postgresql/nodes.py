@@ -123,12 +123,12 @@ class Node:
                     await self.beat()
                 except EngineError as error:
                     if not failures:
-                        log.warning("the database does not answer a beat", because=str(error))
+                        log.warning("the database does not respond to a heartbeat", because=str(error))
                     failures += 1
                     await trio.sleep(pause_s(failures, self._luck()))
                 else:
                     if failures:
-                        log.info("the database answers again", beats_failed=failures)
+                        log.info("the database responds again", beats_failed=failures)
                     failures = 0
                     await trio.sleep(self._term_s / RENEWALS)
         finally:

@@ -21,8 +21,7 @@ import msgspec
 import trio
 
 from svc.store.engine import EngineError, StoreFullError, UnavailableError
-from svc.store.group import Job
-from svc.store.hints import Hint
+from svc.store.group import Hint, Job
 from svc.store.overlay import Raw
 from svc.store.postgresql import statements
 from svc.store.postgresql.engine import PostgresqlEngine

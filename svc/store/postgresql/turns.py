@@ -12,8 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import trio
 
-from svc.store.group import Job
-from svc.store.hints import Hint
+from svc.store.group import Hint, Job
 from svc.store.turn import WriteTurn
 
 T = TypeVar("T")

@@ -246,7 +246,7 @@ class Wire:
                 self._names.pop(prepares, None)
         end = yield from self._answer()
         if end.status != pq.ExecStatus.PIPELINE_SYNC:
-            raise ConnectionLostError("the database's answers are out of step")
+            raise ConnectionLostError("the database's responses are out of step")
         if failure is not None:
             raise failure
         return results
@@ -386,7 +386,7 @@ async def _driven(steps: Steps[T], limit_s: float | None) -> T:
     except StopIteration as end:
         return end.value
     except trio.TooSlowError:
-        raise ConnectionLostError(f"the database did not answer for {limit_s:g} seconds") from None
+        raise ConnectionLostError(f"the database did not respond for {limit_s:g} seconds") from None
     finally:
         steps.close()
 
@@ -412,7 +412,7 @@ def _driven_now(steps: Steps[T], limit_s: float | None) -> T:
             poll.register(socket, _EVENTS[waits_for])
             left_s = None if ends_at is None else ends_at - elapsed_s()
             if not poll.poll(None if left_s is None else max(0, 1000 * left_s)):
-                raise ConnectionLostError(f"the database did not answer for {limit_s:g} seconds")
+                raise ConnectionLostError(f"the database did not respond for {limit_s:g} seconds")
     except StopIteration as end:
         return end.value
     finally:

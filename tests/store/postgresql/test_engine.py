@@ -149,7 +149,7 @@ def test_a_full_disk_stores_nothing_and_is_told(engine: PostgresqlEngine, cluste
         "create trigger full_disk before insert on svc.visitors for each row execute function svc.full()",
         database,
     )
-    with pytest.raises(StoreFullError, match="free some room"):
+    with pytest.raises(StoreFullError, match="free some space"):
         engine.write(lambda writer: [put(b"name", table="meta")(writer), put(key(1))(writer)])
     assert value(engine, b"name", "meta") is None
     cluster.execute("drop trigger full_disk on svc.visitors", database)

@@ -191,7 +191,7 @@ def test_a_server_that_is_silent_is_given_up(cluster: Cluster, database: str, ex
     with CuttingProxy(cluster.port) as proxy:
         wire = Wire.connect_now(cluster.url(database, proxy.port), Timeouts(answer_s=0.1))
         proxy.fall_silent()
-        with pytest.raises(ConnectionLostError, match=r"did not answer for 0\.1 seconds"):
+        with pytest.raises(ConnectionLostError, match=r"did not respond for 0\.1 seconds"):
             exchange(wire, [ONE])
         assert not wire.is_open
 

@@ -12,3 +12,5 @@ function mark() {
 }
 
 new ResizeObserver(mark).observe(document.body);
+// A diagram is drawn later, and may leave the page as tall as its text did.
+new MutationObserver(mark).observe(document.body, { childList: true, subtree: true });

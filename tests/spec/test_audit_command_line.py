@@ -34,7 +34,8 @@ READING = {
     "serve", "org list", "org show", "org statement", "key list", "audit", "data status", "data check",
     "data install free", "check", "signals", "openapi", "collection", "webhook listen", "webhook verify", "backup",
     "restore", "inspect tables", "inspect readers", "inspect rows", "inspect request", "inspect visitor",
-    "store compact", "store move", "store rebuild-indexes", "docs", "data sources", "data update", "events list", "events get", "events tail",
+    "store compact", "store move", "store rebuild-indexes", "docs", "data sources", "data update",
+    "events list", "events get", "events tail",
     "export events", "export visitor", "visitor show", "visitor list", "visitor export", "completion", "config check",
     "doctor",
 }  # fmt: skip

@@ -31,7 +31,7 @@ from svc.store.tables import META
 from svc.world import RunSync, wall_clock_ms
 
 PEPPER_BYTES = 32
-_NO_STORE = "{} holds no store of this service; `svc org create` makes one, and `svc store move` fills one"
+NO_STORE = "{} holds no store of this service; `svc org create` makes one, and `svc store move` fills one"
 _NO_DATA = "{} holds no data of this service; `svc org create` makes it, or name another --data"
 _WRITABLE = "{0} can be written by everybody, who could put other data or another pepper in its place: chmod o-w {0}"
 _PEPPER_MISSING = "the pepper {} is missing, so no key could be checked: put it back, or name it with SVC_PEPPER_FILE"
@@ -60,6 +60,8 @@ class Opened(NamedTuple):
     pepper: bytes
     directory: Path | None = None
     """`None` for a store alone."""
+    database: StoreUrl | None = None
+    """Where the store is; `None` = in the directory."""
 
 
 def open_directory(  # noqa: PLR0913  where it is, and how it is opened
@@ -85,7 +87,7 @@ def open_directory(  # noqa: PLR0913  where it is, and how it is opened
     location = directory / "store" if database is None else database
     exists = has_store(directory) if database is None else is_initialized(database)
     if not exists and not create:
-        raise DirectoryError(_NO_DATA.format(directory) if database is None else _NO_STORE.format(database))
+        raise DirectoryError(_NO_DATA.format(directory) if database is None else NO_STORE.format(database))
     pepper_path = pepper_file or directory / "pepper"
     if exists and not pepper_path.exists():
         raise DirectoryError(_PEPPER_MISSING.format(pepper_path))
@@ -116,7 +118,7 @@ def open_directory(  # noqa: PLR0913  where it is, and how it is opened
         if isinstance(outcome, Exception):
             raise outcome
         raise DirectoryError(f"{pepper_path} is not the pepper that this store's keys were made with")
-    return Opened(store, pepper, directory)
+    return Opened(store, pepper, directory, database)
 
 
 def has_store(directory: Path) -> bool:

@@ -39,7 +39,7 @@ def rename(partial: Path, path: Path) -> None:
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Write a file with mode 0600 in the place of what is there: after a crash it is the old one or the new one. Raises
+    """Write a file with mode 0600 instead of what is there: after a crash it is the old one or the new one. Raises
     `OSError`.
     """
     partial = path.with_name(path.name + ".partial")

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from svc.domain.ids import first_id, made_at_ms
-from svc.domain.model import ENVIRONMENTS
 from svc.domain.webhooks.envelope import identification_event_id
 from svc.domain.webhooks.records import DELIVERY_KINDS
 from svc.store.codec import MAX_KEY_BYTES, CorruptionError
@@ -31,7 +30,6 @@ from svc.store.tables import (
     ENDPOINT_COUNTS,
     ERASURES,
     EVENTS,
-    EVENTS_BY_VISITOR,
     IDEMPOTENCY,
     LEDGER,
     ORGANIZATION_IDS,
@@ -44,6 +42,7 @@ from svc.store.tables import (
     WEBHOOK_EVENTS,
     Table,
 )
+from svc.store.transactions.erasure import events_of
 from svc.store.transactions.webhooks import IDENTIFICATION_EVENTS
 
 ROWS_A_READ = 100
@@ -215,8 +214,8 @@ def _at_ms(row: Row) -> float:
 
 
 def of_visitor(store: ReadOnlyStore, number: int, visitor_id: str) -> Iterator[Row]:
-    """A visitor's number, record, days of history and erasure, its attested keys, and each event after its index row.
-    Nothing where there is no such visitor; corrupt rows come with their `problem`.
+    """A visitor's number, record, days of history and erasure, its attested keys, and its events. Nothing where there
+    is no such visitor; corrupt rows come with their `problem`.
     """
     raw_id = visitor_id.encode()
     for row in (*find_rows(store, VISITOR_IDS, number, raw_id), *find_rows(store, ERASURES, number, raw_id)):
@@ -229,11 +228,16 @@ def of_visitor(store: ReadOnlyStore, number: int, visitor_id: str) -> Iterator[R
         yield row
         for key_id in () if row.problem is not None else row.value.key_ids:
             yield from find_rows(store, ATTESTED_KEYS, number, key_id)
-    for place in range(len(ENVIRONMENTS)):
-        for row in rows(store, EVENTS_BY_VISITOR, EVENTS_BY_VISITOR.key.prefix(number, place, raw_id)):
-            yield row
-            if row.problem is None:
-                yield from find_rows(store, EVENTS, number, EVENTS_BY_VISITOR.key.unpack(row.key).request_id)
+    try:
+        with store.read() as snapshot:
+            request_ids = sorted(events_of(snapshot, number, raw_id))
+    except CorruptionError:  # of the index: then all events are looked through
+        for row in rows(store, EVENTS, EVENTS.key.prefix(number)):
+            if row.problem is not None or row.value.verdict.visitor_id == visitor_id:
+                yield row
+        return
+    for request_id in request_ids:
+        yield from find_rows(store, EVENTS, number, request_id)
 
 
 def _history(store: ReadOnlyStore, number: int, visitor: int) -> Iterator[Row]:

@@ -23,7 +23,7 @@ from svc.domain.records import Event
 from svc.store import operations
 from svc.store.codec import CorruptionError
 from svc.store.engine import EngineError
-from svc.store.events import INDEXES, index_keys, is_row_of
+from svc.store.index_invariants import index_faults
 from svc.store.key_parts import moment
 from svc.store.repeated import repeated
 from svc.store.snapshot import Snapshot
@@ -186,23 +186,15 @@ def _billing(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 
 def _events(snapshot: Snapshot, number: int) -> Iterator[str]:
-    """Each event has its rows, the indexes no others, and each hour's counters are what its events add up to."""
-    rows: Counter[str] = Counter()
+    """Each event has its rows and is in the index once, and each hour's counters are what its events add up to."""
     hours: dict[tuple[int, int], HourCounts] = {}
-    missing = 0
+    events = 0
     for (_, raw_id), event in snapshot.scan(EVENTS, number):
+        events += 1
         yield from _event(snapshot, number, raw_id, event)
-        for table, key in index_keys(number, raw_id, event):
-            rows[table.name] += 1
-            if not snapshot.has(table, *key):
-                missing += 1
-                yield f"request {UUID(bytes=raw_id)} is not found in {table.name}"
         hour = (ENVIRONMENTS.index(event.environment), hour_of(event))
         hours[hour] = hours.get(hour, NOTHING).plus(event)
-    for table in INDEXES:
-        found = sum(1 for _ in snapshot.scan_keys_reverse(table, (number,), (number + 1,)))
-        if missing or found != rows[table.name]:  # else each row is that of an event, since each event has its own
-            yield from _strays(snapshot, number, table)
+    yield from index_faults(snapshot, number, events)
     yield from _miscounted(snapshot, number, hours)
     for table, name in ((DOCUMENTS, "document"), (DEFERRED_REPORTS, "deferred report")):
         for _, raw_id in snapshot.scan_keys_reverse(table, (number,), (number + 1,)):
@@ -238,17 +230,6 @@ def _event(snapshot: Snapshot, number: int, raw_id: bytes, event: Event) -> Iter
     known = not event.verdict.identifiable or snapshot.has(VISITOR_IDS, number, raw_visitor)
     if not known and not snapshot.has(ERASURES, number, raw_visitor):
         yield f"request {request_id} names the visitor {event.verdict.visitor_id}, who is not known"
-
-
-def _strays(snapshot: Snapshot, number: int, table: Table[bytes]) -> Iterator[str]:
-    """Rows of an index that are not where the fields of an event say."""
-    for key, _ in snapshot.scan(table, number):
-        *_, raw_id = key
-        event = snapshot.get(EVENTS, number, raw_id)
-        if event is None:
-            yield f"{table.name} names request {UUID(bytes=raw_id)}, which has no event"
-        elif not is_row_of(table, key, event):
-            yield f"{table.name} has request {UUID(bytes=raw_id)} where it does not belong"
 
 
 def _answered_once(snapshot: Snapshot, number: int) -> Iterator[str]:

@@ -106,6 +106,7 @@ def place(names: Sequence[str]) -> Part:
     return Part("B", show, read)
 
 
+U8 = Part("B", int, int)
 U32 = Part("I", int, int)
 U64 = Part("Q", int, int)
 TEXT = Part(TEXT_LAYOUT, str, str)

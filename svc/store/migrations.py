@@ -9,6 +9,7 @@ kept in `tests/store/released`, with a store of each version that was released.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import msgspec
 
@@ -29,6 +30,9 @@ from svc.store.webhook_views import attempt_index_keys
 
 Migration = Callable[[Transaction], None]
 
+FORMER_TABLES = ("events_by_level", "events_by_visitor", "events_by_facet")
+"""Of earlier versions, and empty since: while a store is upgraded they are open, too. A name is never reused."""
+
 
 def _first_version(_: Transaction) -> None:
     """Version 1: the tables of the first release; nothing to convert."""
@@ -36,7 +40,7 @@ def _first_version(_: Transaction) -> None:
 
 def _second_version(transaction: Transaction) -> None:
     """Version 2: the tables of 0.2.0. What organizations hold of the store, their active keys and today's usage are
-    counted; events get the index rows and the counters that 0.1.0 did not have; credits and attempts are indexed.
+    counted; credits and attempts are indexed. Indexes and counters of events are made by the version that follows.
     """
     for (number,), _ in transaction.scan(ORGANIZATIONS):
         active = counted_keys(transaction, number)
@@ -45,6 +49,13 @@ def _second_version(transaction: Transaction) -> None:
         _index_attempts(transaction, number)
     derive_region(transaction)
     _split_statistics(transaction)
+
+
+def _third_version(transaction: Transaction) -> None:
+    """Version 3: events are indexed by segments. What was indexed otherwise is cleared, and its tables stay empty."""
+    for name in FORMER_TABLES:
+        with suppress(KeyError):  # of a store that never had it
+            transaction.writer.clear(name)
     rebuild_indexes(transaction)
 
 
@@ -93,7 +104,7 @@ def _split_statistics(transaction: Transaction) -> None:
             transaction.put(STATISTICS, (organization, PRODUCTION, family), row)
 
 
-MIGRATIONS: tuple[Migration, ...] = (_first_version, _second_version)
+MIGRATIONS: tuple[Migration, ...] = (_first_version, _second_version, _third_version)
 
 
 class NewerStoreError(OperatorError):

@@ -19,7 +19,7 @@ from svc.store.snapshot import Snapshot, Transaction
 from svc.store.tables import FOLLOWING, OPERATIONS
 
 PART_BYTES = 4076
-"""What fits on one page of 4 KiB beside its header and its check value: pages of their own are found and freed one by
+"""What fits on one page of 4 KiB beside its header and its checksum: pages of their own are found and freed one by
 one, and a batch needs no run of free pages that lie together."""
 _BEYOND = 2**64 - 1
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from svc.store.codec import CorruptionError
-from svc.store.directory import DirectoryError
+from svc.store.directory import NO_STORE, DirectoryError
 from svc.store.engine import CheckDepth, Engine, EngineError, MissingTableError
 from svc.store.lmdb.engine import FileSize, LmdbEngine, ReaderSlot
 from svc.store.migrations import MIGRATIONS, NewerStoreError
@@ -106,8 +106,6 @@ def read_only_database(url: StoreUrl) -> Generator[ReadOnlyStore]:
     """The store in a database, which may be a standby. Raises as `read_only` does."""
     engine = engine_at(url)
     try:
-        if not engine.tables():
-            raise DirectoryError(f"{url} holds no store of this service")
         _open_tables(engine, url)
         yield ReadOnlyStore(engine)
     finally:
@@ -117,6 +115,8 @@ def read_only_database(url: StoreUrl) -> Generator[ReadOnlyStore]:
 def _open_tables(engine: Engine, file: Path | StoreUrl) -> None:
     try:
         version = version_of(engine)
+        if not version:
+            raise DirectoryError(NO_STORE.format(file))
         if version > len(MIGRATIONS):
             raise NewerStoreError(
                 f"{file} has version {version} and this program knows {len(MIGRATIONS)}: use a newer one"

@@ -1,29 +1,30 @@
-"""What follows from the events, made again from them: their index rows and the counters of the hours.
+"""What follows from the events, made again from them: their index and the counters of the hours.
 
 What may live here: the one function that an upgrade and `svc store rebuild-indexes` share. It is part of one
-transaction, so that an interruption leaves the store as it was. In memory are the rows of `EVENTS_AT_ONCE` events and
+transaction, so that an interruption leaves the store as it was. In memory are the digests of some thousand events and
 the counters of one organization.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import groupby, islice
+from itertools import groupby
 from operator import itemgetter
 
 import msgspec
 
 from svc.domain.counting import NOTHING, HourCounts, hour_of
 from svc.domain.model import ENVIRONMENTS
-from svc.domain.records import Event
 from svc.store import operations
-from svc.store.events import INDEXES, index_keys
+from svc.store.event_index import FIRST, Scope, digests, scope_of, write_run
+from svc.store.segments import Digests, joined, of_one
 from svc.store.snapshot import Transaction
 from svc.store.steps import QUIET, Steps
-from svc.store.tables import EVENTS, HOURS
+from svc.store.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS, HOURS
+from svc.store.transactions.indexing import EVENTS_A_LARGE, step
 
-EVENTS_AT_ONCE = 5000
-"""Their rows are written in the order of their keys: neighbours lie on one page."""
+INDEX = (EVENT_TAIL, EVENT_SEGMENTS)
+EVENTS_A_STEP = 1000
+_ALWAYS_MS = 2**64 - 1
 
 
 class Rebuilt(msgspec.Struct, frozen=True):
@@ -38,33 +39,69 @@ def rebuild(transaction: Transaction, now_ms: int, steps: Steps = QUIET) -> Rebu
     """As `rebuild_indexes`, for a transaction that is not recorded (`Store.change_log`): the operation log ends."""
     operations.drop(transaction, now_ms, "the indexes of the store were rebuilt")
     events = rebuild_indexes(transaction, steps)
-    return Rebuilt(events, sum(transaction.count(table) for table in INDEXES), transaction.count(HOURS))
+    return Rebuilt(events, sum(transaction.count(table) for table in INDEX), transaction.count(HOURS))
 
 
 def rebuild_indexes(transaction: Transaction, steps: Steps = QUIET) -> int:
-    """Delete every index row and every counter, unread, and write those that the events have; returns the number of
-    events. `steps` gets how many were read. Raises `CorruptionError` for an event that cannot be read.
+    """Delete the index and every counter, unread, and make those that the events have; returns the number of events.
+    `steps` gets how many were read. Raises `CorruptionError` for an event that cannot be read.
     """
-    for table in (*INDEXES, HOURS):
+    for table in (*INDEX, HOURS):
         transaction.clear(table)
     steps.stage("rebuilding the indexes", transaction.count(EVENTS))
     rebuilt = 0
     rows = ((number, request_id, event) for (number, request_id), event in transaction.scan(EVENTS))
     for number, of_organization in groupby(rows, key=itemgetter(0)):
         hours: dict[tuple[int, int], HourCounts] = {}
-        while events := list(islice(of_organization, EVENTS_AT_ONCE)):
-            _write_rows(transaction, events)
-            for _, _, event in events:
-                hour = (ENVIRONMENTS.index(event.environment), hour_of(event))
-                hours[hour] = hours.get(hour, NOTHING).plus(event)
-            rebuilt += len(events)
-            steps.step(len(events))
+        indexes: dict[Scope, _Index] = {}
+        for _, request_id, event in of_organization:
+            hour = (ENVIRONMENTS.index(event.environment), hour_of(event))
+            hours[hour] = hours.get(hour, NOTHING).plus(event)
+            scope = scope_of(number, event)
+            if scope not in indexes:
+                indexes[scope] = _Index(transaction, scope)
+            indexes[scope].add((event.occurred_at_ms, request_id), digests(event))
+            rebuilt += 1
+            if rebuilt % EVENTS_A_STEP == 0:
+                steps.step(EVENTS_A_STEP)
+        for index in indexes.values():
+            index.end()
         for hour, counts in hours.items():
             transaction.put(HOURS, (number, *hour), counts)
+    steps.step(rebuilt % EVENTS_A_STEP)
     return rebuilt
 
 
-def _write_rows(transaction: Transaction, events: Iterable[tuple[int, bytes, Event]]) -> None:
-    rows = [(table.name, key, table) for given in events for table, key in index_keys(*given)]
-    for _, key, table in sorted(rows, key=itemgetter(0, 1)):
-        transaction.put(table, key, b"")
+class _Index:
+    """The index of one environment while its events come in the order of their ids, which is almost that of arrival:
+    what is in order goes into large segments at once, and the rest goes into the tail.
+    """
+
+    def __init__(self, transaction: Transaction, scope: Scope) -> None:
+        self._transaction, self._scope = transaction, scope
+        self._newest = FIRST
+        self._waiting: list[tuple[tuple[int, bytes], Digests]] = []
+
+    def add(self, here: tuple[int, bytes], values: Digests) -> None:
+        if here <= self._newest:
+            self._transaction.put(EVENT_TAIL, (*self._scope, *here), values)
+            return
+        self._waiting.append((here, values))
+        if len(self._waiting) == 2 * EVENTS_A_LARGE:
+            self._waiting.sort(key=itemgetter(0))
+            self._write()
+
+    def _write(self) -> None:
+        full, self._waiting = self._waiting[:EVENTS_A_LARGE], self._waiting[EVENTS_A_LARGE:]
+        self._newest = full[-1][0]
+        run = joined([of_one(*each) for each in full])
+        write_run(self._transaction, self._scope, run, self._newest, large=True)
+
+    def end(self) -> None:
+        self._waiting.sort(key=itemgetter(0))
+        while len(self._waiting) >= EVENTS_A_LARGE:
+            self._write()
+        for here, values in self._waiting:
+            self._transaction.put(EVENT_TAIL, (*self._scope, *here), values)
+        while step(self._transaction, self._scope, _ALWAYS_MS):
+            pass

@@ -19,6 +19,7 @@ from svc.store.codec import Opaque, Signed
 from svc.store.inspection import Row
 from svc.store.key_parts import abbreviated, moment, show_uuid
 from svc.store.naming import show_key, show_key_bytes
+from svc.store.segments import Digests, Segment, Slots
 from svc.store.table import SENT
 
 _ADDRESSES = frozenset({"url", "endpoint_url"})
@@ -45,6 +46,10 @@ def _value(row: Row) -> dict[str, Any]:
         return {form.name: value}
     if isinstance(form, Opaque):
         return _opaque(form, value)
+    if isinstance(value, Digests):
+        return {"digests": len(value.values)}
+    if isinstance(value, Segment):
+        return {"events": sum(1 for _ in Slots(value.slots).living()), "digests": len(value.digests)}
     return value._asdict() if isinstance(value, DeliveryKey) else _by_name(value)
 
 

@@ -77,6 +77,24 @@ class Snapshot:
         for raw, _ in self.reader.range(table.name, first, beyond, reverse=True, keys_only=True):
             yield table.key.unpack(raw)
 
+    def scan_keys(
+        self, table: Table[Any], start: tuple[Any, ...], end: tuple[Any, ...] | None = None
+    ) -> Iterator[tuple[Any, ...]]:
+        """As `scan_keys_reverse`, smallest first; without `end`, to the end of the table."""
+        beyond = None if end is None else table.key.prefix(*end)
+        for raw, _ in self.reader.range(table.name, table.key.prefix(*start), beyond, keys_only=True):
+            yield table.key.unpack(raw)
+
+    def scan_reverse(
+        self, table: Table[V], start: tuple[Any, ...], end: tuple[Any, ...]
+    ) -> Iterator[tuple[tuple[Any, ...], V]]:
+        """(key, value) of the rows below `end` and not below `start`, largest key first; both may be the first parts of
+        a key. Raises `codec.CorruptionError`.
+        """
+        first, beyond = table.key.prefix(*start), table.key.prefix(*end)
+        for raw, value in self.reader.range(table.name, first, beyond, reverse=True):
+            yield table.key.unpack(raw), table.decode(raw, value)
+
     def unchecked(self, table: Table[Any], start: bytes) -> Iterator[tuple[bytes, bytes]]:
         """(packed key, stored bytes with their checksum) from this packed key on, as found: for callers that look for
         corruption.
@@ -117,6 +135,20 @@ class _Watched(Snapshot):
         for key in super().scan_keys_reverse(table, start, end):
             self._tell()
             yield key
+
+    def scan_keys(
+        self, table: Table[Any], start: tuple[Any, ...], end: tuple[Any, ...] | None = None
+    ) -> Iterator[tuple[Any, ...]]:
+        for key in super().scan_keys(table, start, end):
+            self._tell()
+            yield key
+
+    def scan_reverse(
+        self, table: Table[V], start: tuple[Any, ...], end: tuple[Any, ...]
+    ) -> Iterator[tuple[tuple[Any, ...], V]]:
+        for row in super().scan_reverse(table, start, end):
+            self._tell()
+            yield row
 
     def _tell(self) -> None:
         self._rows += 1

@@ -29,9 +29,10 @@ from svc.store.codec import CorruptionError
 from svc.store.engine import CheckDepth, Engine, MissingTableError, OpenEngine, StoreFullError, Writer
 from svc.store.group import Group, Hint, Job, Settled
 from svc.store.group import write as write_changes
+from svc.store.lease import LeaseEpoch
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.lmdb.environment import DEFAULT_MAP_BYTES
-from svc.store.migrations import MIGRATIONS, Migration, OlderStoreError, migrate, refuse_newer
+from svc.store.migrations import FORMER_TABLES, MIGRATIONS, Migration, OlderStoreError, migrate, refuse_newer
 from svc.store.postgresql.url import StoreUrl
 from svc.store.snapshot import Snapshot, Transaction, check_row
 from svc.store.tables import META, TABLES
@@ -137,6 +138,8 @@ class Store:
             _refuse_other_versions(version, len(migrations), upgrade=upgrade)
             _refuse_missing_tables(engine, version, len(migrations))
             engine.open_tables([table.name for table in TABLES], create=True)
+            if version < len(migrations):
+                engine.open_tables(engine.tables().intersection(FORMER_TABLES))
             store = cls(engine, run_sync, now_ms)
             store._migrate(migrations)
         except BaseException:
@@ -173,6 +176,7 @@ class Store:
         urgent: bool = False,
         organizations: Sequence[int] = (),
         hints: Sequence[Hint] = (),
+        leases: Sequence[LeaseEpoch | None] = (),
     ) -> list[T | Exception]:
         """Commit the jobs together; one outcome each, in order: what the job returned (of a `Late`, what it makes), or
         the exception it raised.
@@ -183,9 +187,10 @@ class Store:
 
         For each job, `organizations` says whose rows it reads and writes, and `hints` which: where several nodes share
         a store, jobs of different organizations need not wait for each other, and `UnavailableError` may be raised, or
-        be the outcome of some.
+        be the outcome of some. `leases` says under which lease each was made: where one of them is lost, its jobs, and
+        those that share a commit with them, come to `LeaseLostError`.
         """
-        del organizations, hints
+        del organizations, hints, leases
         handed_over_at = trio.current_time()
         async with self._writing.held(urgent=urgent):
             began_at = trio.current_time()

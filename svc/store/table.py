@@ -62,7 +62,7 @@ FencedBy = Literal["key", "owner", "nothing"]
 
 `key`: that of the organization in its key; without one, that of the rows of no organization. `owner`: that of the
 organization which the row belongs to, though its key does not name it. `nothing`: rows never change once they are
-there, and whoever writes one writes the same.
+there, and two writers of one write the same.
 """
 Keep = KeptFor | LastTwoPeriods | Swept | With | Until
 FOR_EVER = Until("the store is deleted")

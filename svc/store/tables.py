@@ -14,7 +14,6 @@ from svc.domain.audit import AUDIT_MS, AuditRecord
 from svc.domain.billing import BillingChange, LedgerEntry, Settlement
 from svc.domain.counting import HOUR_MS, HourCounts
 from svc.domain.history import REPLAY_MEMORY_S, AddressHistory, ReportFingerprint, VisitorHistory
-from svc.domain.listing import FACETS, LEVELS
 from svc.domain.matching import Block, Visitor
 from svc.domain.model import ENVIRONMENTS, PLATFORMS
 from svc.domain.operations import Following
@@ -42,12 +41,13 @@ from svc.store.attestation_tables import (  # noqa: F401  declared with the othe
     CHALLENGES,  # pyright: ignore[reportUnusedImport]
     VISITOR_KEYS,  # pyright: ignore[reportUnusedImport]
 )
-from svc.store.codec import Flattened, Key, Layout, Opaque, Part, Record, Signed
+from svc.store.codec import Flattened, Key, Layout, Opaque, Record, Signed
 from svc.store.key_parts import (
     DAY,
     DIGEST_16,
     MOMENT,
     TEXT,
+    U8,
     U32,
     U64,
     UUID_V7,
@@ -56,6 +56,7 @@ from svc.store.key_parts import (
     period,
     place,
 )
+from svc.store.segments import Digests, Segment
 from svc.store.table import (
     FOR_EVER,
     NOT_PERSONAL,
@@ -90,9 +91,6 @@ _ORGANIZATION = Key(organization=U32)
 _OWN_ID = Key(organization=U32, id=UUID_V7)
 _REQUEST = Key(organization=U32, request_id=UUID_V7)
 _ENVIRONMENT = place(ENVIRONMENTS)
-_LEVEL = place(("not_scored", *LEVELS))
-_FACET = place(FACETS)
-_VALUE = digest(8)
 _NOT_OF_A_PERSON = NotPersonal("a line says when and how much, and nothing of whom")
 
 META: Table[int] = Table("meta", Key(name=TEXT), Signed("value"), FOR_EVER, NOT_PERSONAL)
@@ -192,16 +190,27 @@ DEFERRED_REPORTS: Table[DeferredReport] = Table(
 
 
 # Events by time of arrival, which a request id cannot be asked for: its own time runs ahead when the clock is set back.
-# The key says it all, so that a page is counted off without reading a row that it does not show.
-def _index_of_events(name: str, **parts: Part) -> Table[bytes]:
-    key = Key(organization=U32, environment=_ENVIRONMENT, **parts, arrival=MOMENT, request_id=UUID_V7)
-    return Table(name, key, Opaque(), With("events"), ErasedBy("index_keys"), rules=("events",))
-
-
-EVENTS_BY_LEVEL = _index_of_events("events_by_level", level=_LEVEL)
-EVENTS_BY_VISITOR = _index_of_events("events_by_visitor", visitor_id=VISITOR_ID, level=_LEVEL)
-EVENTS_BY_FACET = _index_of_events("events_by_facet", facet=_FACET, value=_VALUE)
-"""By the digest of the value (`events.value_digest`): a row for each value that an event has."""
+EVENT_TAIL: Table[Digests] = Table(
+    "event_tail",
+    Key(organization=U32, environment=_ENVIRONMENT, arrival=MOMENT, request_id=UUID_V7),
+    Layout(Digests.pack, Digests.unpack),
+    With("events"),
+    ErasedBy("forget"),
+    rules=("events",),
+)
+"""Events that are in no segment yet, by what they are found by (ADR 63)."""
+EVENT_SEGMENTS: Table[Segment] = Table(
+    "event_segments",
+    Key(organization=U32, environment=_ENVIRONMENT, part=U8, arrival=MOMENT, request_id=UUID_V7),
+    Layout(Segment.pack, Segment.unpack),
+    With("events"),
+    ErasedBy("forget"),
+    rules=("events",),
+)
+"""All other events, each in one segment. The key ends with a position: a segment holds the events from there down to
+the position of the segment before. Part 0 is a small segment as a whole; a large one has its slots in part 1 and its
+postings in the parts from 2 on, by the first bits of the digest (`event_index`).
+"""
 
 HOURS: Table[HourCounts] = Table(
     "hours",

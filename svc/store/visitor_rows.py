@@ -19,9 +19,10 @@ from svc.domain.matching.blocks import Block
 from svc.domain.model import ENVIRONMENTS
 from svc.domain.records import Event
 from svc.domain.webhooks.envelope import identification_event_id
-from svc.store.events import index_keys
+from svc.store.event_index import digests, rows_of
 from svc.store.inspection import Row
 from svc.store.reading import ReadOnlyStore
+from svc.store.segments import Digests
 from svc.store.snapshot import Snapshot
 from svc.store.table import PolicyError
 from svc.store.tables import (
@@ -29,6 +30,7 @@ from svc.store.tables import (
     ATTESTED_KEYS,
     BLOCKS,
     ERASURES,
+    EVENT_SEGMENTS,
     EVENTS,
     HOURS,
     REPORT_FINGERPRINTS,
@@ -115,6 +117,8 @@ class VisitorRows:
         """Without what the row says of other visitors; of counters, what this event added to them."""
         if row.table is HOURS and event is not None:
             return row._replace(value=NOTHING.plus(event))
+        if row.table is EVENT_SEGMENTS and event is not None:
+            return row._replace(value=Digests(digests(event).values if row.value.digests else ()))
         if row.table is BLOCKS:
             return row._replace(value=Block(0, (self._visitor,)))
         if row.table is ADDRESS_HISTORY:
@@ -150,8 +154,8 @@ def _attested_keys(snapshot: Snapshot, number: int, visitor: int, raw_id: bytes)
             yield ATTESTED_KEYS, (number, attested_key)
 
 
-def _index_rows(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> Keys:  # noqa: ARG001  as the others
-    yield from index_keys(number, request_id, event)
+def _index_rows(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> Keys:
+    yield from rows_of(snapshot, number, request_id, event)
 
 
 def _counts(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> Keys:  # noqa: ARG001  as the others
@@ -177,7 +181,7 @@ OF_VISITOR: dict[str, Callable[[Snapshot, int, int, bytes], Keys]] = {
 }
 """Function of `erasure.BY_FUNCTION` that erases by the visitor -> what finds the same rows, by number and id."""
 OF_EVENT: dict[str, Callable[[Snapshot, int, bytes, Event], Keys]] = {
-    "index_keys": _index_rows,
+    "forget": _index_rows,
     "uncount": _counts,
     "forget_report": _memory_of_report,
     "erase_identification": _webhooks,

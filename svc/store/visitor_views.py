@@ -7,16 +7,15 @@ from itertools import islice
 from typing import NamedTuple
 
 from svc.domain.ids import is_visitor_id
-from svc.domain.listing import FACETS, Filters
+from svc.domain.listing import Filters
 from svc.domain.matching import Visitor
 from svc.domain.model import ENVIRONMENTS, Environment
-from svc.store.events import value_digest
+from svc.store.event_index import Scope, Search, wanted
 from svc.store.snapshot import Snapshot
-from svc.store.tables import EVENTS, EVENTS_BY_FACET, VISITOR_IDS, VISITORS
+from svc.store.tables import EVENTS, VISITOR_IDS, VISITORS
 
 MOST_LOOKED_AT = 500
 """Newest events of a tag or an address among which its visitors are looked for."""
-_BEYOND_MS = 2**64 - 1
 
 
 class Sighting(NamedTuple):
@@ -56,11 +55,9 @@ def visitors_with(
     """
     if (filters.tag is None) == (filters.ip_address is None):
         raise ValueError("either a tag or an address")
-    ((facet, value),) = filters.facets()
-    stem = (number, ENVIRONMENTS.index(environment), FACETS.index(facet), value_digest(value))
-    keys = snapshot.scan_keys_reverse(EVENTS_BY_FACET, stem, (*stem, _BEYOND_MS))
+    search = Search(snapshot, Scope(number, ENVIRONMENTS.index(environment)), wanted(filters))
     seen: defaultdict[str, list[int]] = defaultdict(list)
-    for *_, request_id in islice(keys, MOST_LOOKED_AT):
+    for _, request_id in islice(search, MOST_LOOKED_AT):
         event = snapshot.get(EVENTS, number, request_id)
         if event is not None and filters.matches(event):
             seen[event.verdict.visitor_id].append(event.occurred_at_ms)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -38,6 +38,8 @@ from svc.store.tables import (
 )
 
 MINUTES_PER_DAY = 24 * 60
+LEAPS, LEAP_AFTER = 16, 32
+"""Over the rest of queues, in one look; rows of a queue that are read before it is leapt over."""
 BEYOND = b"\xff" * 16
 """Above every attempt id."""
 
@@ -69,6 +71,23 @@ class FailedDeliveries(NamedTuple):
     """In the order of the attempts that were their last."""
     resume: bytes | None
     """The attempt id at which the next piece begins; `None` = that was the end of the log."""
+
+
+class Asked(NamedTuple):
+    """A queue whose next delivery is looked for, as `next_delivery` is asked."""
+
+    queue: EndpointKey
+    in_flight: frozenset[DeliveryKey]
+    backlogged: bool
+
+
+class WaitingQueues(NamedTuple):
+    """Queues with deliveries, in key order."""
+
+    queues: list[tuple[EndpointKey, int]]
+    """(queue, Unix ms when its first delivery is due)."""
+    has_more: bool
+    """Whether there may be others after the last of them."""
 
 
 class NoWork(NamedTuple):
@@ -120,25 +139,41 @@ def attempts_in_a_day(snapshot: Snapshot, queue: EndpointKey, now_ms: int) -> At
     return AttemptCount(sum(count.delivered for count in counts), sum(count.failed for count in counts))
 
 
-def lanes_with_work(snapshot: Snapshot, after: EndpointKey, limit: int) -> list[tuple[EndpointKey, int]]:
-    """(queue, Unix ms when its first delivery is due) of at most `limit` queues with deliveries, after the queue
-    `after` in key order. One seek for each, however long the queues are.
+def queues_with_work(snapshot: Snapshot, after: EndpointKey, limit: int) -> WaitingQueues:
+    """At most `limit` queues with deliveries, after the queue `after` in key order, by reading forward and leaping over
+    the rest of a long queue. Each leap is a round trip to a database, in which all before it are made again: so a call
+    makes a few, and the next call goes on.
     """
     found: list[tuple[EndpointKey, int]] = []
-    start = (after.organization, after.endpoint + 1)
-    while len(found) < limit:
-        row = next(snapshot.scan(DUE, start=start), None)
-        if row is None:
-            break
-        (organization, endpoint, due_ms, *_), _ = row
-        found.append((EndpointKey(organization, endpoint), due_ms))
-        start = (organization, endpoint + 1)
-    return found
+    last = after
+    for _ in range(LEAPS):
+        passed = 0
+        for (organization, endpoint, due_ms, *_), _ in snapshot.scan(DUE, start=(last.organization, last.endpoint + 1)):
+            queue = EndpointKey(organization, endpoint)
+            if queue != last:
+                if len(found) == limit:
+                    return WaitingQueues(found, has_more=True)
+                found.append((queue, due_ms))
+                last, passed = queue, 0
+            elif (passed := passed + 1) == LEAP_AFTER:
+                break
+        else:
+            return WaitingQueues(found, has_more=False)
+    return WaitingQueues(found, has_more=True)
 
 
-def first_removed(snapshot: Snapshot) -> EndpointKey | None:
-    """A removed endpoint that has left rows for `sweep_removed`; `None` where there is none."""
-    return next((EndpointKey(*key) for key, _ in snapshot.scan(REMOVED_ENDPOINTS)), None)
+def poll_queues(snapshot: Snapshot, after: EndpointKey, late_ms: int, limit: int) -> tuple[WaitingQueues, bool]:
+    """As `queues_with_work`, and whether one that should be answered has been due since before `late_ms`."""
+    waiting = queues_with_work(snapshot, after, limit)
+    return waiting, any(due_ms < late_ms and is_answering(snapshot, queue) for queue, due_ms in waiting.queues)
+
+
+def first_removed(snapshot: Snapshot, sends: Callable[[EndpointKey], bool] | None = None) -> EndpointKey | None:
+    """A removed endpoint that has left rows for `sweep_removed`, of those for which `sends` holds, if given; `None`
+    where there is none.
+    """
+    removed = (EndpointKey(*key) for key, _ in snapshot.scan(REMOVED_ENDPOINTS))
+    return next((queue for queue in removed if sends is None or sends(queue)), None)
 
 
 def is_answering(snapshot: Snapshot, queue: EndpointKey) -> bool:
@@ -172,6 +207,11 @@ def next_delivery(
         claim = _claim(snapshot, queue, key, endpoint)
         return claim._replace(backlogged=claim.failing and (backlogged or _is_backlogged(snapshot, queue, now_ms)))
     return NoWork(None)
+
+
+def next_deliveries(snapshot: Snapshot, asked: Sequence[Asked], now_ms: int) -> list[ClaimedDelivery | NoWork]:
+    """`next_delivery` of each of these queues."""
+    return [next_delivery(snapshot, one.queue, now_ms, one.in_flight, backlogged=one.backlogged) for one in asked]
 
 
 def due_deliveries(snapshot: Snapshot, queue: EndpointKey) -> Iterator[tuple[int, DeliveryKey]]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -31,12 +31,12 @@ from svc.domain.identification import inflate
 from svc.domain.ids import is_visitor_id
 from svc.domain.matching import Visitor
 from svc.domain.matching.blocks import Block, BlockKey, attribute_keys, exact_key, network_key, token_key
-from svc.domain.model import ENVIRONMENTS, Network, RequestFacts
+from svc.domain.model import ENVIRONMENTS, Environment, Network, RequestFacts
 from svc.domain.records import Event
 from svc.domain.refusals import Refusal
 from svc.domain.report import read_report
 from svc.store.codec import CorruptionError
-from svc.store.events import INDEXES, index_keys
+from svc.store.event_index import Scope, Search, digest_of, forget
 from svc.store.hours import uncount
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.table import LEADS, ErasedBy, ErasedByKey, PolicyError
@@ -50,8 +50,9 @@ from svc.store.tables import (
     DUE,
     ERASED_EVENTS,
     ERASURES,
+    EVENT_SEGMENTS,
+    EVENT_TAIL,
     EVENTS,
-    EVENTS_BY_VISITOR,
     HOURS,
     MANUAL,
     REPORT_FINGERPRINTS,
@@ -67,7 +68,7 @@ from svc.store.transactions.holdings import release, report_bytes
 from svc.store.transactions.webhooks import erase_identification
 
 BY_FUNCTION: dict[str, tuple[Table[Any], ...]] = {
-    "index_keys": INDEXES,
+    "forget": (EVENT_TAIL, EVENT_SEGMENTS),
     "uncount": (HOURS,),
     "forget_report": (ADDRESS_HISTORY, REPORT_FINGERPRINTS),
     "leave_blocks": (BLOCKS,),
@@ -91,7 +92,6 @@ ERASED_BY_KEY = by_key(TABLES)
 
 EVENTS_A_STEP = 32
 """What is erased in one transaction: some milliseconds, of which most go into reading the reports again."""
-_BEYOND_LEVELS = 255
 
 
 def erase_visitor(transaction: Transaction, number: int, visitor_id: str, now_ms: int) -> Refusal | bool:
@@ -141,28 +141,17 @@ def pending_erasures(snapshot: Snapshot) -> list[tuple[int, bytes]]:
     return [key for key, _ in snapshot.scan(ERASURES)]
 
 
-def event_rows(snapshot: Snapshot, number: int, request_id: bytes) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
-    """(table, key) of every row that belongs to one event alone, index rows included. Rows that do not exist may be
-    named.
-    """
-    key = (number, request_id)
-    event = snapshot.get(EVENTS, *key)
-    if event is not None:
-        yield from index_keys(number, request_id, event)
-    for table in ERASED_BY_KEY["request_id"]:
-        yield table, key
-
-
 def purge_event(transaction: Transaction, number: int, request_id: bytes) -> None:
-    """Delete every row of one event, and subtract it from what the organization holds and from the counters of its
-    hour; nothing where it is gone already.
+    """Delete every row of one event, take it out of the index, and subtract it from what the organization holds and
+    from the counters of its hour; nothing where it is gone already.
     """
     event = transaction.get(EVENTS, number, request_id)
     if event is not None:
         release(transaction, number, events=1, report_bytes=report_bytes(transaction, number, request_id))
         uncount(transaction, number, event)
-    for table, key in tuple(event_rows(transaction, number, request_id)):
-        transaction.delete(table, *key)
+        forget(transaction, number, request_id, event)
+    for table in ERASED_BY_KEY["request_id"]:
+        transaction.delete(table, number, request_id)
 
 
 def purge_visitor(transaction: Transaction, number: int, visitor_number: int, now_ms: int) -> None:
@@ -192,19 +181,24 @@ def remove_from_block(transaction: Transaction, number: int, block_key: BlockKey
         transaction.delete(BLOCKS, number, block_key)
 
 
-def has_events(snapshot: Snapshot, number: int, raw_id: bytes) -> bool:
-    """Whether a visitor has any event in any environment. `raw_id`: the 20 bytes of its id."""
-    return next(events_of(snapshot, number, raw_id), None) is not None
+def has_events(
+    snapshot: Snapshot, number: int, raw_id: bytes, environments: Sequence[Environment] = ENVIRONMENTS
+) -> bool:
+    """Whether a visitor has any event in these environments. `raw_id`: the 20 bytes of its id."""
+    return next(events_of(snapshot, number, raw_id, environments), None) is not None
 
 
-def events_of(snapshot: Snapshot, number: int, raw_id: bytes) -> Iterator[bytes]:
-    """Request ids (16 bytes) of a visitor's events, of all environments. `raw_id`: the 20 bytes of its id."""
-    places = range(len(ENVIRONMENTS))
-    keys = (
-        snapshot.scan_keys_reverse(EVENTS_BY_VISITOR, (number, place, raw_id), (number, place, raw_id, _BEYOND_LEVELS))
-        for place in places
-    )
-    return (request_id for *_, request_id in chain.from_iterable(keys))
+def events_of(
+    snapshot: Snapshot, number: int, raw_id: bytes, environments: Sequence[Environment] = ENVIRONMENTS
+) -> Iterator[bytes]:
+    """Request ids (16 bytes) of a visitor's events. `raw_id`: the 20 bytes of its id."""
+    visitor_id = raw_id.decode()
+    digest = digest_of("visitor", visitor_id)
+    for place in map(ENVIRONMENTS.index, environments):
+        for _, request_id in Search(snapshot, Scope(number, place), (digest,)):
+            event = snapshot.get(EVENTS, number, request_id)
+            if event is None or event.verdict.visitor_id == visitor_id:  # another may have its digest
+                yield request_id
 
 
 def stems(snapshot: Snapshot, table: Table[Any], number: int) -> Iterator[tuple[int, ...]]:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from svc.domain.attestation.attested_key import AttestedKey
 from svc.domain.ids import DAY_MS, first_id
-from svc.domain.matching import Block, Visitor
+from svc.domain.matching import Block
 from svc.domain.records import IDEMPOTENCY_MS, Idempotency
 from svc.domain.sessions import ConsoleLink, Session
 from svc.store.snapshot import Snapshot, Transaction
@@ -48,6 +48,8 @@ EVENTS_A_STEP = 32
 ROWS_A_STEP = 256
 LOOKS_A_STEP = 512
 """Rows that one step of a pass looks at."""
+ASKED_A_STEP = 16
+"""Visitors of which one step asks whether they have events: that is a look into every segment."""
 ENDED_KEY_MS = 400 * DAY_MS
 """How long a revoked key is still listed (decisions 2.5), and an expired one."""
 DEPARTED_A_PASS = 100_000
@@ -160,17 +162,18 @@ def _pass_idempotency(now_ms: int, start: tuple[Any, ...], transaction: Transact
 
 def _pass_visitors(now_ms: int, visitor_days: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
     unseen_ms = visitor_days * DAY_MS
-
-    def delete(key: tuple[Any, ...], visitor: Visitor) -> bool:
+    rows = list(islice(transaction.scan(VISITORS, start[0], start=start), LOOKS_A_STEP + 1))
+    asked = deleted = 0
+    for (number, visitor_number), visitor in rows[:LOOKS_A_STEP]:
         if now_ms - visitor.last_seen_s * 1000 < unseen_ms:
-            return False
-        number, visitor_number = key
-        if has_events(transaction, number, visitor.visitor_id.encode()):
-            return False  # only visits that are sure move the last one
-        purge_visitor(transaction, number, visitor_number, now_ms)
-        return True
-
-    return _look(transaction, VISITORS, start, delete)
+            continue
+        if asked == ASKED_A_STEP:
+            return CleanupStep(deleted, (number, visitor_number))
+        asked += 1
+        if not has_events(transaction, number, visitor.visitor_id.encode()):  # only visits that are sure move the last
+            purge_visitor(transaction, number, visitor_number, now_ms)
+            deleted += 1
+    return CleanupStep(deleted, rows[LOOKS_A_STEP][0] if len(rows) > LOOKS_A_STEP else None)
 
 
 def _pass_attested_keys(

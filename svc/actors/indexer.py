@@ -1,0 +1,61 @@
+"""The indexer: puts events of the tail into segments, and small segments into large ones (ADR 63).
+
+Owns how long it rests. Hears nothing: it looks where the tail is long, soon after it had something to do and ever more
+rarely when not. Writes one segment in a transaction: a millisecond of work, or some twenty for a large one, which is
+done on the writer's thread. While it stands still every query is answered as before, and takes longer.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import structlog
+import trio
+
+from svc.store.engine import UnavailableError
+from svc.store.event_index import Scope
+from svc.store.store import Store, StoreFullError
+from svc.store.transactions.indexing import look, step
+from svc.world import World
+
+log = structlog.get_logger()
+
+SHORTEST_REST_S = 1.0
+LONGEST_REST_S = 30.0
+SETTLED_MS = 1000
+"""Events arrive in order but for this: a segment is made of those before, so that it is written once."""
+
+
+async def run(store: Store, world: World) -> None:
+    """Index until cancelled. A store that takes no writes is logged and tried again."""
+    rest_s = SHORTEST_REST_S
+    while True:
+        await trio.sleep(rest_s)
+        try:
+            steps = await index(store, world.now_ms() - SETTLED_MS)
+        except (StoreFullError, UnavailableError) as error:
+            log.warning("indexing stopped: the store takes no writes", reason=str(error))
+            steps = 0
+        rest_s = SHORTEST_REST_S if steps else min(2 * rest_s, LONGEST_REST_S)
+
+
+async def index(store: Store, before_ms: int) -> int:
+    """Do what there is to do for events that arrived before then; how many segments were written. Raises
+    `StoreFullError` and `UnavailableError`, and what a step raises.
+    """
+    steps = 0
+    after: Scope | None = None
+    while True:
+        found, after = await store.query(partial(look, after=after, before_ms=before_ms))
+        while found is not None:
+            (outcome,) = await store.write(
+                [partial(step, scope=found, before_ms=before_ms)], may_use_reserve=True, organizations=[found.number]
+            )
+            if isinstance(outcome, Exception):
+                raise outcome
+            if not outcome:
+                break
+            steps += 1
+        if after is None:
+            return steps
+        await trio.lowlevel.checkpoint()

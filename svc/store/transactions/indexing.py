@@ -1,0 +1,149 @@
+"""Indexing: the bounded transactions that put events of the tail into segments, and small segments into large ones.
+
+Nothing depends on when they run, or how far they get: an event is found in the tail as in a segment (`event_index.py`).
+Segments follow each other in the order of arrival. Large ones are older than all small ones, as they are made of the
+oldest small ones. An event that comes late, into the time of a segment, is put into that one.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import NamedTuple
+
+from svc.store.event_index import (
+    FIRST,
+    SLOTS,
+    SMALL,
+    Scope,
+    delete_run,
+    holder,
+    read_run,
+    write_run,
+)
+from svc.store.segments import Run, Slots, cut, joined, of_one, position
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.tables import EVENT_SEGMENTS, EVENT_TAIL
+
+EVENTS_A_SMALL = 64
+MOST_IN_SMALL = 256
+"""Beyond, as late events come in, it is cut."""
+SMALL_IN_LARGE = 64
+EVENTS_A_LARGE = EVENTS_A_SMALL * SMALL_IN_LARGE
+MOST_IN_LARGE = 2 * EVENTS_A_LARGE
+PLACES_A_LOOK = 16
+"""Organizations and environments that are looked at in one read."""
+_BEYOND = (2**32 - 1,)
+
+
+class Look(NamedTuple):
+    """Where there is something to do, among some of the places that have a tail."""
+
+    found: Scope | None
+    resume: Scope | None
+    """The last place that was looked at; `None` = there are no more behind it."""
+
+
+def look(snapshot: Snapshot, after: Scope | None, before_ms: int) -> Look:
+    """The first place behind `after` where a step would do something."""
+    for _ in range(PLACES_A_LOOK):
+        start = (0,) if after is None else (after.number, after.environment + 1)
+        key = next(snapshot.scan_keys(EVENT_TAIL, start, _BEYOND), None)
+        if key is None:
+            return Look(None, None)
+        after = Scope(*key[:2])
+        if _is_due(snapshot, after, before_ms):
+            return Look(after, after)
+    return Look(None, after)
+
+
+def _is_due(snapshot: Snapshot, scope: Scope, before_ms: int) -> bool:
+    return bool(_new(snapshot, scope, before_ms) or _late(snapshot, scope) or _small(snapshot, scope))
+
+
+def step(transaction: Transaction, scope: Scope, before_ms: int) -> bool:
+    """Make one segment, of events that arrived before `before_ms`, or make a large one, or put late events into one;
+    whether there was anything to do.
+    """
+    new = _new(transaction, scope, before_ms)
+    if new:
+        _take_in(transaction, scope, new, Run(b"", {}), new[-1], SMALL)
+        return True
+    late = _late(transaction, scope)
+    if late:
+        _put_in(transaction, scope, late)
+        return True
+    small = _small(transaction, scope)
+    if small:
+        runs = [read_run(transaction, scope, SMALL, upper) for upper in small]
+        for upper in small:
+            delete_run(transaction, scope, SMALL, upper)
+        _write(transaction, scope, joined(runs), small[-1], SLOTS)
+    return bool(small)
+
+
+Positions = list[tuple[int, bytes]]
+
+
+def _new(snapshot: Snapshot, scope: Scope, before_ms: int) -> Positions:
+    """The oldest events of the tail that are newer than all segments; nothing where they are too few."""
+    newest = _newest(snapshot, scope)
+    keys = snapshot.scan_keys(EVENT_TAIL, (*scope, *newest), (*scope, max(before_ms, newest[0])))
+    found = [key[-2:] for key in islice(keys, EVENTS_A_SMALL + 1) if key[-2:] != newest]
+    return found[:EVENTS_A_SMALL] if len(found) >= EVENTS_A_SMALL else []
+
+
+def _newest(snapshot: Snapshot, scope: Scope) -> tuple[int, bytes]:
+    """The position up to which there are segments."""
+    found = [FIRST]
+    for part in (SMALL, SLOTS):
+        keys = snapshot.scan_keys_reverse(EVENT_SEGMENTS, (*scope, part), (*scope, part + 1))
+        found += [key[-2:] for key in islice(keys, 1)]
+    return max(found)
+
+
+def _late(snapshot: Snapshot, scope: Scope) -> Positions:
+    """The oldest events of the tail that belong into segments; nothing where they are too few."""
+    keys = snapshot.scan_keys(EVENT_TAIL, scope, (*scope, *_newest(snapshot, scope)))
+    found = [key[-2:] for key in islice(keys, EVENTS_A_SMALL)]
+    return found if len(found) == EVENTS_A_SMALL else []
+
+
+def _small(snapshot: Snapshot, scope: Scope) -> Positions:
+    """The small segments that are to be a large one; nothing where they are too few."""
+    keys = snapshot.scan_keys(EVENT_SEGMENTS, (*scope, SMALL), (*scope, SMALL + 1))
+    found = [key[-2:] for key in islice(keys, SMALL_IN_LARGE)]
+    return found if len(found) == SMALL_IN_LARGE else []
+
+
+def _put_in(transaction: Transaction, scope: Scope, late: Positions) -> None:
+    """Put late events into the segment to which the first of them belongs."""
+    found = holder(transaction, scope, late[0])
+    assert found is not None, "they are older than the newest segment"
+    part, upper = found
+    run = read_run(transaction, scope, part, upper)
+    delete_run(transaction, scope, part, upper)
+    _take_in(transaction, scope, [here for here in late if here <= upper], run, upper, part)
+
+
+def _take_in(
+    transaction: Transaction, scope: Scope, events: Positions, run: Run, upper: tuple[int, bytes], part: int
+) -> None:
+    """Write a segment of these events of the tail and those that it has; `upper` is the position in its key."""
+    runs = [run]
+    for here in events:
+        digests = transaction.get(EVENT_TAIL, *scope, *here)
+        assert digests is not None
+        runs.append(of_one(here, digests))
+        transaction.delete(EVENT_TAIL, *scope, *here)
+    _write(transaction, scope, joined(runs), upper, part)
+
+
+def _write(transaction: Transaction, scope: Scope, run: Run, upper: tuple[int, bytes], part: int) -> None:
+    large = part == SLOTS
+    most = EVENTS_A_LARGE if large and len(run) > MOST_IN_LARGE else MOST_IN_LARGE if large else MOST_IN_SMALL
+    *before, last = cut(run, most) or [run]
+    for each in before:
+        slots = Slots(each.slots)
+        write_run(transaction, scope, each, position(slots[len(slots) - 1]), large=large)
+    if last:
+        write_run(transaction, scope, last, upper, large=large)

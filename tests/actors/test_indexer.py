@@ -1,0 +1,107 @@
+"""The indexer: it goes on where there is something to do, rests longer when not, and a full store does not end it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+import trio.testing
+
+from svc.actors import indexer
+from svc.store.event_index import SLOTS, SMALL
+from svc.store.snapshot import Transaction
+from svc.store.store import Store, StoreFullError
+from svc.store.tables import EVENT_TAIL
+from svc.store.transactions import indexing
+from svc.world import World
+from tests.store.test_event_index import faults, recorded, segments, some
+from tests.store.test_events import count_again, filled_store
+from tests.support.worlds import EPOCH_MS
+
+
+@pytest.fixture(autouse=True)
+def of_four(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("EVENTS_A_SMALL", 4), ("SMALL_IN_LARGE", 4), ("EVENTS_A_LARGE", 16), ("MOST_IN_LARGE", 32)):
+        monkeypatch.setattr(indexing, name, value)
+
+
+async def inline(function: Callable[[], Any], /) -> Any:
+    """A virtual clock would go on while a thread is at work."""
+    await trio.lowlevel.checkpoint()
+    return function()
+
+
+def world_at(now_ms: int) -> World:
+    return World(lambda: now_ms, random.Random(1).randbytes, inline)
+
+
+@contextmanager
+def filled(directory: Path, *made: Any) -> Iterator[Store]:
+    with filled_store(directory, *made) as store:
+        store._run_sync = inline
+        yield store
+
+
+def shape(store: Store) -> tuple[int, int, int]:
+    """Events in the tail, small segments, large ones."""
+    with store.read() as snapshot:
+        found = segments(snapshot)
+        return snapshot.count(EVENT_TAIL), found[SMALL], found[SLOTS]
+
+
+async def test_events_are_indexed_within_seconds(tmp_path: Path, autojump_clock: Any):
+    made = some(23, "staging") + some(9, "development", start=100)
+    world = world_at(EPOCH_MS + 50 + indexer.SETTLED_MS)
+    with filled(tmp_path, *made) as store:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(indexer.run, store, world)
+            await trio.sleep(indexer.SHORTEST_REST_S + 0.5)
+            assert shape(store) == (3 + 9, 1, 1), "those of development have not settled"
+            nursery.cancel_scope.cancel()
+        assert faults(store) == []
+
+
+async def test_the_indexer_backs_off_and_resumes_after_a_full_store(
+    tmp_path: Path, autojump_clock: Any, monkeypatch: pytest.MonkeyPatch
+):
+    looked: list[float] = []
+    index = indexer.index
+
+    async def noted(store: Store, before_ms: int) -> int:
+        looked.append(trio.current_time() - began)
+        if len(looked) == 2:
+            raise StoreFullError("no room")
+        return await index(store, before_ms)
+
+    monkeypatch.setattr(indexer, "index", noted)
+    with filled(tmp_path) as store:
+        began = trio.current_time()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(indexer.run, store, world_at(EPOCH_MS + 10**6))
+            await trio.sleep(95)
+            assert looked == pytest.approx([1, 3, 7, 15, 31, 61, 91])
+            store.write_now([*recorded(some(9)), count_again])
+            await trio.sleep(28)
+            assert shape(store) == (1, 2, 0)
+            assert looked[7:] == pytest.approx([121, 122])
+            nursery.cancel_scope.cancel()
+
+
+async def test_a_step_that_fails_is_raised_and_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def breaks(transaction: Transaction, scope: Any, before_ms: int) -> bool:
+        indexing.step(transaction, scope, before_ms)
+        raise RuntimeError("half way")
+
+    with filled(tmp_path, *some(9)) as store:
+        monkeypatch.setattr(indexer, "step", breaks)
+        with pytest.raises(RuntimeError):
+            await indexer.index(store, EPOCH_MS + 10**6)
+        assert shape(store) == (9, 0, 0)
+        monkeypatch.undo()
+        assert await partial(indexer.index, store)(EPOCH_MS) == 0

@@ -20,7 +20,7 @@ from tests.support.process import Served, run, run_json
 
 
 @pytest.mark.slow(25)
-async def test_what_was_answered_comes_back_from_a_backup_whatever_is_killed(tmp_path: Path):
+async def test_acknowledged_data_is_restored_from_a_backup_whatever_is_killed(tmp_path: Path):
     drill = await trio.to_thread.run_sync(Drill, tmp_path)
     journal = TimedJournal()
     server = await trio.to_thread.run_sync(Served, drill.data)
@@ -47,7 +47,7 @@ async def test_what_was_answered_comes_back_from_a_backup_whatever_is_killed(tmp
 
 
 @pytest.mark.slow(15)
-async def test_a_lost_node_takes_the_newest_answers_only(tmp_path: Path):
+async def test_the_loss_of_a_node_loses_only_the_newest_responses(tmp_path: Path):
     drill = await trio.to_thread.run_sync(Drill, tmp_path)
     journal = TimedJournal()
     first = await lose_the_node(drill, journal, "first", 0.5)

@@ -28,14 +28,14 @@ def show(outcome: Outcome, *answers: str) -> None:
 
 
 @pytest.mark.slow(20)
-def test_a_full_map_refuses_visits_and_is_emptied_also_after_a_kill(tmp_path: Path):
+def test_a_full_map_refuses_visits_and_can_be_emptied_also_after_a_kill(tmp_path: Path):
     outcome = Full(tmp_path / "data", size=2 * MIB, map_bytes=2 * MIB).run(rounds=2)
     show(outcome, "identify 200", "identify 503", "challenge 503", "read 200", "revoke 200", "erase 204")
     assert outcome.answers["erase 204"] >= 50
 
 
 @pytest.mark.slow(35)
-def test_a_full_disk_refuses_visits_and_is_emptied_whoever_filled_it(tmp_path: Path):
+def test_a_full_disk_refuses_visits_and_can_be_emptied_whatever_filled_it(tmp_path: Path):
     try:
         with small_disk(6) as disk:
             outcome = Full(disk / "data", size=6 * MIB, somebody=Ballast(disk / "ballast")).run(rounds=1)
@@ -45,7 +45,7 @@ def test_a_full_disk_refuses_visits_and_is_emptied_whoever_filled_it(tmp_path: P
 
 
 @pytest.mark.slow(15)
-def test_a_file_that_may_not_grow_refuses_visits_until_it_may(tmp_path: Path):
+def test_a_file_at_its_size_limit_refuses_visits_until_the_limit_is_raised(tmp_path: Path):
     """As a quota does: nothing shows it before it is reached."""
     data = tmp_path / "data"
     outcome = Full(data, size=8 * MIB, somebody=Limit(data / "store", 8 * MIB)).run(rounds=0)
@@ -53,7 +53,7 @@ def test_a_file_that_may_not_grow_refuses_visits_until_it_may(tmp_path: Path):
     assert outcome.answers["identify 200"] >= 50
 
 
-def test_a_write_of_which_a_part_found_room_is_a_full_disk_and_no_broken_one(tmp_path: Path):
+def test_a_partial_write_is_reported_as_a_full_disk_and_not_as_an_io_error(tmp_path: Path):
     """LMDB says EIO then. The service ended of it."""
 
     def put(number: int, size: int) -> list[object]:

@@ -18,7 +18,7 @@ def recorded(directory: Path, requests: int, control: str | None = None) -> Reco
 
 
 @pytest.mark.slow(20)
-def test_no_power_loss_takes_what_was_acknowledged_or_leaves_half_of_anything(tmp_path: Path):
+def test_a_power_loss_neither_loses_acknowledged_data_nor_leaves_partial_writes(tmp_path: Path):
     recording = recorded(tmp_path, requests=60)
     assert recording.nameless == []
     outcome = judge(recording, 100, seed=1, scratch=tmp_path)
@@ -29,7 +29,7 @@ def test_no_power_loss_takes_what_was_acknowledged_or_leaves_half_of_anything(tm
 
 @pytest.mark.slow(10)
 @pytest.mark.parametrize("control", ["metasync", "sync"])
-def test_without_a_safeguard_of_the_store_power_losses_are_noticed(tmp_path: Path, control: str):
+def test_without_a_safeguard_of_the_store_power_losses_are_detected(tmp_path: Path, control: str):
     """That this proof can fail: the same run with one of LMDB's flags off loses what was acknowledged."""
     lost = "acknowledged, and lost"
     outcome = judge(recorded(tmp_path, requests=30, control=control), 50, seed=1, scratch=tmp_path, until=lost)

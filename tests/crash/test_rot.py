@@ -1,4 +1,4 @@
-"""Bit rot: whatever bit of a store is turned over, nothing reads as what it is not (reliability R13).
+"""Bit rot: whatever bit of a store is flipped, nothing reads as what it is not (reliability R13).
 
 The long form is `python -m bench.rot`, with and without `--where structure`.
 """
@@ -30,15 +30,15 @@ def intact(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow(8)
 @pytest.mark.parametrize("where", sorted(TURNS))
-def test_no_bit_that_is_turned_over_makes_a_wrong_answer(intact: Path, tmp_path: Path, where: str):
+def test_no_bit_flip_causes_a_wrong_response(intact: Path, tmp_path: Path, where: str):
     outcome = judge(intact, 40, seed=1, scratch=tmp_path, turn=TURNS[where])
     assert outcome.untold == []
     assert sum(outcome.ways[way] for way in NOTICED) >= 10, f"too little was noticed to show anything: {outcome.ways}"
 
 
 @pytest.mark.slow
-def test_a_wrong_answer_of_which_nothing_tells_is_noticed(intact: Path, tmp_path: Path):
-    """That this proof can fail: a row is another one, by its own rules and behind a check value that is right."""
+def test_the_check_detects_a_silently_wrong_response(intact: Path, tmp_path: Path):
+    """That this proof can fail: a row is another one, by its own rules and behind a checksum that is right."""
     damaged = tmp_path / "damaged"
     shutil.copytree(intact, damaged)
     world = World.real()
@@ -56,6 +56,6 @@ def test_a_wrong_answer_of_which_nothing_tells_is_noticed(intact: Path, tmp_path
 
 
 @pytest.mark.slow
-def test_an_intact_copy_answers_as_the_original(intact: Path, tmp_path: Path):
+def test_an_intact_copy_responds_like_the_original(intact: Path, tmp_path: Path):
     outcome = judge(intact, 1, seed=1, scratch=tmp_path, turn=lambda file, _: file)
     assert outcome.ways == Counter({"harmless": 1})

@@ -125,6 +125,10 @@ class PostgresqlEngine:
         """See `Engine.clear_stale_readers`: none; a session ends with its connection."""
         return 0
 
+    def send(self, statement: Statement) -> None:
+        """Send a statement in a transaction of its own. Raises `EngineError`."""
+        self._once([statement])
+
     def close(self) -> None:
         """See `Engine.close`. A second call does nothing."""
         with self._lock:

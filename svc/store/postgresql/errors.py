@@ -17,6 +17,7 @@ _HINTS = {
     "0A000": "the database lacks something that this program needs: docs/postgresql.md lists what it was tested with",
     "25006": "the database is a read-only standby: name the primary, or several hosts with "
     "target_session_attrs=read-write",
+    "26000": "a pooler gives this connection other sessions: docs/postgresql.md says which may stand between",
     "28000": "the database refuses this user: see its pg_hba.conf",
     "28P01": "the database refuses this user's password: see SVC_STORE_PASSWORD_FILE and the passfile",
     "3D000": "create the database first: docs/postgresql.md",
@@ -29,8 +30,9 @@ _HINTS = {
     "55P03": "another session holds a row for longer than the lock timeout",
     "57014": "a statement took longer than the statement timeout",
 }
-_LOST = ("08", "57P")
-"""Classes of SQLSTATE after which the server closes the connection: 57P01 to 57P05 end a session or refuse one."""
+_LOST = ("08", "57P", "25P03")
+"""How the SQLSTATE begins after which the server closes the connection: 57P01 to 57P05 end a session or refuse one,
+25P03 ends one that stood still in a transaction."""
 
 
 class SqlError(OperatorError, EngineError):
@@ -65,9 +67,11 @@ def error_of(state: str, message: str) -> SqlError | ConnectionLostError:
 def connecting_failed(message: str) -> DatabaseError | ConnectionLostError:
     """The exception for a connection that was not made. libpq keeps its SQLSTATE to itself, so the words decide."""
     message = " ".join(message.split())
-    state = next((state for words, state in _WORDS.items() if words in message), None)
-    hint = "" if state is None else f"; {_HINTS[state]}"
-    return DatabaseError(message + hint) if state in _LASTING else ConnectionLostError(message + hint)
+    known = next((known for words, known in _WORDS.items() if words in message), "")
+    hint = _HINTS.get(known, known)
+    if hint:
+        message = f"{message}; {hint}"
+    return DatabaseError(message) if known in _LASTING else ConnectionLostError(message)
 
 
 _WORDS = {
@@ -81,7 +85,16 @@ _WORDS = {
     "hot standby mode": "25006",
     'role "': "28000",
     'database "': "3D000",
+    "certificate verify failed": "sslrootcert in the store's URL has to name the authority that has signed the "
+    "database's certificate",
+    "does not match host name": "name the host as the database's certificate does, with hostaddr=ADDRESS where that "
+    "name is not looked up",
+    "root certificate file": "sslmode=verify-full needs sslrootcert=FILE, the certificate of the authority that has "
+    "signed the database's, or sslrootcert=system",
+    "server does not support SSL": "set ssl = on in the database, with ssl_cert_file and ssl_key_file",
+    "definition of service": "see PGSERVICEFILE and ~/.pg_service.conf",
 }
-"""What PostgreSQL says in English, the first that fits; in another language the hint is missing."""
+"""What PostgreSQL and libpq say in English, the first that fits, and its SQLSTATE or what to do about it; in another
+language the hint is missing."""
 _LASTING = ("28000", "28P01", "3D000")
 """What the next attempt will not find otherwise."""

@@ -1,6 +1,6 @@
 """A group of jobs in one transaction of the database, in three round trips whatever its size.
 
-1. Begin, take the fences, and fetch what the hints know at once.
+1. Begin, take the fences, look at the store's version, and fetch what the hints know at once.
 2. Fetch what follows from that: the visitors whom the blocks name, and their history. Then the jobs run.
 3. Write all rows and commit.
 
@@ -8,6 +8,7 @@ A fence is a row of `writers`, one for each organization and one for what belong
 by them, holds their fence; so groups of one organization follow one another over all nodes, and rows that were fetched
 stay as they are until the commit. A group takes its fences at once and in ascending order: it may wait for another
 group, and never two for each other. Where jobs touch rows whose fence is not held, the group begins again with it.
+A group of several organizations takes only fences that nobody has, and waits for none (`run_free`).
 
 Outcomes are those of the jobs run one after the other. A job that read what was not fetched runs again after one more
 round trip, and so does each one behind it that what it wrote concerns (`svc.store.group`).
@@ -25,13 +26,15 @@ from svc.domain.operations import Changes
 from svc.store.engine import EngineError, UnavailableError
 from svc.store.group import Group, Hint, Job, Settled
 from svc.store.key_parts import UUID_V7
+from svc.store.lease import LeaseEpoch, LeaseLostError
 from svc.store.overlay import Raw
 from svc.store.postgresql import statements
 from svc.store.postgresql.errors import ConnectionLostError
-from svc.store.postgresql.leases import Fence, LeaseLostError
+from svc.store.postgresql.leases import lease_fence, lost_leases
 from svc.store.postgresql.rows import EVERY, NOTHING, OWNER, Place, Rows, TooMuchMissingError, fence_of, is_immutable
 from svc.store.postgresql.statements import organization_of
 from svc.store.postgresql.values import byteas, int4, int4s, integer
+from svc.store.postgresql.version import LOOK, refuse_other
 from svc.store.postgresql.wire import Result, Statement, Wire
 from svc.store.snapshot import Snapshot
 from svc.store.tables import TABLES
@@ -52,6 +55,14 @@ class UnfencedError(Exception):
         super().__init__("rows were touched whose fence is not held")
         self.fences = fences
         """What it takes: those that were held, and those that were missing."""
+
+
+class Part(NamedTuple, Generic[T]):
+    """Jobs of a group, and what they need."""
+
+    jobs: Sequence[Job[T]]
+    hints: Sequence[Hint]
+    fences: frozenset[int]
 
 
 class Written(NamedTuple, Generic[T]):
@@ -106,18 +117,36 @@ class Transactions:
         jobs: Sequence[Job[T]],
         hints: Sequence[Hint],
         fences: frozenset[int],
-        lease: Fence | None = None,
+        leases: frozenset[LeaseEpoch] = frozenset(),
     ) -> Written[T]:
-        """Run jobs and commit what they write; with a `lease`, only while it is this node's.
+        """Run jobs and commit what they write; with `leases`, only while they are this node's.
 
-        Raises `UnfencedError`, `LeaseLostError`, `SqlError` and `ConnectionLostError`, and then nothing is written; and
-        `UncertainCommitError`. No transaction is open on the connection afterwards, unless it is closed.
+        Raises `UnfencedError`, `LeaseLostError`, `OtherVersionError`, `SqlError` and `ConnectionLostError`, and then
+        nothing is written; and `UncertainCommitError`. No transaction is open on the connection afterwards, unless it
+        is closed.
         """
-        rows, group = Rows(self.immutable.get), Group(jobs)
+        return await self._run(wire, Rows(self.immutable.get), [Part(jobs, hints, fences)], leases)
+
+    async def run_free(self, wire: Wire, parts: Sequence[Part[T]]) -> Written[T]:
+        """Run jobs of several organizations and commit what they write: those whose fences nobody has. The others are
+        left out, as `Written.turns` says. Raises what `run` does.
+        """
+        return await self._run(wire, Rows(self.immutable.get, of_several=True), parts, frozenset(), free=True)
+
+    async def _run(
+        self, wire: Wire, rows: Rows, parts: Sequence[Part[T]], leases: frozenset[LeaseEpoch], *, free: bool = False
+    ) -> Written[T]:
+        fences = frozenset[int]().union(*(part.fences for part in parts))
         try:
-            steps = [hint(Snapshot(rows)) for hint in hints]
-            turns = await self._begin(wire, rows, steps, fences, lease)
-            settled = await self._settled(wire, rows, group, steps)
+            steps = [[hint(Snapshot(rows)) for hint in part.hints] for part in parts]
+            turns = await self._begin(wire, rows, [step for each in steps for step in each], fences, leases, free=free)
+            if free:
+                fences = frozenset(turns)
+                kept = [place for place, part in enumerate(parts) if part.fences <= fences]
+                parts, steps = [parts[place] for place in kept], [steps[place] for place in kept]
+            jobs = [job for part in parts for job in part.jobs]
+            group = Group(jobs)
+            settled = await self._settled(wire, rows, group, [step for each in steps for step in each])
             missing = _missing(rows.fences | _fences(settled.changes), fences)
             if missing:
                 raise UnfencedError(fences | missing)  # noqa: TRY301  the transaction is undone below
@@ -128,7 +157,9 @@ class Transactions:
             await _undo(wire)
             raise
         counts = self.counts
-        counts.groups, counts.jobs, counts.runs = counts.groups + 1, counts.jobs + len(jobs), counts.runs + group.runs
+        counts.groups += bool(jobs)
+        counts.jobs += len(jobs)
+        counts.runs += group.runs
         self._remember(rows, written.rows)
         return written
 
@@ -158,25 +189,29 @@ class Transactions:
         rows: Rows,
         steps: list[Iterator[None]],
         fences: frozenset[int],
-        lease: Fence | None = None,
+        leases: frozenset[LeaseEpoch] = frozenset(),
+        *,
+        free: bool = False,
     ) -> dict[int, int]:
-        """Fence -> its turn; none where all are held."""
+        """Fence -> its turn; none where all are held. `free`: only those that nobody has, and rows of them."""
         _advance(steps)
-        opening = [_BEGIN, *_taking(fences), *([] if lease is None else [lease.statement()])]
+        taking = [_BEGIN, *_taking(fences, free=free)]
+        opening = [*taking, LOOK, *([lease_fence(leases)] if leases else [])]
         while True:
             results = await self._exchange(wire, [*opening, *rows.fetches()])
-            if lease is not None and not results[len(opening) - 1].rows:
-                raise LeaseLostError(f"another node has the lease {lease.name}")
+            refuse_other(results[len(taking)])
+            if leases and (gone := lost_leases(leases, results[len(opening) - 1])):
+                raise LeaseLostError(gone)
             if EVERY in fences:
                 turns = dict[int, int]()
                 break
             taken = results[1].rows if fences else []
             turns = {integer(fence): integer(turn) for fence, turn in taken}
-            if len(turns) == len(fences):
+            if free or len(turns) == len(fences):
                 break
             added = Statement(statements.ADD_FENCES, (int4s(sorted(fences - turns.keys())),))
             await self._exchange(wire, [_ROLLBACK, added])
-        rows.take(results[len(opening) :])
+        rows.take(results[len(opening) :], fences - turns.keys() if free else frozenset())
         return turns
 
     async def _settled(self, wire: Wire, rows: Rows, group: Group[T], steps: list[Iterator[None]]) -> Settled[T]:
@@ -224,11 +259,12 @@ def _advance(steps: list[Iterator[None]]) -> None:
     steps[:] = [step for step in steps if next(step, _END) is not _END]
 
 
-def _taking(fences: frozenset[int]) -> list[Statement]:
+def _taking(fences: frozenset[int], *, free: bool) -> list[Statement]:
     if EVERY in fences:
         taking = (statements.LOCK_ROWS_OF_NONE, statements.ADD_EVERY_FENCE, statements.TAKE_EVERY_FENCE)
         return [Statement(sql) for sql in taking]
-    return [Statement(statements.TAKE_FENCES, (int4s(sorted(fences)),))] if fences else []
+    take = statements.TAKE_FREE_FENCES if free else statements.TAKE_FENCES
+    return [Statement(take, (int4s(sorted(fences)),))] if fences else []
 
 
 def _fences(changes: Changes) -> set[int]:

@@ -1,7 +1,7 @@
 """Leases: work that one node at a time may do, held for a term by the clock of the database.
 
-A lease is a row (name, holder, epoch, expires_at). Whoever finds it expired takes it, and the epoch grows by one; its
-holder renews it at every beat (`nodes.py`). No clock of a node is compared with another's:
+A lease is a row (name, holder, epoch, expires_at). A node that finds it expired takes it, and the epoch grows by one;
+its holder renews it at every beat (`nodes.py`). No clock of a node is compared with another's:
 
 - Whether a lease has expired is decided by the database, with its own clock.
 - What a holder believes is counted on its monotonic clock from before it asked, and ends a fifth of the term early.
@@ -14,12 +14,12 @@ What may live here: the statements about leases, and what their answers mean. No
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
+from collections.abc import Collection
 
 import trio
 
-from svc.store.engine import UnavailableError
-from svc.store.postgresql.values import int8, integer
+from svc.store.lease import LeaseEpoch
+from svc.store.postgresql.values import int8, int8s, integer, texts
 from svc.store.postgresql.wire import Result, Statement
 
 TERM_S = 10.0
@@ -31,32 +31,36 @@ BELIEVED = 0.8
 
 _ADD = b"insert into svc.leases values ($1::text, '', 0, to_timestamp(0)) on conflict do nothing"
 _TAKE = b"""
-update svc.leases set holder = $2::text, epoch = epoch + 1, expires_at = clock_timestamp() + make_interval(secs => $3)
-where name = $1::text and expires_at <= clock_timestamp() returning epoch
+with free as (
+  select name from svc.leases where name = $1::text and expires_at <= clock_timestamp() for update
+)
+update svc.leases l set holder = $2::text, epoch = epoch + 1, expires_at = clock_timestamp() + make_interval(secs => $3)
+from free where l.name = free.name returning l.epoch
 """
+"""It waits for writes under the lease: they have locked its row `for key share`. A renewal does not."""
 _RENEW = b"""
 update svc.leases set expires_at = clock_timestamp() + make_interval(secs => $3)
 where name = $1::text and epoch = $2::int8 returning epoch
 """
 _END = b"update svc.leases set expires_at = to_timestamp(0) where name = $1::text and epoch = $2::int8"
-_FENCE = b"select epoch from svc.leases where name = $1::text and epoch = $2::int8 for share"
+_FENCE = b"""
+select l.name from svc.leases l join unnest($1::text[], $2::int8[]) as held (name, epoch)
+on l.name = held.name and l.epoch = held.epoch order by l.name for key share of l
+"""
 
 
-class LeaseLostError(UnavailableError):
-    """Another node has the lease. Nothing was written."""
+def lease_fence(leases: Collection[LeaseEpoch]) -> Statement:
+    """To be sent in the transaction of a write that only the holder of these leases may make, before it commits. While
+    that is open, nobody can take them.
+    """
+    ordered = sorted(leases)
+    return Statement(_FENCE, (texts([one.name for one in ordered]), int8s([one.epoch for one in ordered])))
 
 
-class Fence(NamedTuple):
-    """What a write carries that only the holder of a lease may make."""
-
-    name: str
-    epoch: int
-
-    def statement(self) -> Statement:
-        """To be sent in the transaction of the write, before it commits. No row: the lease is another's by now, and the
-        transaction must not be committed. While it is open, nobody can take the lease.
-        """
-        return Statement(_FENCE, (self.name.encode(), int8(self.epoch)))
+def lost_leases(leases: Collection[LeaseEpoch], answer: Result) -> set[LeaseEpoch]:
+    """Those that are another's by now, as `lease_fence` was answered: then its transaction must not be committed."""
+    held = {name for (name,) in answer.rows}
+    return {lease for lease in leases if lease.name.encode() not in held}
 
 
 def believed_until_s(sent_s: float, term_s: float) -> float:
@@ -78,15 +82,15 @@ class Lease:
         self._changed = trio.Event()
 
     @property
-    def fence(self) -> Fence | None:
+    def held(self) -> LeaseEpoch | None:
         """What this node's writes under the lease carry; `None` where it does not have the lease."""
         if self._epoch is None or trio.current_time() >= self._until_s:
             return None
-        return Fence(self.name, self._epoch)
+        return LeaseEpoch(self.name, self._epoch)
 
     def is_held(self) -> bool:
         """Whether this node may count on having the lease now."""
-        return self.fence is not None
+        return self.held is not None
 
     async def lost(self) -> None:
         """Returns when this node can no longer count on the lease."""

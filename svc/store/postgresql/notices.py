@@ -3,9 +3,9 @@
 NOTIFY takes one lock of the whole database when its transaction commits. So it is never part of a transaction that
 writes; what a node has to say gathers for `GATHER_S` and leaves together. Any notice may be lost.
 
-Where notices do not come (a pooler in between, a database without LISTEN, a connection that was lost), the node looks
-by itself every `LOOK_S` until they do. A pooler passes LISTEN on and no notice back: so where there are other nodes,
-which say something every few seconds, silence is taken for that.
+Where notices do not come (a database without LISTEN, a connection that was lost), the node looks by itself every
+`LOOK_S` until they do. Where there are other nodes, which say something every few seconds, silence is taken for that.
+Behind a pooler it looks always: one that shares sessions passes some notices on and loses others.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from base64 import b64decode, b64encode
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import NamedTuple
 
 import structlog
 import trio
@@ -23,6 +22,7 @@ import trio
 from svc.store.engine import EngineError
 from svc.store.postgresql.errors import SqlError
 from svc.store.postgresql.nodes import Connect, pause_s
+from svc.store.postgresql.statistics import NoticeStatistics
 from svc.store.postgresql.wire import Notice, Statement, Timeouts, Wire
 
 log = structlog.get_logger()
@@ -49,19 +49,13 @@ Handle = Callable[[str, bytes], Awaitable[None]]
 """(channel, content) of a notice that has come."""
 
 
-class NoticeStatistics(NamedTuple):
-    """Counts since the start."""
-
-    sent: int
-    received: int
-    dropped: int
-    """Not sent: too many waited, or too long."""
-    listening: bool
-    """Whether notices come now; else the node looks by itself."""
+def notification(channel: str, content: bytes) -> Statement:
+    """Sends one notice. Not to be sent in a transaction that writes."""
+    return Statement(_NOTIFY, (channel.encode(), b64encode(content)))
 
 
 class Notices:
-    """The notices of one node. It hears those of the other nodes, and never its own."""
+    """The notices of one node. It receives those of the other nodes, and never its own."""
 
     def __init__(self, connect: Connect, luck: Callable[[], float], has_others: Callable[[], bool]) -> None:
         """`luck` is random from 0 to 1; `has_others` says whether other nodes live now."""
@@ -133,14 +127,16 @@ class Notices:
             await trio.sleep(min(LOOK_S, left_s))
 
     async def _serve(self, wire: Wire, heard: set[str], handle: Handle, look: Callable[[], Awaitable[None]]) -> None:
-        self._listening = True
-        self._look_at_s = trio.current_time() + SILENT_S
+        self._listening = not wire.is_pooled
+        self._look_at_s = trio.current_time() + (SILENT_S if self._listening else LOOK_S)
         while True:
             self._channels_changed = False
-            await self._adjust(wire, heard)
+            if await self._adjust(wire, heard):
+                await look()
             await self._send_held(wire)
             for notice in await self._next(wire):
                 if notice.process != wire.process:
+                    self._note_notice(is_pooled=wire.is_pooled)
                     await self._hear(notice, handle)
             if trio.current_time() >= self._look_at_s:
                 await self._note_silence(look)
@@ -155,15 +151,22 @@ class Notices:
         await look()
         self._look_at_s = trio.current_time() + LOOK_S
 
-    async def _adjust(self, wire: Wire, heard: set[str]) -> None:
-        """Listen to what is to be heard, and to nothing else."""
+    def _note_notice(self, *, is_pooled: bool) -> None:
+        if not is_pooled:
+            self._listening = True
+            self._look_at_s = trio.current_time() + SILENT_S
+
+    async def _adjust(self, wire: Wire, heard: set[str]) -> bool:
+        """Listen to what is to be heard, and to nothing else; whether that is more than before."""
         wanted = set(self._channels)
+        is_more = bool(wanted - heard)
         words = [f'listen "{name}"' for name in sorted(wanted - heard)]
         words += [f'unlisten "{name}"' for name in sorted(heard - wanted)]
         if words:
             await wire.exchange([Statement(each.encode(), prepared=False) for each in words])
         heard.clear()
         heard.update(wanted)
+        return is_more
 
     async def _send_held(self, wire: Wire) -> None:
         if not self._held or trio.current_time() - self._sent_s < GATHER_S:
@@ -171,7 +174,7 @@ class Notices:
         gathered = list(self._held)
         self._held.clear()
         self._sent_s = trio.current_time()
-        await wire.exchange([Statement(_NOTIFY, (name.encode(), b64encode(content))) for name, content in gathered])
+        await wire.exchange([notification(name, content) for name, content in gathered])
         self._sent += len(gathered)
 
     async def _next(self, wire: Wire) -> list[Notice]:
@@ -191,8 +194,6 @@ class Notices:
             log.warning("a notice that no node has sent", channel=channel)
             return
         self._received += 1
-        self._listening = True
-        self._look_at_s = trio.current_time() + SILENT_S
         if channel in self._channels:
             await handle(channel, content)
 

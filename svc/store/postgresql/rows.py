@@ -1,4 +1,4 @@
-"""Rows that were fetched, as a state to read. What is read and was not fetched is noted, and taken as absent for now.
+"""Rows that were fetched, as a state to read. What is read and was not fetched is noted, and taken as absent.
 
 A function of a snapshot runs over them as over any state. Where it asked for something that is not here, what it made
 is worth nothing: what it asked for is fetched, all of it in one round trip, and it runs again. As it goes on behind the
@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from svc.store.overlay import Raw
 from svc.store.postgresql import statements
 from svc.store.postgresql.statements import organization_of
-from svc.store.postgresql.values import byteas, int4, int8, integer
+from svc.store.postgresql.values import byteas, int4, int4s, int8, integer
 from svc.store.postgresql.wire import Result, Statement
 from svc.store.table import FencedBy
 from svc.store.tables import TABLES
@@ -27,10 +28,8 @@ GROWTH = 4
 MOST_MISSING = 4096
 """Rows that a run may ask for before it is ended: what it does further rests on guesses."""
 
-STORE = 0
-"""The fence of rows that belong to no organization."""
 EVERY = -1
-"""In the place of a fence: all of them. What was read belongs to several organizations."""
+"""In the place of a fence, which is 0 for rows of no organization: all of them. What was read belongs to several."""
 OWNER = -2
 """In the place of a fence: that of the organization which the row belongs to, and which its key does not name."""
 NOTHING = -3
@@ -38,6 +37,7 @@ NOTHING = -3
 
 Place = tuple[str, bytes]
 """Table and key."""
+_Take = Callable[[Result, frozenset[int]], None]
 
 _FENCED_BY: Mapping[str, FencedBy] = {table.name: table.fenced_by for table in TABLES}
 _IMMUTABLE = frozenset(table for table, fenced_by in _FENCED_BY.items() if fenced_by == "nothing")
@@ -75,9 +75,12 @@ class _Page(NamedTuple):
 class Rows:
     """A `Reader`, which says what its methods do, over what was fetched of one state."""
 
-    def __init__(self, known: Callable[[Place], Raw] | None = None) -> None:
-        """`known` gives rows that need not be fetched, `None` for others."""
+    def __init__(self, known: Callable[[Place], Raw] | None = None, *, of_several: bool = False) -> None:
+        """`known` gives rows that need not be fetched, `None` for others. `of_several`: one statement may fetch rows of
+        several organizations, which a database that spreads rows by organization could not run in one place.
+        """
         self._known = known
+        self._of_several = of_several
         self._rows: defaultdict[str, dict[bytes, Raw]] = defaultdict(dict)
         self._pages: dict[Range, _Page] = {}
         self._numbers: dict[tuple[str, str], int] = {}
@@ -143,37 +146,77 @@ class Rows:
 
     def fetches(self) -> list[Statement]:
         """What fetches all that is missing; the results are for `take`."""
-        return [
-            *(
-                Statement(statements.fetch(table), (int4(organization), byteas(list(keys))))
-                for (table, organization), keys in self._missing_keys.items()
-            ),
-            *(_select(place, page.limit) for place, page in self._missing_ranges.items()),
-            *(Statement(_NUMBERS[what](table)) for what, table in self._missing_numbers),
-        ]
+        return [statement for statement, _ in self._asked()]
 
-    def take(self, results: Sequence[Result]) -> None:
-        """Add the results of `fetches`, in their order."""
-        found = iter(results)
-        for (table, organization), keys in self._missing_keys.items():
-            rows = self._rows[table]
-            rows.update(dict.fromkeys(keys))
-            rows.update(next(found).rows)
-            self.fences.add(fence_of(table, organization))
-        for place, page in self._missing_ranges.items():
-            rows = next(found).rows
-            self._pages[place] = page._replace(rows=[(key, b"") for (key,) in rows] if place.keys_only else rows)
-            self.fences.add(_fence_of_range(place))
-            if not place.keys_only:
-                self._rows[place.table].update(rows)
-        for place in self._missing_numbers:
-            self._numbers[place] = integer(next(found).rows[0][0])
-            self.fences.add(EVERY)
+    def take(self, results: Sequence[Result], but: frozenset[int] = frozenset()) -> None:
+        """Add the results of `fetches`, in their order, but the rows of these organizations."""
+        for (_, take), result in zip(self._asked(), results, strict=True):
+            take(result, but)
         self._missing_keys.clear()
         self._missing_ranges.clear()
         self._missing_numbers.clear()
         self._missing = 0
         self.commit += 1
+
+    def _asked(self) -> Iterator[tuple[Statement, _Take]]:
+        """Statements, and what takes their results."""
+        tables: defaultdict[str, list[int]] = defaultdict(list)
+        for table, organization in self._missing_keys:
+            tables[table].append(organization)
+        for table, organizations in tables.items():
+            parts = [organizations] if self._of_several else [[organization] for organization in organizations]
+            for part in parts:
+                yield self._ask_keys(table, part), partial(self._take_keys, table, part)
+        alike: defaultdict[tuple[str, bool, int], list[Range]] = defaultdict(list)
+        for place, page in self._missing_ranges.items():
+            if self._of_several and place.beyond is not None and not place.keys_only:
+                alike[place.table, place.reverse, page.limit].append(place)
+            else:
+                yield _select(place, page.limit), partial(self._take_page, place)
+        for (table, reverse, limit), places in alike.items():
+            yield _select_several(table, places, limit, reverse=reverse), partial(self._take_pages, places)
+        for what, table in self._missing_numbers:
+            yield Statement(_NUMBERS[what](table)), partial(self._take_number, what, table)
+
+    def _ask_keys(self, table: str, organizations: list[int]) -> Statement:
+        if len(organizations) == 1:
+            (organization,) = organizations
+            keys = list(self._missing_keys[table, organization])
+            return Statement(statements.fetch(table), (int4(organization), byteas(keys)))
+        keys = [key for organization in organizations for key in self._missing_keys[table, organization]]
+        return Statement(statements.fetch_of_several(table), _columns(table, keys))
+
+    def _take_keys(self, table: str, organizations: list[int], result: Result, but: frozenset[int]) -> None:
+        rows = self._rows[table]
+        for organization in organizations:
+            if (fence := fence_of(table, organization)) not in but:
+                rows.update(dict.fromkeys(self._missing_keys[table, organization]))
+                self.fences.add(fence)
+        rows.update(result.rows if not but else [row for row in result.rows if row[0] in rows])
+
+    def _take_page(self, place: Range, result: Result, but: frozenset[int]) -> None:
+        if (fence := _fence_of_range(place)) in but:
+            return
+        rows, limit = result.rows, self._missing_ranges[place].limit
+        self._pages[place] = _Page(limit, [(key, b"") for (key,) in rows] if place.keys_only else rows)
+        self.fences.add(fence)
+        if not place.keys_only:
+            self._rows[place.table].update(rows)
+
+    def _take_pages(self, places: list[Range], result: Result, but: frozenset[int]) -> None:
+        if len(places) == 1:
+            self._take_page(places[0], result, but)
+            return
+        found: list[list[tuple[bytes, bytes]]] = [[] for _ in places]
+        for place, key, value in result.rows:
+            found[integer(place) - 1].append((key, value))
+        for place, rows in zip(places, found, strict=True):
+            self._take_page(place, Result(rows, len(rows)), but)
+
+    def _take_number(self, what: str, table: str, result: Result, but: frozenset[int]) -> None:
+        del but  # it is of all organizations
+        self._numbers[what, table] = integer(result.rows[0][0])
+        self.fences.add(EVERY)
 
     def again(self) -> Rows:
         """With nothing fetched: what is here, and what is missing, is missing of another state."""
@@ -254,3 +297,15 @@ def _select(place: Range, limit: int) -> Statement:
     sql = statements.page(table, has_end=beyond is not None, reverse=reverse, keys_only=keys_only)
     bounds = (first,) if beyond is None else (first, beyond)
     return Statement(sql, (int8(limit), *(part for key in bounds for part in (int4(organization_of(table, key)), key))))
+
+
+def _select_several(table: str, places: list[Range], limit: int, *, reverse: bool) -> Statement:
+    if len(places) == 1:
+        return _select(places[0], limit)
+    firsts = _columns(table, [place.first for place in places])
+    beyonds = _columns(table, [place.beyond or b"" for place in places])
+    return Statement(statements.pages_of_several(table, reverse=reverse), (int8(limit), *firsts, *beyonds))
+
+
+def _columns(table: str, keys: list[bytes]) -> tuple[bytes, bytes]:
+    return int4s([organization_of(table, key) for key in keys]), byteas(keys)

@@ -56,6 +56,8 @@ update svc.writers w set turn = w.turn + 1 from taken where w.organization = tak
 returning w.organization, w.turn
 """
 """Fences of these organizations, in ascending order so that two writers cannot wait for each other."""
+TAKE_FREE_FENCES = TAKE_FENCES.replace(b"for update", b"for update skip locked")
+"""Those of them that nobody has: it waits for none."""
 LOCK_ROWS_OF_NONE = b"select turn from svc.writers where organization = 0 for update"
 ADD_EVERY_FENCE = b"insert into svc.writers select organization, 0 from svc.organizations on conflict do nothing"
 TAKE_EVERY_FENCE = b"""
@@ -105,6 +107,36 @@ def page(table: str, *, has_end: bool, reverse: bool, keys_only: bool) -> bytes:
     return (
         f"select key{'' if keys_only else ', value'} from {_name(table)} "
         f"where (organization, key) >= ($2::int4, $3::bytea){end} order by {order} limit $1::int8"
+    ).encode()
+
+
+@lru_cache
+def fetch_of_several(table: str) -> bytes:
+    """`fetch` of the rows (`$1::int4[]`, `$2::bytea[]`). `offset 0` keeps each a look into the index: of a join, whose
+    size the planner guesses, it may read the whole table.
+    """
+    return (
+        "select found.key, found.value from unnest($1::int4[], $2::bytea[]) as wanted (organization, key), "
+        f"lateral (select t.key, t.value from {_name(table)} t "
+        "where t.organization = wanted.organization and t.key = wanted.key offset 0) as found"
+    ).encode()
+
+
+@lru_cache
+def pages_of_several(table: str, *, reverse: bool) -> bytes:
+    """(place, key, value) of the pages of up to `$1::int8` rows, the first of which has place 1, in order.
+
+    Each is from (`$2::int4[]`, `$3::bytea[]`) to below (`$4::int4[]`, `$5::bytea[]`).
+    """
+    order = "organization desc, key desc" if reverse else "organization, key"
+    return (
+        "select wanted.place, found.key, found.value "
+        "from unnest($2::int4[], $3::bytea[], $4::int4[], $5::bytea[]) "
+        "with ordinality as wanted (low, first, high, beyond, place), "
+        f"lateral (select t.organization, t.key, t.value from {_name(table)} t "
+        "where (t.organization, t.key) >= (wanted.low, wanted.first) "
+        "and (t.organization, t.key) < (wanted.high, wanted.beyond) "
+        f"order by {order} limit $1::int8) as found order by wanted.place, {'found.' + order.replace(', ', ', found.')}"
     ).encode()
 
 

@@ -1,100 +1,304 @@
-"""Whose turn it is to write for an organization: one group at a time, and what waits shares the next one.
+"""Whose turn it is to write: one group at a time for an organization, and what waits shares the next one.
 
 A database lets one node at a time write for an organization. In the node they wait here, so that they hold no
-connection meanwhile, and so that however many wait are one transaction.
+connection meanwhile, and so that however many wait are one transaction. A group is formed when there is a connection
+for it: what comes while none is free joins it.
+
+A group costs as much as several of its jobs. So organizations with few jobs share groups (ADR 66), which take no fence
+that another node has: its organization is left out, and put back. While one shared group is on its way the next one
+gathers, until it has `FULL` jobs. Alone, in a group that waits for its fence, is an organization
+
+- with so many jobs that it would gain nothing (`BACKLOG`),
+- whose jobs may be slow: those without hints, and what may wait (`urgent` is false),
+- that was left out of two shared groups in a row, for some groups: it is busy on other nodes.
+
+These never have the last connection, so that what waits for another node's fence holds up nobody else.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Generic, TypeVar
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
+import msgspec
 import trio
 
 from svc.store.group import Hint, Job
-from svc.store.turn import WriteTurn
+from svc.store.lease import LeaseEpoch
 
 T = TypeVar("T")
 
 GROUP_LIMIT = 64
 """Jobs in a group that several share."""
+BACKLOG = 8
+"""Jobs of one organization: from so many on it has its groups for itself."""
+FULL = 16
+"""Jobs that wait for each shared group on its way: from so many on another one begins."""
+ALONE_AT_FIRST, ALONE_AT_MOST = 4, 256
+"""Groups of its own for an organization that was left out twice; doubled where it then is again."""
 
 
 class Waiting(Generic[T]):
-    """Jobs that wait, and then what they came to. `hints` has one for each, or none at all."""
+    """Jobs of one organization that wait, and then what they came to. `hints` has one for each, or none at all;
+    `leases`, what they need all together.
+    """
 
-    def __init__(self, jobs: Sequence[Job[T]], hints: Sequence[Hint]) -> None:
+    def __init__(
+        self,
+        organization: int,
+        jobs: Sequence[Job[T]],
+        hints: Sequence[Hint] = (),
+        leases: frozenset[LeaseEpoch] = frozenset(),
+        *,
+        urgent: bool = False,
+        lane: Hashable = None,
+    ) -> None:
+        """`urgent`: before others of the organization. Only jobs of one `lane` are committed together."""
+        self.organization = organization
         self.jobs = jobs
         self.hints = hints
+        self.leases = leases
+        self.urgent = urgent
+        self.lane = lane
+        self.since_s = trio.current_time()
         self.outcomes: Sequence[T | Exception] | None = None
         """`None` until their group has ended."""
         self.failure: Exception | None = None
         """What their commit raised."""
+        self.is_withdrawn = False
+        """Nobody waits for them any more."""
+        self.called = trio.Event()
+        """They are to lead a group, or theirs has ended."""
+        self.leads: _Group | None = None
 
 
-RunGroup = Callable[[Sequence[Job[T]], Sequence[Hint]], Awaitable[Sequence[T | Exception]]]
+class Turn(NamedTuple):
+    """What one organization has in a group, in order."""
+
+    organization: int
+    waiting: list[Waiting[Any]]
+
+    @property
+    def jobs(self) -> list[Job[Any]]:
+        """Of all of them."""
+        return [job for one in self.waiting for job in one.jobs]
+
+    @property
+    def hints(self) -> list[Hint]:
+        """Of all of them."""
+        return [hint for one in self.waiting for hint in one.hints]
+
+    def end(self, outcomes: Sequence[Any]) -> None:
+        """Each has its part of the outcomes."""
+        place = 0
+        for one in self.waiting:
+            one.outcomes = outcomes[place : place + len(one.jobs)]
+            place += len(one.jobs)
+            one.called.set()
+
+    def fail(self, error: Exception) -> None:
+        """Each of them raises it."""
+        for one in self.waiting:
+            one.failure = error
+            one.called.set()
 
 
-class _Turn:
+RunGroup = Callable[[Sequence[Turn], bool], Awaitable[Sequence[Sequence[Any] | None] | None]]
+"""Commits a group, and returns what each part came to. Of a shared one, for which the flag is set, parts may be left
+out: `None`; and it may fail as a whole: then each part has a group of its own. Raises what all of them raise.
+"""
+
+
+class _Group(NamedTuple):
+    parts: list[Turn]
+    is_shared: bool
+
+
+class _Busy(msgspec.Struct):
+    """An organization that was left out of shared groups."""
+
+    missed: int = 0
+    """In a row."""
+    alone: int = 0
+    """Groups of its own that are left."""
+    next_alone: int = ALONE_AT_FIRST
+
+
+class _Queue:
+    """What waits of one organization in one lane."""
+
     def __init__(self) -> None:
-        self.lock = WriteTurn()
-        self.waiting: deque[Waiting[Any]] = deque()
-        self.users = 0
+        self.waiting: list[Waiting[Any]] = []
+        self.is_on_its_way = False
+
+    @property
+    def jobs(self) -> int:
+        return sum(len(one.jobs) for one in self.waiting)
+
+    def take(self, most: int) -> list[Waiting[Any]]:
+        """The first that is urgent leads, or the first; then the others in order, up to so many jobs."""
+        leader = next((one for one in self.waiting if one.urgent), self.waiting[0])
+        self.waiting.remove(leader)
+        taken, count = [leader], len(leader.jobs)
+        while self.waiting and count + len(self.waiting[0].jobs) <= most:
+            taken.append(self.waiting.pop(0))
+            count += len(taken[-1].jobs)
+        return taken
 
 
 class Turns:
-    """The turns of all organizations."""
+    """The turns of all organizations, on so many connections."""
 
-    def __init__(self) -> None:
-        self._turns: dict[int, _Turn] = {}
+    def __init__(self, connections: int, organizations: int) -> None:
+        """At most so many `organizations` share a group; with 1, or with one connection, each has its own."""
+        self._connections = connections
+        self._organizations = organizations if connections > 1 else 1
+        self._queues: dict[tuple[int, Hashable], _Queue] = {}
+        """Who waits longest first."""
+        self._busy: dict[int, _Busy] = {}
+        self._shared = self._alone = 0
+        """Groups on their way."""
 
-    async def outcomes(
-        self, organization: int, waiting: Waiting[T], run: RunGroup[T], *, urgent: bool
-    ) -> Sequence[T | Exception]:
+    @property
+    def waiting(self) -> int:
+        """Organizations that could write if there were a connection."""
+        return len(list(self._ready()))
+
+    async def outcomes(self, waiting: Waiting[T], run: RunGroup) -> Sequence[T | Exception]:
         """What the jobs came to, in a group that others may share: `run` commits it. Raises what that raises.
 
-        `urgent`: before others that wait. A caller that is cancelled while it waits takes its jobs back; a group that
-        is on its way comes to its end.
+        A caller that is cancelled while it waits takes its jobs back; a group that is on its way comes to its end.
         """
-        turn = self._turns.setdefault(organization, _Turn())
-        turn.waiting.append(waiting)
-        turn.users += 1
+        await trio.lowlevel.checkpoint_if_cancelled()
+        self._queue(waiting.organization, waiting.lane).waiting.append(waiting)
         try:
-            async with turn.lock.held(urgent=urgent):
-                if waiting in turn.waiting:
-                    await _lead(turn, waiting, run)
-        finally:
-            if waiting in turn.waiting:
-                turn.waiting.remove(waiting)
-            turn.users -= 1
-            if not turn.users:
-                del self._turns[organization]
+            await trio.lowlevel.checkpoint()  # what comes in the same pass of the loop shares the group
+            self._call()
+            while waiting.outcomes is None and waiting.failure is None:
+                await waiting.called.wait()
+                if waiting.leads is not None:
+                    group, waiting.leads = waiting.leads, None
+                    with trio.CancelScope(shield=True):  # it is the others' too
+                        await self._lead(group, run)
+        except trio.Cancelled:
+            self._withdraw(waiting)
+            raise
         if waiting.failure is not None:
             raise waiting.failure
         assert waiting.outcomes is not None, "a group that has ended says so"
         return waiting.outcomes
 
+    def _queue(self, organization: int, lane: Hashable) -> _Queue:
+        return self._queues.setdefault((organization, lane), _Queue())
 
-async def _lead(turn: _Turn, own: Waiting[T], run: RunGroup[T]) -> None:
-    """Run a group of one's own jobs and of those that wait, the first first."""
-    turn.waiting.remove(own)
-    group: list[Waiting[Any]] = [own]
-    count = len(own.jobs)
-    while turn.waiting and count + len(turn.waiting[0].jobs) <= GROUP_LIMIT:
-        group.append(turn.waiting.popleft())
-        count += len(group[-1].jobs)
-    jobs = [job for one in group for job in one.jobs]
-    hints = [hint for one in group for hint in one.hints]
-    outcomes: Sequence[T | Exception] = ()
-    try:
-        with trio.CancelScope(shield=True):  # it is the others' too
-            outcomes = await run(jobs, hints)
-    except Exception as error:  # noqa: BLE001  each of them raises it
-        for one in group:
-            one.failure = error
-        return
-    place = 0
-    for one in group:
-        one.outcomes = outcomes[place : place + len(one.jobs)]
-        place += len(one.jobs)
+    def _withdraw(self, waiting: Waiting[Any]) -> None:
+        waiting.is_withdrawn = True
+        queue = self._queue(waiting.organization, waiting.lane)
+        if waiting in queue.waiting:
+            queue.waiting.remove(waiting)
+        if waiting.leads is not None:  # the others of its group are called again
+            for part in waiting.leads.parts:
+                self._put_back(part)
+            self._end(waiting.leads)
+        elif not queue.waiting and not queue.is_on_its_way:
+            del self._queues[waiting.organization, waiting.lane]
+
+    def _call(self) -> None:
+        """Form the groups that can begin, and call who leads them."""
+        while (group := self._next()) is not None:
+            if group.is_shared:
+                self._shared += 1
+            else:
+                self._alone += 1
+            for part in group.parts:
+                self._queue(part.organization, part.waiting[0].lane).is_on_its_way = True
+            leader = group.parts[0].waiting[0]
+            leader.leads = group
+            leader.called.set()
+
+    def _next(self) -> _Group | None:
+        if self._shared + self._alone >= self._connections:
+            return None
+        sharing: list[tuple[int, _Queue]] = []
+        may_be_alone = self._alone < self._connections - (self._organizations > 1)
+        for organization, queue in self._ready():
+            if self._may_share(organization, queue):
+                sharing.append((organization, queue))
+            elif may_be_alone:
+                return _Group([Turn(organization, queue.take(GROUP_LIMIT))], is_shared=False)
+        if sharing and sum(queue.jobs for _, queue in sharing) >= FULL * self._shared:
+            taken = sharing[: self._organizations]
+            return _Group([Turn(organization, queue.take(BACKLOG)) for organization, queue in taken], is_shared=True)
+        return None
+
+    def _ready(self) -> Iterable[tuple[int, _Queue]]:
+        return (
+            (organization, queue)
+            for (organization, _), queue in self._queues.items()
+            if queue.waiting and not queue.is_on_its_way
+        )
+
+    def _may_share(self, organization: int, queue: _Queue) -> bool:
+        busy = self._busy.get(organization)
+        return (
+            self._organizations > 1
+            and (busy is None or not busy.alone)
+            and queue.jobs < BACKLOG
+            and all(one.urgent and one.hints and one.lane is None for one in queue.waiting)
+        )
+
+    async def _lead(self, group: _Group, run: RunGroup) -> None:
+        try:
+            outcomes = await run(group.parts, group.is_shared)
+        except Exception as error:  # noqa: BLE001  each of them raises it
+            for part in group.parts:
+                part.fail(error)
+        else:
+            for part, found in zip(group.parts, outcomes or [None] * len(group.parts), strict=True):
+                self._note(part.organization, group, found, failed=outcomes is None)
+                if found is None:
+                    self._put_back(part)
+                else:
+                    part.end(found)
+        finally:
+            self._end(group)
+
+    def _end(self, group: _Group) -> None:
+        if group.is_shared:
+            self._shared -= 1
+        else:
+            self._alone -= 1
+        for part in group.parts:
+            lane = part.waiting[0].lane
+            queue = self._queue(part.organization, lane)
+            queue.is_on_its_way = False
+            del self._queues[part.organization, lane]  # behind the others
+            if queue.waiting:
+                self._queues[part.organization, lane] = queue
+        self._call()
+
+    def _put_back(self, part: Turn) -> None:
+        left = [one for one in part.waiting if not one.is_withdrawn]
+        for one in left:
+            if one.called.is_set():  # it was called to lead
+                one.called = trio.Event()
+        queue = self._queue(part.organization, part.waiting[0].lane)
+        queue.waiting[:0] = left
+
+    def _note(self, organization: int, group: _Group, found: Sequence[Any] | None, *, failed: bool) -> None:
+        """Who has to be alone next, and who no longer has to."""
+        if not group.is_shared:
+            if (busy := self._busy.get(organization)) is not None:
+                busy.alone = max(0, busy.alone - 1)
+            return
+        if found is not None:
+            self._busy.pop(organization, None)
+            return
+        busy = self._busy.setdefault(organization, _Busy())
+        if failed:
+            busy.alone = 1
+            return
+        busy.missed += 1
+        if busy.missed > 1:
+            busy.missed, busy.alone = 1, busy.next_alone
+            busy.next_alone = min(2 * busy.next_alone, ALONE_AT_MOST)

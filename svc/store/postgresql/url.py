@@ -39,7 +39,7 @@ class StoreUrl:
     text: str
     """As it was given; it holds no password."""
     parameters: Mapping[str, str] = field(repr=False)
-    """What libpq is told, the password among it."""
+    """For libpq, the password among them."""
 
     def __str__(self) -> str:
         return self.text

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-_BYTEA, _INT4 = 17, 23
+_BYTEA, _INT8, _INT4, _TEXT = 17, 20, 23, 25
 _ARRAY = struct.Struct(">iiiii")
 """Dimensions, whether there may be nulls, type of the elements; length and first subscript of the one dimension."""
 _LENGTH = struct.Struct(">i")
@@ -33,6 +33,17 @@ def integer(raw: bytes) -> int:
 def int4s(values: Sequence[int]) -> bytes:
     """`int4[]`"""
     return _header(_INT4, len(values)) + b"".join(b"\0\0\0\4" + value.to_bytes(4, signed=True) for value in values)
+
+
+def int8s(values: Sequence[int]) -> bytes:
+    """`int8[]`"""
+    return _header(_INT8, len(values)) + b"".join(b"\0\0\0\x08" + value.to_bytes(8, signed=True) for value in values)
+
+
+def texts(values: Sequence[str]) -> bytes:
+    """`text[]`"""
+    raws = [value.encode() for value in values]
+    return _header(_TEXT, len(raws)) + b"".join(_LENGTH.pack(len(raw)) + raw for raw in raws)
 
 
 def byteas(values: Sequence[bytes | None]) -> bytes:

@@ -5,7 +5,8 @@
 
 The protocol is written once, as generators that yield what they wait for; trio drives them for the service, and
 `poll` for the command line (`connect_now`, `exchange_now`). A statement is prepared on its way when it is first used:
-nothing has to be declared, and preparing takes no round trip.
+nothing has to be declared, and preparing takes no round trip. Behind a pooler nothing is prepared and nothing is set:
+the next transaction may find itself in another session.
 
 What may live here: connections, statements and their results. No table and no transaction: callers send `begin` and
 `commit` as they send everything else.
@@ -13,27 +14,21 @@ What may live here: connections, statements and their results. No table and no t
 
 from __future__ import annotations
 
-import select
-from collections.abc import Awaitable, Callable, Generator, Sequence
-from contextlib import suppress
-from dataclasses import replace
-from enum import Enum
-from itertools import count
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import blake2s
+from typing import Any, NamedTuple
 
 import psycopg
-import trio
 from psycopg import pq
 from psycopg.pq import abc
 
-from svc.store.postgresql.errors import ConnectionLostError, DatabaseError, SqlError, connecting_failed, error_of
+from svc.store.postgresql.connecting import connected, connected_now
+from svc.store.postgresql.driving import For, Steps, driven, driven_now
+from svc.store.postgresql.errors import ConnectionLostError, SqlError, error_of
 from svc.store.postgresql.url import StoreUrl
-from svc.world import elapsed_s
+from svc.store.postgresql.values import integer
 
-T = TypeVar("T")
-
-OLDEST_SERVER = 14
-CONNECT_S = 10.0
 _FAILED = (pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.BAD_RESPONSE)
 
 
@@ -86,18 +81,6 @@ class Timeouts(NamedTuple):
     """The driver gives up a connection on which an exchange takes longer."""
 
 
-class _For(Enum):
-    """What a generator waits for."""
-
-    READABLE = 1
-    WRITABLE = 2
-    EITHER = 3
-
-
-Steps = Generator[tuple[int, _For], None, T]
-"""Yields a socket and what it waits for."""
-
-
 class Wire:
     """One connection. One exchange at a time; `is_open` says whether another is possible.
 
@@ -108,23 +91,24 @@ class Wire:
     def __init__(self, connection: abc.PGconn, timeouts: Timeouts) -> None:
         self._connection = connection
         self._timeouts = timeouts
-        self._names: dict[bytes, bytes] = {}
-        self._numbers = count()
+        self._prepared: set[bytes] = set()
+        self._process = connection.backend_pid
+        self._is_pooled = False
         self._busy = False
         self._round_trips = self._statements = self._waits = 0
 
     @classmethod
     async def connect(cls, url: StoreUrl, timeouts: Timeouts = Timeouts()) -> Wire:  # noqa: B008  an immutable tuple
         """Connect, for a trio task. Raises `ConnectionLostError`, `SqlError`, `DatabaseError` for an old server."""
-        wire = cls(await _driven(_connecting(await _with_addresses(url)), CONNECT_S), timeouts)
-        await wire.exchange([_settings(timeouts)])
+        wire = cls(await connected(url), timeouts)
+        wire._note_session(await wire.exchange([_settings(timeouts, wire._process)]))
         return wire
 
     @classmethod
     def connect_now(cls, url: StoreUrl, timeouts: Timeouts = Timeouts()) -> Wire:  # noqa: B008  an immutable tuple
         """`connect`, blocking the calling thread."""
-        wire = cls(_driven_now(_connecting(url), CONNECT_S), timeouts)
-        wire.exchange_now([_settings(timeouts)])
+        wire = cls(connected_now(url), timeouts)
+        wire._note_session(wire.exchange_now([_settings(timeouts, wire._process)]))
         return wire
 
     @property
@@ -142,8 +126,13 @@ class Wire:
 
     @property
     def process(self) -> int:
-        """Process id of the server's side of this session."""
-        return self._connection.backend_pid
+        """Process id of the server's side of this session; behind a pooler, as it was when the connection was made."""
+        return self._process
+
+    @property
+    def is_pooled(self) -> bool:
+        """Whether a pooler stands between: it made up the process id that it gave."""
+        return self._is_pooled
 
     @property
     def server_version(self) -> int:
@@ -161,7 +150,7 @@ class Wire:
         that failed (those behind it were not run), and `ConnectionLostError`.
         """
         try:
-            return await _driven(self._exchanging(statements), self._timeouts.answer_s)
+            return await driven(self._exchanging(statements), self._timeouts.answer_s)
         except SqlError:
             raise
         except BaseException:
@@ -171,7 +160,7 @@ class Wire:
     def exchange_now(self, statements: Sequence[Statement]) -> list[Result]:
         """`exchange`, blocking the calling thread."""
         try:
-            return _driven_now(self._exchanging(statements), self._timeouts.answer_s)
+            return driven_now(self._exchanging(statements), self._timeouts.answer_s)
         except SqlError:
             raise
         except BaseException:
@@ -183,7 +172,7 @@ class Wire:
 
         Raises `ConnectionLostError`. May be cancelled without loss.
         """
-        return await _driven(self._noticing(), None)
+        return await driven(self._noticing(), None)
 
     def close(self) -> None:
         """End the connection; the database undoes what was not committed. Never fails."""
@@ -205,16 +194,20 @@ class Wire:
         finally:
             self._busy = False
 
+    def _note_session(self, settings: list[Result]) -> None:
+        self._process = integer(settings[0].rows[0][0])
+        self._is_pooled = self._process != self._connection.backend_pid
+
     def _send(self, statements: Sequence[Statement]) -> list[bytes | None]:
         """For each answer to come: the SQL that it prepares, or `None` for a statement's result."""
         connection = self._connection
         sent: list[bytes | None] = []
         for sql, parameters, prepared in statements:
             formats = [pq.Format.BINARY] * len(parameters)
-            if prepared:
-                name = self._names.get(sql)
-                if name is None:
-                    name = self._names[sql] = b"s%d" % next(self._numbers)
+            if prepared and not self._is_pooled:
+                name = _name(sql)
+                if sql not in self._prepared:
+                    self._prepared.add(sql)
                     connection.send_prepare(name, sql)
                     sent.append(sql)
                 connection.send_query_prepared(name, parameters, formats, pq.Format.BINARY)
@@ -229,7 +222,7 @@ class Wire:
         connection = self._connection
         while connection.flush():
             self._waits += 1
-            yield connection.socket, _For.EITHER
+            yield connection.socket, For.EITHER
             connection.consume_input()
 
     def _receiving(self, sent: list[bytes | None]) -> Steps[list[Result]]:
@@ -243,7 +236,7 @@ class Wire:
             if prepares is None:
                 results.append(_result(answer))
             elif answer.status != pq.ExecStatus.COMMAND_OK:
-                self._names.pop(prepares, None)
+                self._prepared.discard(prepares)
         end = yield from self._answer()
         if end.status != pq.ExecStatus.PIPELINE_SYNC:
             raise ConnectionLostError("the database's responses are out of step")
@@ -256,7 +249,7 @@ class Wire:
         while True:
             while connection.is_busy():
                 self._waits += 1
-                yield connection.socket, _For.READABLE
+                yield connection.socket, For.READABLE
                 connection.consume_input()
             answer = connection.get_result()
             if answer is not None:
@@ -271,7 +264,7 @@ class Wire:
                 while (notify := connection.notifies()) is not None:
                     found.append(Notice(notify.relname, notify.extra, notify.be_pid))
                 if not found:
-                    yield connection.socket, _For.READABLE
+                    yield connection.socket, For.READABLE
                     connection.consume_input()
         except psycopg.Error as error:
             message = _text(connection) or str(error)
@@ -280,62 +273,10 @@ class Wire:
         return found
 
 
-async def _with_addresses(url: StoreUrl) -> StoreUrl:
-    """The same with the addresses of its hosts, which libpq would look up while the loop stands still. Raises
-    `ConnectionLostError` where there are none.
+def _settings(timeouts: Timeouts, process: int) -> Statement:
+    """The server's process id, and what holds for the session: as one statement, which sets nothing where that is not
+    `process`. Behind a pooler it would be set for the next client of the session.
     """
-    hosts = url.parameters.get("host", "").split(",")
-    if "hostaddr" in url.parameters or not any(hosts):
-        return url
-    ports = url.parameters.get("port", "").split(",")
-    found: list[tuple[str, str, str]] = []
-    for host, port in zip(hosts, ports * len(hosts) if len(ports) == 1 else ports, strict=False):
-        if not host or host.startswith(("/", "@")):  # a socket in the file system
-            found.append((host, "", port))
-            continue
-        with trio.move_on_after(CONNECT_S), suppress(OSError):
-            addresses = await trio.socket.getaddrinfo(host, None, type=trio.socket.SOCK_STREAM)
-            found += [(host, str(address[4][0]), port) for address in addresses]
-    if not found:
-        raise ConnectionLostError(f"no address is known of the database's host {', '.join(hosts)}")
-    names, addresses, numbers = (",".join(column) for column in zip(*found, strict=True))
-    return replace(url, parameters={**url.parameters, "host": names, "hostaddr": addresses, "port": numbers})
-
-
-def _connecting(url: StoreUrl) -> Steps[abc.PGconn]:
-    try:
-        connection = pq.PGconn.connect_start(url.conninfo())
-    except psycopg.Error as error:
-        raise connecting_failed(str(error)) from None
-    try:
-        while (status := connection.connect_poll()) != pq.PollingStatus.OK:
-            _refuse_failure(connection, status)
-            reading = status == pq.PollingStatus.READING
-            yield connection.socket, _For.READABLE if reading else _For.WRITABLE
-        refuse_old_server(connection.server_version)
-        connection.nonblocking = 1
-        connection.enter_pipeline_mode()
-    except BaseException:
-        connection.finish()
-        raise
-    return connection
-
-
-def _refuse_failure(connection: abc.PGconn, status: int) -> None:
-    if status == pq.PollingStatus.FAILED:
-        raise connecting_failed(_text(connection))
-
-
-def refuse_old_server(version: int) -> None:
-    """Raises `DatabaseError` where a server's version, as in 140003 for 14.3, is too old."""
-    if version < OLDEST_SERVER * 10_000:
-        raise DatabaseError(
-            f"the database is PostgreSQL {version // 10_000}: this program needs {OLDEST_SERVER} or later"
-        )
-
-
-def _settings(timeouts: Timeouts) -> Statement:
-    """What holds for the session, as one statement."""
     settings = {
         "statement_timeout": _milliseconds(timeouts.statement_s),
         "lock_timeout": _milliseconds(timeouts.lock_s),
@@ -344,8 +285,17 @@ def _settings(timeouts: Timeouts) -> Statement:
         "jit": "off",  # statements of microseconds
         "plan_cache_mode": "force_generic_plan",
     }
-    sql = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in settings.items())
-    return Statement(f"select {sql}".encode(), prepared=False)
+    sets = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in settings.items())
+    sql = f"select pg_backend_pid(), case when pg_backend_pid() = {process} then concat({sets}) end"
+    return Statement(sql.encode(), prepared=False)
+
+
+@lru_cache(1024)
+def _name(sql: bytes) -> bytes:
+    """Of a prepared statement. It says which one it is, so that a session that turns out to be another's can only
+    refuse it: a number would name another statement there.
+    """
+    return b"svc_" + blake2s(sql, digest_size=12).hexdigest().encode()
 
 
 def _milliseconds(seconds: float | None) -> int:
@@ -368,59 +318,3 @@ def _failure(answer: abc.PGresult) -> SqlError | ConnectionLostError:
 
 def _text(connection: abc.PGconn) -> str:
     return " ".join(connection.get_error_message().split())
-
-
-async def _driven(steps: Steps[T], limit_s: float | None) -> T:
-    """Run a generator in a trio task. Raises `ConnectionLostError` after `limit_s`."""
-    try:
-        with trio.fail_after(float("inf") if limit_s is None else limit_s):
-            while True:
-                socket, waits_for = next(steps)
-                match waits_for:
-                    case _For.READABLE:
-                        await trio.lowlevel.wait_readable(socket)
-                    case _For.WRITABLE:
-                        await trio.lowlevel.wait_writable(socket)
-                    case _For.EITHER:
-                        await _either(socket)
-    except StopIteration as end:
-        return end.value
-    except trio.TooSlowError:
-        raise ConnectionLostError(f"the database did not respond for {limit_s:g} seconds") from None
-    finally:
-        steps.close()
-
-
-async def _either(socket: int) -> None:
-    async with trio.open_nursery() as nursery:
-
-        async def first(wait: Callable[[int], Awaitable[None]]) -> None:
-            await wait(socket)
-            nursery.cancel_scope.cancel()
-
-        nursery.start_soon(first, trio.lowlevel.wait_readable)
-        nursery.start_soon(first, trio.lowlevel.wait_writable)
-
-
-def _driven_now(steps: Steps[T], limit_s: float | None) -> T:
-    """Run a generator on the calling thread. Raises `ConnectionLostError` after `limit_s`."""
-    ends_at = None if limit_s is None else elapsed_s() + limit_s
-    try:
-        while True:
-            socket, waits_for = next(steps)
-            poll = select.poll()
-            poll.register(socket, _EVENTS[waits_for])
-            left_s = None if ends_at is None else ends_at - elapsed_s()
-            if not poll.poll(None if left_s is None else max(0, 1000 * left_s)):
-                raise ConnectionLostError(f"the database did not respond for {limit_s:g} seconds")
-    except StopIteration as end:
-        return end.value
-    finally:
-        steps.close()
-
-
-_EVENTS = {
-    _For.READABLE: select.POLLIN,
-    _For.WRITABLE: select.POLLOUT,
-    _For.EITHER: select.POLLIN | select.POLLOUT,
-}

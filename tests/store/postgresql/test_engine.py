@@ -63,12 +63,12 @@ def test_the_organization_is_a_column_where_keys_begin_with_it(
     assert cluster.execute("select organization from svc.meta", database) == [("0",)]
 
 
-def test_no_table_of_the_store_has_the_name_of_one_of_the_engines_own():
+def test_no_store_table_has_the_name_of_an_internal_table():
     assert not {table.name for table in TABLES} & statements.INTERNAL
 
 
 @pytest.mark.parametrize("number", [0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF])
-def test_a_bound_of_any_number_is_a_place_in_the_table(engine: PostgresqlEngine, number: int):
+def test_any_number_is_a_valid_range_bound(engine: PostgresqlEngine, number: int):
     engine.write(lambda writer: [put(key(1))(writer), put(key(5))(writer)])
     with closing(engine.read()) as reader:
         below = [row for row, _ in reader.range("visitors", b"", key(number))]
@@ -102,7 +102,7 @@ def test_a_writer_takes_every_fence_and_others_wait(
     assert set(turns) == {"0", "1", "3"}
 
 
-def test_a_writer_that_fails_or_changes_nothing_leaves_the_fences_as_they_were(
+def test_a_writer_that_fails_or_changes_nothing_does_not_advance_the_fences(
     engine: PostgresqlEngine, cluster: Cluster, database: str
 ):
     engine.write(put(key(1), table="organizations"))
@@ -119,7 +119,7 @@ def test_a_writer_that_fails_or_changes_nothing_leaves_the_fences_as_they_were(
     assert cluster.execute("select * from svc.writers", database) == before
 
 
-def test_more_rows_than_are_held_back_are_one_commit(engine: PostgresqlEngine):
+def test_more_rows_than_are_buffered_are_still_one_commit(engine: PostgresqlEngine):
     count = 2 * HELD_ROWS + 1
 
     def fill(writer: Writer) -> None:
@@ -132,7 +132,7 @@ def test_more_rows_than_are_held_back_are_one_commit(engine: PostgresqlEngine):
         assert sum(1 for _ in reader.range("visitors", b"", None)) == count
 
 
-def test_rows_of_many_sizes_come_in_pages_of_bounded_size(engine: PostgresqlEngine):
+def test_rows_of_many_sizes_are_read_in_pages_of_bounded_size(engine: PostgresqlEngine):
     sizes = [1 << 20, 0, 3 << 20, *[10] * 300, 2 << 20]
     rows = {key(1, number.to_bytes(4)): bytes(size) for number, size in enumerate(sizes)}
     engine.write(lambda writer: writer.put_many("visitors", list(rows.items())))
@@ -141,7 +141,7 @@ def test_rows_of_many_sizes_come_in_pages_of_bounded_size(engine: PostgresqlEngi
         assert list(reader.range("visitors", b"", None, reverse=True)) == sorted(rows.items(), reverse=True)
 
 
-def test_a_full_disk_stores_nothing_and_is_told(engine: PostgresqlEngine, cluster: Cluster, database: str):
+def test_a_full_disk_stores_nothing_and_is_reported(engine: PostgresqlEngine, cluster: Cluster, database: str):
     """As the server says it: from a trigger, since no test may fill a disk."""
     cluster.execute(
         "create function svc.full() returns trigger language plpgsql as $$ begin"
@@ -157,7 +157,7 @@ def test_a_full_disk_stores_nothing_and_is_told(engine: PostgresqlEngine, cluste
     assert value(engine, key(1)) == b"value"
 
 
-def test_a_missing_right_is_told(cluster: Cluster, database: str, engine: PostgresqlEngine):
+def test_a_missing_privilege_is_reported(cluster: Cluster, database: str, engine: PostgresqlEngine):
     engine.write(put(key(1)))
     cluster.execute("create role reader login; grant usage on schema svc to reader", database)
     cluster.execute("grant select on all tables in schema svc to reader", database)
@@ -173,7 +173,7 @@ def test_a_missing_right_is_told(cluster: Cluster, database: str, engine: Postgr
         cluster.execute("drop owned by reader; drop role reader", database)
 
 
-def test_connections_that_were_lost_while_idle_are_replaced(engine: PostgresqlEngine, cluster: Cluster, database: str):
+def test_connections_lost_while_idle_are_replaced(engine: PostgresqlEngine, cluster: Cluster, database: str):
     with closing(engine.read()), closing(engine.read()):
         pass
     end_sessions(cluster, database)
@@ -189,9 +189,7 @@ def end_sessions(cluster: Cluster, database: str) -> None:
     )
 
 
-def test_a_connection_that_is_lost_in_a_transaction_undoes_it(
-    engine: PostgresqlEngine, cluster: Cluster, database: str
-):
+def test_a_connection_lost_in_a_transaction_rolls_it_back(engine: PostgresqlEngine, cluster: Cluster, database: str):
     def lose(writer: Writer) -> None:
         writer.put("visitors", key(1), b"x")
         assert writer.count("visitors") == 1
@@ -208,7 +206,7 @@ def test_a_connection_that_is_lost_in_a_transaction_undoes_it(
 
 
 @pytest.mark.slow(2)
-def test_a_write_whose_connection_is_cut_at_any_byte_is_whole_or_nothing(
+def test_a_write_whose_connection_is_cut_at_any_byte_is_atomic(
     cluster: Cluster, database: str, engine: PostgresqlEngine
 ):
     with CuttingProxy(cluster.port) as proxy:
@@ -235,7 +233,7 @@ def two_rows(number: int) -> Callable[[Writer], None]:
 
 @pytest.mark.slow(4)
 @pytest.mark.usefixtures("cluster")
-def test_a_server_that_was_killed_is_found_again_with_every_commit():
+def test_a_killed_server_is_found_again_with_every_commit():
     """One of its own, which writes to the disk as one in use does."""
     with closing(Cluster(durable=True)) as own, closing(opened(own.url("postgres"))) as engine:
         for number in range(2):
@@ -249,7 +247,7 @@ def test_a_server_that_was_killed_is_found_again_with_every_commit():
 
 
 @pytest.mark.slow(2)
-def test_stores_that_are_created_at_once_are_one(url: StoreUrl):
+def test_stores_created_concurrently_are_one(url: StoreUrl):
     """As nodes do that start together on an empty database."""
     with ThreadPoolExecutor(4) as pool:
         stores = list(pool.map(lambda _: Store.open(url, inline), range(4)))
@@ -268,7 +266,7 @@ def add_one(transaction: Transaction) -> None:
 
 
 @pytest.mark.slow(2)
-def test_an_upgrade_that_several_begin_is_made_once(url: StoreUrl):
+def test_an_upgrade_started_several_times_runs_once(url: StoreUrl):
     Store.open(url, inline).close()
     newer = (*MIGRATIONS, add_one)
     with pytest.raises(OlderStoreError, match="start `svc serve`"):
@@ -283,7 +281,7 @@ def test_an_upgrade_that_several_begin_is_made_once(url: StoreUrl):
         Store.open(url, inline)
 
 
-def test_an_upgrade_that_fails_leaves_the_store_as_it_was(url: StoreUrl):
+def test_a_failed_upgrade_leaves_the_store_unchanged(url: StoreUrl):
     Store.open(url, inline).close()
 
     def fail(transaction: Transaction) -> None:
@@ -296,7 +294,7 @@ def test_an_upgrade_that_fails_leaves_the_store_as_it_was(url: StoreUrl):
         assert (snapshot.get(BALANCES, 1), snapshot.get(META, "version")) == (None, len(MIGRATIONS))
 
 
-def test_a_schema_of_another_program_is_left_alone(url: StoreUrl, cluster: Cluster, database: str):
+def test_a_schema_of_another_program_is_not_touched(url: StoreUrl, cluster: Cluster, database: str):
     cluster.execute("create schema svc; create table svc.customers (id int)", database)
     with closing(PostgresqlEngine.open(url)) as engine, pytest.raises(DatabaseError, match="another program"):
         engine.open_tables(["visitors"], create=True)

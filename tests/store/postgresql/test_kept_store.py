@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, closing
+from functools import partial
 
 import pytest
 import trio
 
+from svc.domain.webhooks.records import EndpointKey
+from svc.store.lease import LeaseLostError
 from svc.store.postgresql.engine import PostgresqlEngine
-from svc.store.postgresql.leases import Lease, LeaseLostError
+from svc.store.postgresql.leases import Lease
 from svc.store.postgresql.store import PostgresqlStore
 from svc.store.postgresql.url import StoreUrl
 from svc.store.snapshot import Transaction
 from svc.store.store import Store
-from svc.store.tables import META, TABLES
+from svc.store.tables import DUE, META, TABLES
+from svc.store.webhook_views import LEAP_AFTER, queues_with_work
 from svc.world import World
 from tests.store.postgresql.nodes import keeper_lease, node
 from tests.support.postgresql import Cluster
@@ -45,7 +49,7 @@ async def written(store: Store) -> int | None:
     return await store.query(lambda snapshot: snapshot.get(META, "next_organization"))
 
 
-async def test_the_holder_writes_and_is_counted_with_the_store(url: StoreUrl):
+async def test_the_lease_holder_writes_and_is_counted_with_the_store(url: StoreUrl):
     lease = keeper_lease("a", term_s=30)
     one = node(url, "a", lease)
     await one.beat()
@@ -63,7 +67,7 @@ async def test_without_the_lease_nothing_is_written(url: StoreUrl):
         assert await written(store) is None
 
 
-async def test_who_still_believes_after_another_took_it_is_refused_in_the_transaction(url: StoreUrl):
+async def test_a_former_holder_is_rejected_in_the_transaction(url: StoreUrl):
     """As after a minute of SIGSTOP: by its own clock nothing has happened."""
     stopped, following = keeper_lease("a", term_s=0.05), keeper_lease("b", term_s=30)
     one, other = node(url, "a", stopped), node(url, "b", following)
@@ -86,3 +90,27 @@ async def test_who_still_believes_after_another_took_it_is_refused_in_the_transa
 def believes(lease: Lease) -> None:
     """What it was told last, as if that had been now."""
     lease._until_s = trio.current_time() + 60
+
+
+@pytest.mark.slow
+async def test_any_number_of_waiting_endpoints_is_found_in_few_round_trips_each(url: StoreUrl):
+    """Each with more deliveries than are read before the rest of a queue is leapt over."""
+    waiting = 130
+
+    def fill(transaction: Transaction) -> None:
+        for endpoint in range(1, waiting + 1):
+            for place in range(LEAP_AFTER + 1):
+                transaction.put(DUE, (1, endpoint, 1_000 + place, place.to_bytes(16), 0), b"")
+
+    async with store_at(url) as store:
+        store.write_now([fill])
+        found: list[EndpointKey] = []
+        before = store.exchanges().query_round_trips
+        after, has_more = EndpointKey(0, 0), True
+        while has_more:
+            look = partial(queues_with_work, after=after, limit=256)
+            queues, has_more = await store.query(look)
+            found += [queue for queue, _ in queues]
+            after = found[-1]
+        assert found == [EndpointKey(1, endpoint) for endpoint in range(1, waiting + 1)]
+        assert store.exchanges().query_round_trips - before < 2 * waiting

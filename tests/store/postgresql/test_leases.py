@@ -8,7 +8,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from svc.store.postgresql.leases import BELIEVED, Fence, Lease, believed_until_s
+from svc.store.lease import LeaseEpoch
+from svc.store.postgresql.leases import BELIEVED, Lease, believed_until_s, lease_fence
 from svc.store.postgresql.url import StoreUrl
 from svc.store.postgresql.values import int8
 from svc.store.postgresql.wire import Result, Statement, Timeouts, Wire
@@ -25,20 +26,20 @@ def row(epoch: int) -> Result:
     return Result([(int8(epoch),)], 1)
 
 
-async def test_a_holder_counts_on_a_part_of_the_term_from_before_it_asked(autojump_clock: MockClock):
+async def test_a_holder_trusts_part_of_the_term_from_before_its_request(autojump_clock: MockClock):
     lease = Lease("keeper", "a", term_s=10)
     asked_s = trio.current_time()
     await trio.sleep(3)  # the answer took its time
     lease.learn(row(1), asked_s)
-    assert lease.fence == Fence("keeper", 1)
+    assert lease.held == LeaseEpoch("keeper", 1)
     began_s = trio.current_time()
     await lease.lost()
     assert trio.current_time() - began_s == pytest.approx(10 * BELIEVED - 3)
-    assert lease.fence is None
+    assert lease.held is None
     assert believed_until_s(100, 10) == 108
 
 
-async def test_a_renewal_lengthens_it_and_a_refusal_ends_it_at_once(autojump_clock: MockClock):
+async def test_a_renewal_extends_the_lease_and_a_refusal_ends_it_at_once(autojump_clock: MockClock):
     lease = Lease("keeper", "a", term_s=10)
     lease.learn(row(1), trio.current_time())
     async with trio.open_nursery() as nursery:
@@ -53,12 +54,12 @@ async def test_a_renewal_lengthens_it_and_a_refusal_ends_it_at_once(autojump_clo
 
 
 @pytest.mark.slow
-async def test_one_node_has_the_lease_and_another_has_it_when_it_ends(url: StoreUrl):
+async def test_one_node_has_the_lease_and_another_gets_it_when_it_ends(url: StoreUrl):
     first, second = keeper_lease("a"), keeper_lease("b")
     async with trio.open_nursery() as nursery:
         one = node(url, "a", first)
         await one.beat()
-        assert first.fence == Fence("keeper", 1)
+        assert first.held == LeaseEpoch("keeper", 1)
         scope = trio.CancelScope()
 
         async def run_one() -> None:
@@ -72,12 +73,12 @@ async def test_one_node_has_the_lease_and_another_has_it_when_it_ends(url: Store
         assert (first.is_held(), second.is_held()) == (True, False)
         scope.cancel()
         await until(second.is_held)
-        assert second.fence == Fence("keeper", 2)
+        assert second.held == LeaseEpoch("keeper", 2)
         nursery.cancel_scope.cancel()
 
 
 @pytest.mark.slow
-async def test_a_holder_that_vanishes_is_replaced_after_the_term_and_not_before(url: StoreUrl):
+async def test_a_vanished_holder_is_replaced_after_the_term_and_not_before(url: StoreUrl):
     first, second = keeper_lease("a"), keeper_lease("b")
     one = node(url, "a", first)
     began_s = trio.current_time()
@@ -91,23 +92,23 @@ async def test_a_holder_that_vanishes_is_replaced_after_the_term_and_not_before(
         nursery.cancel_scope.cancel()
 
 
-async def test_what_a_stopped_holder_writes_is_refused_in_its_transaction(url: StoreUrl):
+async def test_a_write_of_a_stopped_holder_is_rejected_in_its_transaction(url: StoreUrl):
     """It still believes: its clock stood still with it."""
     first, second = keeper_lease("a", term_s=0.05), keeper_lease("b", term_s=10)
     one, other = node(url, "a", first), node(url, "b", second)
     await one.beat()
     first.learn(row(1), trio.current_time() + 60)
-    stopped = first.fence
+    stopped = first.held
     await trio.sleep(0.06)
     await other.beat()
     assert stopped is not None
-    assert second.fence is not None
+    assert second.held is not None
     assert first.is_held()
     with closing(await Wire.connect(url)) as wire:
         _, refused, _ = await wire.exchange(
-            [Statement(b"begin"), stopped.statement(), Statement(b"rollback")],
+            [Statement(b"begin"), lease_fence([stopped]), Statement(b"rollback")],
         )
-        _, held, _ = await wire.exchange([Statement(b"begin"), second.fence.statement(), Statement(b"commit")])
+        _, held, _ = await wire.exchange([Statement(b"begin"), lease_fence([second.held]), Statement(b"commit")])
     assert refused.rows == []
     assert len(held.rows) == 1
     await one.beat()
@@ -116,36 +117,36 @@ async def test_what_a_stopped_holder_writes_is_refused_in_its_transaction(url: S
         each.close()
 
 
-async def test_nobody_takes_a_lease_from_under_a_write(url: StoreUrl):
+async def test_a_lease_cannot_be_taken_during_a_write_of_its_holder(url: StoreUrl):
     """The holder's transaction is open when its term ends: the next holder has the lease when that is over."""
     first, second = keeper_lease("a", term_s=0.05), keeper_lease("b", term_s=10)
     one, other = node(url, "a", first), node(url, "b", second)
     await one.beat()
     with closing(await Wire.connect(url)) as wire:
-        await wire.exchange([Statement(b"begin"), Fence("keeper", 1).statement()])
+        await wire.exchange([Statement(b"begin"), lease_fence([LeaseEpoch("keeper", 1)])])
         await trio.sleep(0.06)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(other.beat)
             await trio.sleep(0.2)
             assert not second.is_held()
             await wire.exchange([Statement(b"commit")])
-        assert second.fence == Fence("keeper", 2)
+        assert second.held == LeaseEpoch("keeper", 2)
     for each in (one, other):
         each.close()
 
 
-async def test_a_lease_that_expired_unseen_is_renewed_where_nobody_took_it(url: StoreUrl):
-    lease = keeper_lease("a", term_s=0.05)
+async def test_an_expired_lease_is_renewed_if_it_was_not_taken(url: StoreUrl):
+    lease = keeper_lease("a", term_s=0.3)
     one = node(url, "a", lease)
     await one.beat()
-    await trio.sleep(0.1)
+    await trio.sleep(0.35)
     assert not lease.is_held()
     await one.beat()
-    assert lease.fence == Fence("keeper", 1)
+    assert lease.held == LeaseEpoch("keeper", 1)
     one.close()
 
 
-async def test_of_many_that_ask_at_once_one_gets_it(url: StoreUrl):
+async def test_of_many_concurrent_requests_one_gets_the_lease(url: StoreUrl):
     leases = [keeper_lease(f"node-{number}", term_s=10) for number in range(8)]
     nodes = [node(url, f"node-{number}", lease) for number, lease in enumerate(leases)]
     async with trio.open_nursery() as nursery:
@@ -156,7 +157,7 @@ async def test_of_many_that_ask_at_once_one_gets_it(url: StoreUrl):
         each.close()
 
 
-async def test_the_clock_of_a_session_has_no_say(url: StoreUrl):
+async def test_the_clock_of_a_session_has_no_effect(url: StoreUrl):
     """Nothing that a node sends is a time: with a shifted time zone in its session the answer is the same."""
     first, second = keeper_lease("a", term_s=10), keeper_lease("b", term_s=10)
     one = node(url, "a", first)

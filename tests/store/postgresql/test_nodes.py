@@ -19,7 +19,7 @@ def url(cluster: Cluster, database: str) -> StoreUrl:
     return with_schema(cluster.url(database))
 
 
-def test_pauses_grow_to_a_bound_and_luck_spreads_them():
+def test_pauses_grow_to_a_limit_with_jitter():
     waits = [pause_s(failures, 1) for failures in range(12)]
     assert waits == sorted(waits)
     assert waits[0] == 0.1
@@ -27,7 +27,7 @@ def test_pauses_grow_to_a_bound_and_luck_spreads_them():
     assert pause_s(3, 0) == pause_s(3, 1) / 2
 
 
-async def test_every_node_knows_how_many_live(url: StoreUrl):
+async def test_every_node_knows_the_number_of_live_nodes(url: StoreUrl):
     nodes = [node(url, f"node-{number}") for number in range(3)]
     for each in nodes:
         await each.beat()
@@ -39,7 +39,7 @@ async def test_every_node_knows_how_many_live(url: StoreUrl):
 
 
 @pytest.mark.slow
-async def test_a_node_that_leaves_is_gone_at_once_and_one_that_vanishes_after_the_term(url: StoreUrl):
+async def test_a_node_that_leaves_is_gone_at_once_and_a_vanished_one_after_the_term(url: StoreUrl):
     watching, leaving, vanishing = (node(url, name) for name in ("a", "b", "c"))
     await vanishing.beat()
     vanishing.close()
@@ -55,7 +55,7 @@ async def test_a_node_that_leaves_is_gone_at_once_and_one_that_vanishes_after_th
     watching.close()
 
 
-async def test_rows_of_nodes_that_are_long_gone_are_deleted(cluster: Cluster, database: str, url: StoreUrl):
+async def test_rows_of_nodes_long_gone_are_deleted(cluster: Cluster, database: str, url: StoreUrl):
     cluster.execute("insert into svc.nodes values ('old', now(), now() - interval '2 hours')", database)
     one = node(url, "a")
     await one.beat()
@@ -63,13 +63,15 @@ async def test_rows_of_nodes_that_are_long_gone_are_deleted(cluster: Cluster, da
     assert cluster.execute("select node from svc.nodes", database) == [("a",)]
 
 
-async def test_a_beat_that_is_cut_off_is_made_on_another_connection(cluster: Cluster, database: str, url: StoreUrl):
+async def test_an_interrupted_heartbeat_is_repeated_on_another_connection(
+    cluster: Cluster, database: str, url: StoreUrl
+):
     lease = keeper_lease("a", term_s=30)
     one = node(url, "a", lease, term_s=0.3)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(one.run)
         await until(lease.is_held)
-        fence = lease.fence
+        held = lease.held
         cluster.execute(
             "select pg_terminate_backend(pid) from pg_stat_activity where pid != pg_backend_pid() "
             f"and datname = '{database}'"
@@ -77,11 +79,11 @@ async def test_a_beat_that_is_cut_off_is_made_on_another_connection(cluster: Clu
         await until(lambda: one.statistics().beats_failed == 1)
         beats = one.statistics().beats
         await until(lambda: one.statistics().beats > beats)
-        assert lease.fence == fence, "nobody else had it meanwhile"
+        assert lease.held == held, "nobody else had it meanwhile"
         nursery.cancel_scope.cancel()
 
 
-async def test_without_a_database_a_node_goes_on_with_what_it_knew_and_gives_up_its_leases():
+async def test_without_a_database_a_node_keeps_its_last_state_and_gives_up_its_leases():
     lease = keeper_lease("a")
     nowhere = node(store_url("postgresql://nobody@127.0.0.1:1/none"), "a", lease)
     async with trio.open_nursery() as nursery:
@@ -93,7 +95,7 @@ async def test_without_a_database_a_node_goes_on_with_what_it_knew_and_gives_up_
         nursery.cancel_scope.cancel()
 
 
-async def test_a_beat_is_one_round_trip(url: StoreUrl):
+async def test_a_heartbeat_is_one_round_trip(url: StoreUrl):
     made: list[Wire] = []
 
     async def connect(timeouts: Timeouts) -> Wire:
@@ -110,7 +112,7 @@ async def test_a_beat_is_one_round_trip(url: StoreUrl):
 
 
 @pytest.mark.slow(3)
-async def test_a_locked_lease_holds_up_a_beat_no_longer_than_its_timeout(url: StoreUrl):
+async def test_a_locked_lease_delays_a_heartbeat_at_most_for_its_timeout(url: StoreUrl):
     lease = keeper_lease("b", term_s=0.05)
     first = node(url, "a", keeper_lease("a", term_s=0.05))
     await first.beat()

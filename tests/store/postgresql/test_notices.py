@@ -53,7 +53,7 @@ async def running(*nodes: Heard) -> AsyncGenerator[None]:
         nursery.cancel_scope.cancel()
 
 
-async def test_what_one_sends_the_listeners_of_its_channel_hear_in_order_and_the_sender_does_not(url: StoreUrl):
+async def test_notices_reach_the_listeners_of_a_channel_in_order_and_not_the_sender(url: StoreUrl):
     sender, listener, other = (Heard(connecting(url)) for _ in range(3))
     for each in (sender, listener):
         each.notices.listen("ours")
@@ -69,7 +69,7 @@ async def test_what_one_sends_the_listeners_of_its_channel_hear_in_order_and_the
         assert listener.notices.statistics().received == 20
 
 
-async def test_every_byte_and_the_longest_content_pass_and_a_longer_one_is_dropped(url: StoreUrl):
+async def test_every_byte_and_the_longest_content_are_sent_and_a_longer_one_is_dropped(url: StoreUrl):
     sender, listener = (Heard(connecting(url)) for _ in range(2))
     listener.notices.listen("ours")
     longest = bytes(range(256)) * (NOTICE_BYTES // 256) + bytes(NOTICE_BYTES % 256)
@@ -81,7 +81,7 @@ async def test_every_byte_and_the_longest_content_pass_and_a_longer_one_is_dropp
     assert sender.notices.statistics().dropped == 1
 
 
-async def test_what_is_said_gathers_for_a_while_and_leaves_together(url: StoreUrl):
+async def test_notices_are_batched_and_sent_together(url: StoreUrl):
     made: list[Wire] = []
 
     async def connect(timeouts: Timeouts) -> Wire:
@@ -99,7 +99,7 @@ async def test_what_is_said_gathers_for_a_while_and_leaves_together(url: StoreUr
         assert 2 <= wire.statistics().round_trips - before <= 1 + (trio.current_time() - began_s) / GATHER_S
 
 
-async def test_channels_can_be_joined_and_left_while_it_runs(url: StoreUrl):
+async def test_channels_can_be_joined_and_left_at_any_time(url: StoreUrl):
     sender, listener = (Heard(connecting(url)) for _ in range(2))
     listener.notices.listen("ours")
     async with running(sender, listener):
@@ -120,7 +120,7 @@ async def test_channels_can_be_joined_and_left_while_it_runs(url: StoreUrl):
         assert ("keeper", b"gone") not in listener.came
 
 
-async def test_a_connection_that_is_cut_is_made_again_and_the_node_has_looked_in_between(
+async def test_a_cut_connection_is_replaced_and_the_node_has_polled_in_between(
     cluster: Cluster, database: str, url: StoreUrl
 ):
     sender, listener = (Heard(connecting(url)) for _ in range(2))
@@ -143,7 +143,7 @@ async def failing(_: Timeouts) -> Wire:
     raise SqlError("42601", 'at or near "listen": syntax error')
 
 
-async def test_a_database_without_notices_is_looked_at_every_second(autojump_clock: MockClock):
+async def test_a_database_without_notices_is_polled_every_second(autojump_clock: MockClock):
     node = Heard(failing)
     with trio.move_on_after(30.5):
         await node.run()
@@ -151,7 +151,7 @@ async def test_a_database_without_notices_is_looked_at_every_second(autojump_clo
     assert not node.notices.statistics().listening
 
 
-async def test_while_no_notices_come_what_is_said_is_dropped_and_does_not_grow(autojump_clock: MockClock):
+async def test_notices_sent_without_a_connection_are_dropped_and_do_not_accumulate(autojump_clock: MockClock):
     node = Heard(failing)
     for _ in range(MOST_HELD + 10):
         node.notices.send("ours", b"x")
@@ -160,7 +160,7 @@ async def test_while_no_notices_come_what_is_said_is_dropped_and_does_not_grow(a
     assert node.notices.statistics().dropped == MOST_HELD + 10
 
 
-async def test_where_others_live_silence_is_taken_for_notices_that_do_not_come(
+async def test_silence_while_other_nodes_live_is_treated_as_missing_notices(
     url: StoreUrl, monkeypatch: pytest.MonkeyPatch
 ):
     """As behind a pooler that shares sessions: LISTEN is answered, and nothing ever comes."""
@@ -179,7 +179,7 @@ async def test_where_others_live_silence_is_taken_for_notices_that_do_not_come(
         assert deaf.notices.statistics().listening
 
 
-async def test_a_database_that_cannot_be_reached_is_tried_again_and_looked_at_meanwhile():
+async def test_while_the_database_is_unreachable_a_node_retries_and_polls():
     node = Heard(connecting(store_url("postgresql://nobody@127.0.0.1:1/none")))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(node.run)
@@ -187,7 +187,7 @@ async def test_a_database_that_cannot_be_reached_is_tried_again_and_looked_at_me
         nursery.cancel_scope.cancel()
 
 
-async def test_what_no_node_has_sent_is_ignored(cluster: Cluster, database: str, url: StoreUrl):
+async def test_malformed_notices_are_ignored(cluster: Cluster, database: str, url: StoreUrl):
     sender, listener = (Heard(connecting(url)) for _ in range(2))
     listener.notices.listen("ours")
     async with running(sender, listener):

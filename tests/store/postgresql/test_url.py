@@ -25,7 +25,7 @@ def test_a_url_is_read_as_libpq_reads_it():
     )
 
 
-def test_several_hosts_and_services_pass():
+def test_several_hosts_and_services_are_accepted():
     given = parsed(store_url("postgres://a,b:5433/x?target_session_attrs=read-write&keepalives_idle=1").conninfo())
     assert (given["host"], given["target_session_attrs"], given["keepalives_idle"]) == ("a,b", "read-write", "1")
     assert parsed(store_url("postgresql:///?service=visits").conninfo())["service"] == "visits"
@@ -52,7 +52,7 @@ def test_the_password_comes_from_a_file_and_is_not_shown(tmp_path: Path):
         "mysql://svc:hunter2@db/visits",
     ],
 )
-def test_a_password_in_the_url_is_refused_and_never_shown(text: str):
+def test_a_password_in_the_url_is_rejected_and_never_shown(text: str):
     with pytest.raises(StoreUrlError) as raised:
         store_url(text)
     assert "hunter2" not in str(raised.value)
@@ -60,7 +60,7 @@ def test_a_password_in_the_url_is_refused_and_never_shown(text: str):
     assert raised.value.__suppress_context__ or raised.value.__context__ is None
 
 
-def test_a_password_file_that_is_missing_or_empty_is_refused(tmp_path: Path):
+def test_a_missing_or_empty_password_file_is_rejected(tmp_path: Path):
     with pytest.raises(StoreUrlError, match="cannot be read"):
         store_url("postgresql://db/visits", tmp_path / "missing")
     (tmp_path / "empty").touch()
@@ -68,7 +68,7 @@ def test_a_password_file_that_is_missing_or_empty_is_refused(tmp_path: Path):
         store_url("postgresql://db/visits", tmp_path / "empty")
 
 
-def test_a_directory_is_no_url():
+def test_a_directory_is_not_a_url():
     assert is_store_url("postgresql://db/visits")
     assert not is_store_url("/var/lib/svc")
     assert not is_store_url("data")

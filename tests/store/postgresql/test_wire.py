@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import signal
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 
 import pytest
 import trio
 import trio.testing
 
 from svc.store.engine import EngineError
+from svc.store.postgresql import connecting
+from svc.store.postgresql.connecting import refuse_old_server
 from svc.store.postgresql.errors import ConnectionLostError, DatabaseError, SqlError
 from svc.store.postgresql.url import StoreUrl
 from svc.store.postgresql.values import byteas, int4, int4s, int8, integer
-from svc.store.postgresql.wire import Result, Statement, Timeouts, Wire, refuse_old_server
+from svc.store.postgresql.wire import Result, Statement, Timeouts, Wire
 from tests.support.cutting_proxy import CuttingProxy, Direction
 from tests.support.postgresql import Cluster
 
@@ -86,8 +90,20 @@ def test_a_statement_is_prepared_once(wire: Wire, exchange: Exchange):
     assert integer(exchange(wire, [prepared])[0].rows[0][0]) == 1
 
 
+def test_the_name_of_a_prepared_statement_follows_from_its_text(url: StoreUrl):
+    """In whatever order a connection met them: in a session that is another's, no other statement is run."""
+    listed = Statement(b"select name, statement from pg_prepared_statements", prepared=False)
+    names = list[set[tuple[bytes, ...]]]()
+    for order in ([ONE, Statement(b"select 2")], [Statement(b"select 2"), ONE]):
+        with closing(Wire.connect_now(url)) as wire:
+            wire.exchange_now(order)
+            names.append(set(wire.exchange_now([listed])[0].rows))
+    assert names[0] == names[1]
+    assert len(names[0]) == 2
+
+
 @both
-def test_what_fits_no_socket_buffer_goes_through_in_both_directions(wire: Wire, exchange: Exchange):
+def test_data_larger_than_the_socket_buffers_is_sent_in_both_directions(wire: Wire, exchange: Exchange):
     """The server answers before everything was sent: who only sends would wait for ever."""
     sql, large = b"select $1::bytea", bytes(1 << 20)
     results = exchange(wire, [Statement(sql, (large,)) for _ in range(24)])
@@ -95,7 +111,7 @@ def test_what_fits_no_socket_buffer_goes_through_in_both_directions(wire: Wire, 
 
 
 @both
-def test_the_first_error_is_raised_when_all_is_read_and_the_connection_goes_on(wire: Wire, exchange: Exchange):
+def test_the_first_error_is_raised_after_reading_all_and_the_connection_stays_usable(wire: Wire, exchange: Exchange):
     exchange(wire, [TABLE, insert((b"a", b"1"))])
     with pytest.raises(SqlError, match="duplicate key") as raised:
         exchange(wire, [insert((b"b", b"2")), insert((b"a", b"3")), Statement(b"select no_such_thing"), ONE])
@@ -106,7 +122,7 @@ def test_the_first_error_is_raised_when_all_is_read_and_the_connection_goes_on(w
 
 
 @both
-def test_a_statement_that_could_not_be_prepared_is_prepared_again(wire: Wire, exchange: Exchange):
+def test_a_statement_that_failed_to_prepare_is_prepared_again(wire: Wire, exchange: Exchange):
     for _ in range(2):
         with pytest.raises(SqlError) as raised:
             exchange(wire, [COUNT])
@@ -139,7 +155,7 @@ STEPS = [Statement(b"begin"), insert((b"b", b"2")), Statement(b"commit")]
 @pytest.mark.slow(3)
 @both
 @pytest.mark.parametrize("direction", ["sent", "answered"])
-def test_a_connection_that_is_lost_at_any_byte_is_noticed(
+def test_a_connection_lost_at_any_byte_is_detected(
     cluster: Cluster, database: str, exchange: Exchange, direction: Direction
 ):
     """Whatever arrived, the exchange ends with `ConnectionLostError`, and the row is there or is not."""
@@ -167,7 +183,7 @@ def test_a_connection_that_is_lost_at_any_byte_is_noticed(
 
 
 @pytest.mark.parametrize("in_trio", [False, True])
-def test_a_connection_that_is_cut_while_it_is_made_is_noticed(cluster: Cluster, database: str, in_trio: bool):
+def test_a_connection_cut_during_its_setup_is_detected(cluster: Cluster, database: str, in_trio: bool):
     with CuttingProxy(cluster.port) as proxy:
         url = cluster.url(database, proxy.port)
         for size in (0, 1, 20, 200):
@@ -179,7 +195,7 @@ def test_a_connection_that_is_cut_while_it_is_made_is_noticed(cluster: Cluster, 
 
 
 @both
-def test_a_session_that_the_server_ends_is_lost(cluster: Cluster, wire: Wire, exchange: Exchange):
+def test_a_session_ended_by_the_server_is_lost(cluster: Cluster, wire: Wire, exchange: Exchange):
     cluster.execute(f"select pg_terminate_backend({wire.process}, 5000)")
     with pytest.raises(ConnectionLostError, match="administrator command"):
         exchange(wire, [ONE])
@@ -187,7 +203,7 @@ def test_a_session_that_the_server_ends_is_lost(cluster: Cluster, wire: Wire, ex
 
 
 @both
-def test_a_server_that_is_silent_is_given_up(cluster: Cluster, database: str, exchange: Exchange):
+def test_a_silent_server_times_out(cluster: Cluster, database: str, exchange: Exchange):
     with CuttingProxy(cluster.port) as proxy:
         wire = Wire.connect_now(cluster.url(database, proxy.port), Timeouts(answer_s=0.1))
         proxy.fall_silent()
@@ -217,7 +233,7 @@ def test_an_interrupted_exchange_closes_the_connection(wire: Wire):
     assert not wire.is_open
 
 
-def test_the_database_ends_statements_and_waits_that_take_too_long(url: StoreUrl):
+def test_the_database_ends_slow_statements_and_long_waits(url: StoreUrl):
     timeouts = Timeouts(statement_s=0.05, lock_s=0.02)
     with closing(Wire.connect_now(url)) as holder, closing(Wire.connect_now(url, timeouts)) as wire:
         with pytest.raises(SqlError, match="statement timeout") as raised:
@@ -231,12 +247,25 @@ def test_the_database_ends_statements_and_waits_that_take_too_long(url: StoreUrl
         assert raised.value.state == "55P03"
 
 
-def test_a_deadlock_may_be_repeated():
+@pytest.mark.slow
+def test_a_session_idle_in_a_transaction_is_lost(url: StoreUrl):
+    """As that of a node that was stopped: others need not wait for it for long."""
+    with closing(Wire.connect_now(url, Timeouts(idle_s=0.05))) as wire, closing(Wire.connect_now(url)) as other:
+        other.exchange_now([TABLE, insert((b"a", b"1"))])
+        lock = Statement(b"select key from rows for update")
+        wire.exchange_now([Statement(b"begin"), lock])
+        other.exchange_now([lock])
+        with pytest.raises(ConnectionLostError, match="idle-in-transaction timeout"):
+            wire.exchange_now([Statement(b"commit")])
+        assert not wire.is_open
+
+
+def test_a_deadlock_is_repeatable():
     assert SqlError("40P01", "deadlock detected").is_repeatable
     assert SqlError("40001", "could not serialize access").is_repeatable
 
 
-async def test_exchanges_of_two_connections_run_at_once(url: StoreUrl):
+async def test_exchanges_of_two_connections_run_concurrently(url: StoreUrl):
     """The second ends the wait of the first: one loop serves both."""
     first, second = await Wire.connect(url), await Wire.connect(url)
     with closing(first), closing(second):
@@ -270,7 +299,7 @@ async def test_notices_arrive_without_an_exchange(url: StoreUrl):
             await listener.notices()
 
 
-def test_a_connection_that_is_refused_says_what_to_do(cluster: Cluster, database: str):
+def test_a_refused_connection_is_reported_with_what_to_do(cluster: Cluster, database: str):
     with pytest.raises(DatabaseError, match="create the database first"):
         Wire.connect_now(cluster.url("missing"))
     with pytest.raises(ConnectionLostError, match="refused"):
@@ -289,33 +318,59 @@ def test_a_connection_that_is_refused_says_what_to_do(cluster: Cluster, database
 
 
 @pytest.mark.parametrize("host", ["localhost", "localhost,127.0.0.1", "127.0.0.1,localhost"])
-async def test_names_of_hosts_are_looked_up(cluster: Cluster, database: str, host: str):
+async def test_host_names_are_resolved(cluster: Cluster, database: str, host: str):
     for port in {str(cluster.port), ",".join([str(cluster.port)] * (1 + host.count(",")))}:
         named = StoreUrl("", {**cluster.url(database).parameters, "host": host, "port": port})
         with closing(await Wire.connect(named)) as wire:
             assert await wire.exchange([ONE])
 
 
-async def test_a_socket_in_the_file_system_is_connected_to(cluster: Cluster, database: str):
+async def test_a_unix_socket_is_connected_to(cluster: Cluster, database: str):
     given = {"host": str(cluster.directory), "port": str(cluster.port), "user": "svc", "dbname": database}
     with closing(await Wire.connect(StoreUrl("", given))) as wire:
         assert await wire.exchange([ONE])
 
 
-async def test_the_first_host_that_can_be_written_to_is_taken(cluster: Cluster, database: str):
+async def test_the_first_writable_host_is_used(cluster: Cluster, database: str):
     """As after a failover: one is gone, the other serves."""
     gone = {"host": "127.0.0.1,localhost", "port": f"1,{cluster.port}", "target_session_attrs": "read-write"}
     with closing(await Wire.connect(StoreUrl("", {**cluster.url(database).parameters, **gone}))) as wire:
         assert await wire.exchange([ONE])
 
 
-async def test_a_host_without_an_address_is_told(cluster: Cluster, database: str):
+@pytest.mark.parametrize("in_trio", [False, True])
+def test_a_silent_host_does_not_block_the_next(
+    cluster: Cluster, database: str, monkeypatch: pytest.MonkeyPatch, *, in_trio: bool
+):
+    """As a machine that is gone, of whose addresses no word comes back."""
+    monkeypatch.setattr(connecting, "CONNECT_EACH_S", 0.2)
+    with closing(socket.create_server(("127.0.0.1", 0))) as silent:
+        ports = f"{silent.getsockname()[1]},{cluster.port}"
+        named = StoreUrl("", {**cluster.url(database).parameters, "host": "127.0.0.1,localhost", "port": ports})
+        connect = partial(trio.run, Wire.connect) if in_trio else Wire.connect_now
+        with closing(connect(named)) as wire:
+            assert wire.exchange_now([ONE])
+
+
+def test_each_of_several_failing_hosts_is_reported(cluster: Cluster):
+    ports = f"1,{cluster.port}"
+    missing = {**cluster.url("missing").parameters, "host": "127.0.0.1,127.0.0.1", "port": ports}
+    with pytest.raises(ConnectionLostError, match=r"refused.*create the database first"):
+        Wire.connect_now(StoreUrl("", missing))
+    everywhere = {**missing, "port": str(cluster.port)}
+    with pytest.raises(DatabaseError, match="create the database first"):
+        Wire.connect_now(StoreUrl("", everywhere))
+    with pytest.raises(DatabaseError, match="another number of hosts"):
+        Wire.connect_now(StoreUrl("", {**missing, "port": "1,2,3"}))
+
+
+async def test_a_host_without_an_address_is_reported(cluster: Cluster, database: str):
     nowhere = StoreUrl("", {**cluster.url(database).parameters, "host": "db.invalid"})
     with pytest.raises(ConnectionLostError, match="no address is known of the database's host"):
         await Wire.connect(nowhere)
 
 
-def test_a_read_only_database_is_told_from_a_broken_one(cluster: Cluster, database: str):
+def test_a_read_only_database_is_distinguished_from_a_broken_one(cluster: Cluster, database: str):
     read_only = {**cluster.url(database).parameters, "options": "-c default_transaction_read_only=on"}
     with closing(Wire.connect_now(StoreUrl("", read_only))) as wire, pytest.raises(SqlError, match="standby") as raised:
         wire.exchange_now([TABLE])
@@ -324,7 +379,7 @@ def test_a_read_only_database_is_told_from_a_broken_one(cluster: Cluster, databa
         Wire.connect_now(StoreUrl("", {**read_only, "target_session_attrs": "read-write"}))
 
 
-def test_an_old_server_is_refused():
+def test_an_old_server_is_rejected():
     refuse_old_server(140_000)
     with pytest.raises(DatabaseError, match="PostgreSQL 13: this program needs 14"):
         refuse_old_server(130_020)

@@ -1,0 +1,385 @@
+"""Nodes on one PostgreSQL under load: rate, latency, and what an identification costs each side.
+
+It starts a database with fsync, 1 to 3 nodes (`svc serve`) and, for a delay, a process between them (`bench.delay`),
+and ends them all. Clients send visits of the web SDK over connections that they keep, each its next one when it has its
+response. Every device has visited once before the measurement begins. Each cell has a new database.
+
+    python -m bench.nodes [--quick] [--seconds 6] [--nodes 2] [--organizations 1] [--delay 0.5] [--json FILE]
+
+`--quick` tries the cells with few requests; the others choose some of them, and may be repeated. The delay is the round
+trip to the database, beside what loopback takes; what it came to is measured, and printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import resource
+import signal
+import statistics
+import tempfile
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+import msgspec
+
+from bench.delay import Delay, Late
+from bench.groups import server_cpu_of
+from bench.identify import TICKS_PER_S
+from bench.load import Measured, run
+from bench.sdk_visits import SdkVisits
+from bench.workers import Running
+from svc.cli.keys import issue_key
+from svc.cli.organizations import create_organization
+from svc.config import Config
+from svc.store.directory import open_directory
+from svc.store.postgresql.engine import UNLIMITED
+from svc.store.postgresql.url import StoreUrl
+from svc.store.postgresql.wire import Statement, Wire
+from svc.world import World
+from tests.support.postgresql import Cluster
+from tests.support.process import Served
+
+CLIENTS, MANY_CLIENTS = 32, 128
+"""Of each node."""
+DELAYS_MS = (0.0, 0.5, 2.0)
+MANY = 32
+"""Organizations."""
+PINGS = 200
+WITHIN_S = 1800
+"""However many cells there are."""
+DATABASE = ("shared_buffers=512MB", "max_wal_size=4GB", "log_checkpoints=off")
+_SAMPLE = re.compile(r"^(svc_(?:database|store)_[^ ]+) ([^ ]+)$", re.MULTILINE)
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """What is measured together. Without nodes, `workers` on LMDB."""
+
+    nodes: int
+    organizations: int
+    delay_ms: float
+    clients: int
+    """In all."""
+    workers: int = 0
+
+
+class Row(msgspec.Struct, frozen=True):
+    """What a cell came to. Of each identification, times are CPU in milliseconds."""
+
+    cell: Cell
+    rate: float
+    """Identifications a second."""
+    p50_ms: float
+    p99_ms: float
+    errors: int
+    node_ms: float
+    database_ms: float
+    load_ms: float
+    delay_ms: float
+    """Of the process that delays."""
+    cores: float
+    """That all of these kept busy."""
+    inside: float
+    """Requests on their way on average, by rate and latency: the clients, if both are right."""
+    round_trip_ms: float
+    """To the database and back, median without load."""
+    group: float
+    """Identifications in a group."""
+    trips: float
+    """Round trips of a group."""
+    runs: float
+    """Of a job."""
+    retries: int
+    commit_ms: float
+    """From the turn of a group until it was on disk, on average."""
+    wait_ms: float
+    """Until it had its turn."""
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What `--json` writes."""
+
+    about: str
+    cores: int
+    """Of the machine."""
+    rows: list[Row]
+
+
+class Sizes(NamedTuple):
+    """How much is measured."""
+
+    seconds: float
+    devices: int
+
+
+FULL, QUICK = Sizes(6.0, 2_000), Sizes(0.5, 64)
+
+
+def cells() -> list[Cell]:
+    """All of them: LMDB, then each delay with 1 to 3 nodes, one client, and many clients of one organization."""
+    found = [Cell(0, 1, 0.0, workers * CLIENTS, workers) for workers in (1, 2)]
+    for delay in DELAYS_MS:
+        found += [Cell(nodes, some, delay, nodes * CLIENTS) for some in (1, MANY) for nodes in (1, 2, 3)]
+        found += [Cell(1, 1, delay, 1), Cell(2, 1, delay, 2 * MANY_CLIENTS)]
+    return found
+
+
+class Bench:
+    """What cells share: the database server, the visits and the delays. `close` ends what it has started."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        self._sizes = sizes
+        self._visits = SdkVisits(sizes.devices)
+        self._world = World.real()
+        self._cluster = Cluster(*DATABASE, durable=True)
+        self._delays: dict[float, Delay] = {}
+        self.late: dict[float, Late] = {}
+        """By delay, when closed: by how much bytes came later than they should have."""
+
+    def described(self) -> str:
+        """What the database is."""
+        ((version, fsync),) = self._cluster.execute(
+            "select current_setting('server_version'), current_setting('fsync')"
+        )
+        return f"PostgreSQL {version}, fsync {fsync}, data in {self._cluster.directory.parent}; {os.cpu_count()} cores"
+
+    def close(self) -> None:
+        for delay_ms, delay in self._delays.items():
+            delay.end()
+            self.late[delay_ms] = delay.late
+        self._delays.clear()
+        self._cluster.close()
+
+    def measure(self, cell: Cell) -> Row:
+        """Start what a cell needs, load it, and end it."""
+        with tempfile.TemporaryDirectory(prefix="svc-bench-") as name, ExitStack() as stack:
+            if cell.workers:
+                running = Running(Path(name), cell.workers)
+                stack.callback(running.server.kill_all, ())
+                return self._loaded(cell, [running.api_key], [running.server], running.cpu_s, None, 0.0)
+            database = stack.enter_context(self._cluster.database())
+            keys = self._organizations(Path(name), self._cluster.url(database), cell.organizations)
+            delay = self._delay(cell.delay_ms, database) if cell.delay_ms else None
+            url = self._cluster.url(database, None if delay is None else delay.port)
+            nodes = stack.enter_context(_served(Path(name), url, cell.nodes))
+            return self._loaded(
+                cell, keys, nodes, lambda: sum(_cpu_s(node.pid) for node in nodes), delay, round_trip_ms(url)
+            )
+
+    def _delay(self, delay_ms: float, database: str) -> Delay:
+        """What the process itself takes is part of the delay."""
+        if delay_ms not in self._delays:
+            direct = round_trip_ms(self._cluster.url(database))
+            idle = Delay(self._cluster.port, 0.0)
+            own_ms = round_trip_ms(self._cluster.url(database, idle.port)) - direct
+            idle.end()
+            self._delays[delay_ms] = Delay(self._cluster.port, max(0.0, delay_ms - own_ms))
+        return self._delays[delay_ms]
+
+    def _organizations(self, directory: Path, url: StoreUrl, count: int) -> list[str]:
+        """A production key of each, with enough credit, so that billing is part of the job."""
+        world = self._world
+        found = open_directory(directory, world.run_sync, world.entropy, database=url)
+        keys: list[str] = []
+        with closing(found.store):
+            for number in range(count):
+                one = create_organization(found, world, f"bench {number}", credit=10**12, rate_limit=0)
+                _, key = issue_key(
+                    found, world, organization=one.number, region=Config().region, kind="public", name="bench",
+                    environment="production", allowed_origins=("https://shop.example",),
+                )  # fmt: skip
+                keys.append(key)
+        return keys
+
+    def _loaded(
+        self,
+        cell: Cell,
+        keys: Sequence[str],
+        servers: Sequence[Served],
+        cpu_s: Callable[[], float],
+        delay: Delay | None,
+        trip_ms: float,
+    ) -> Row:
+        load = partial(run, [server.port for server in servers], clients=cell.clients)
+        visits, devices = self._visits, self._sizes.devices
+        first = load(visits.in_order(keys, 1), 60.0, most=devices, clients=min(cell.clients, devices // 2))
+        make = visits.by_chance(keys, 2)
+        before, used_before = _counted(servers), self._used(cpu_s, delay)
+        measured = load(make, self._sizes.seconds)
+        used = [after - then for after, then in zip(self._used(cpu_s, delay), used_before, strict=True)]
+        counted = _counted(servers)
+        counted.subtract(before)
+        return _row(cell, measured, first.refused, used, counted, trip_ms)
+
+    def _used(self, cpu_s: Callable[[], float], delay: Delay | None) -> list[float]:
+        """Seconds of CPU so far of the service, the database, the load and the delay."""
+        own = resource.getrusage(resource.RUSAGE_SELF)
+        return [
+            cpu_s(),
+            server_cpu_of(self._cluster),
+            own.ru_utime + own.ru_stime,
+            0.0 if delay is None else _cpu_s(delay.pid),
+        ]
+
+
+def _row(
+    cell: Cell, measured: Measured, refused: int, used: Sequence[float], counted: Counter[str], trip_ms: float
+) -> Row:
+    made = max(1, measured.requests)
+    rate = measured.requests / measured.seconds
+    groups = counted["svc_database_groups_total"] or counted["svc_store_commits_total"]
+    jobs = counted["svc_store_jobs_total"]
+    return Row(
+        cell,
+        rate,
+        measured.p50_ms,
+        measured.p99_ms,
+        measured.refused + refused,
+        *(1000 * seconds / made for seconds in used),
+        cores=sum(used) / measured.seconds,
+        inside=rate * measured.mean_ms / 1000,
+        round_trip_ms=trip_ms,
+        group=jobs / max(1, groups),
+        trips=counted['svc_database_round_trips_total{of="groups"}'] / max(1, groups),
+        runs=counted["svc_database_job_runs_total"] / max(1, jobs),
+        retries=round(sum(count for name, count in counted.items() if name.startswith("svc_database_retries"))),
+        commit_ms=_mean_ms(counted, "svc_store_commit_duration_seconds"),
+        wait_ms=_mean_ms(counted, "svc_store_wait_seconds"),
+    )
+
+
+def _mean_ms(counted: Counter[str], histogram: str) -> float:
+    return 1000 * counted[f"{histogram}_sum"] / max(1, counted[f"{histogram}_count"])
+
+
+@contextmanager
+def _served(directory: Path, url: StoreUrl, count: int) -> Generator[list[Served]]:
+    """So many nodes, started at the same time."""
+    nodes: list[Served] = []
+
+    def start(_: int) -> None:
+        nodes.append(Served(directory, SVC_STORE=str(url), SVC_LOG_REQUESTS="none"))
+
+    try:
+        with ThreadPoolExecutor(count) as threads:
+            list(threads.map(start, range(count)))
+        yield nodes
+    finally:
+        for node in nodes:
+            node.kill_all(())
+
+
+def round_trip_ms(url: StoreUrl) -> float:
+    """Of a statement that does nothing, median."""
+    wire = Wire.connect_now(url, UNLIMITED)
+    times: list[float] = []
+    for _ in range(PINGS):
+        began = time.perf_counter()
+        wire.exchange_now([Statement(b"select 1")])
+        times.append(time.perf_counter() - began)
+    wire.close()
+    return 1000 * statistics.median(times)
+
+
+def _counted(servers: Sequence[Served]) -> Counter[str]:
+    """What the metrics of the servers say about their stores, added up; of workers, one that responds says all."""
+    counted: Counter[str] = Counter()
+    for server in servers:
+        address = server.said("serving")[0]["metrics"][0]
+        with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as response:
+            for name, value in _SAMPLE.findall(response.read().decode()):
+                counted[name] += float(value)  # pyright: ignore[reportArgumentType]  a Counter adds up any numbers
+    return counted
+
+
+def _cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
+
+
+COLUMNS: dict[str, Callable[[Row], str]] = {
+    "nodes": lambda row: str(row.cell.nodes) if row.cell.nodes else f"LMDB, {row.cell.workers}",
+    "organizations": lambda row: str(row.cell.organizations),
+    "delay ms": lambda row: f"{row.cell.delay_ms:g}",
+    "clients": lambda row: str(row.cell.clients),
+    "rate/s": lambda row: f"{row.rate:,.0f}",
+    "p50 ms": lambda row: f"{row.p50_ms:.1f}",
+    "p99 ms": lambda row: f"{row.p99_ms:.1f}",
+    "node ms": lambda row: f"{row.node_ms:.2f}",
+    "database ms": lambda row: f"{row.database_ms:.2f}",
+    "load ms": lambda row: f"{row.load_ms:.2f}",
+    "delay's ms": lambda row: f"{row.delay_ms:.2f}",
+    "cores": lambda row: f"{row.cores:.2f}",
+    "inside": lambda row: f"{row.inside:.1f}",
+    "ping ms": lambda row: f"{row.round_trip_ms:.2f}",
+    "group": lambda row: f"{row.group:.1f}",
+    "trips": lambda row: f"{row.trips:.2f}",
+    "runs": lambda row: f"{row.runs:.2f}",
+    "retries": lambda row: str(row.retries),
+    "wait ms": lambda row: f"{row.wait_ms:.1f}",
+    "commit ms": lambda row: f"{row.commit_ms:.1f}",
+    "errors": lambda row: str(row.errors),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--seconds", type=float, help="of each cell, 6 without it")
+    parser.add_argument("--devices", type=int, help="2,000 without it")
+    parser.add_argument("--nodes", type=int, action="append", help="only the cells with so many; 0 = LMDB")
+    parser.add_argument("--organizations", type=int, action="append", help="only these")
+    parser.add_argument("--delay", type=float, action="append", metavar="MS", help="only these")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="the rows as JSON, too")
+    options = parser.parse_args()
+    sizes = QUICK if options.quick else FULL
+    sizes = Sizes(options.seconds or sizes.seconds, options.devices or sizes.devices)
+    for number in (signal.SIGTERM, signal.SIGALRM):
+        signal.signal(number, _end)
+    signal.alarm(WITHIN_S)
+    _measure_all(Bench(sizes), _chosen(options), options.json)
+
+
+def _measure_all(bench: Bench, chosen: Sequence[Cell], file: Path | None) -> None:
+    """Prints each row when it is there; what was measured is in the file, also where it ends early."""
+    rows: list[Row] = []
+    try:
+        about = bench.described()
+        print(about, end="\n\n")
+        print("| " + " | ".join(COLUMNS) + " |\n" + "|---:" * len(COLUMNS) + "|", flush=True)
+        for cell in chosen:
+            rows.append(bench.measure(cell))
+            print("| " + " | ".join(show(rows[-1]) for show in COLUMNS.values()) + " |", flush=True)
+            if file is not None:
+                report = Report(about, os.cpu_count() or 1, rows)
+                file.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1))
+    finally:
+        bench.close()
+    for delay_ms, late in bench.late.items():
+        times = f"p50 {late.p50_ms:.2f}, p99 {late.p99_ms:.2f} ms"
+        print(f"delay of {delay_ms:g} ms: {late.passed:,} passed on, late by {times}")
+
+
+def _chosen(options: argparse.Namespace) -> list[Cell]:
+    asked = (options.nodes, options.organizations, options.delay)
+    return [
+        cell
+        for cell in cells()
+        if all(not some or one in some for one, some in zip(msgspec.structs.astuple(cell), asked, strict=False))
+    ]
+
+
+def _end(number: int, _: object) -> NoReturn:
+    raise SystemExit(f"ended by {signal.Signals(number).name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""Nodes that send webhooks together, of which one is killed and one stands still: each delivery is logged once, and
+sent twice only where it was in flight.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+
+import pytest
+import trio
+
+from svc.domain.webhooks.queues import ORGANIZATION_SLOTS
+from tests.spec.test_nodes import metrics
+from tests.store.postgresql.nodes import until
+from tests.support.due import Due, certified
+from tests.support.postgresql import Cluster
+from tests.support.process import Served, run
+from tests.support.receivers import THANKS, Answering, receiver
+from tests.test_recover_at_once import spread
+
+ENDPOINTS, EACH = 10, 80
+
+
+@pytest.mark.slow(60)
+async def test_nodes_share_the_endpoints_and_take_over_those_of_a_killed_or_stopped_node(
+    cluster: Cluster, database: str, tmp_path: Path
+):
+    url = cluster.url(database)
+    tls, settings = certified(tmp_path)
+    settings["SVC_STORE"] = str(url)
+    heard = [Answering(THANKS) for _ in range(ENDPOINTS)]
+    async with AsyncExitStack() as stack:
+        ports = [await stack.enter_async_context(receiver(one, tls)) for one in heard]
+        due = await trio.to_thread.run_sync(
+            Due, tmp_path / "data", [f"https://127.0.0.1:{port}/" for port in ports], url
+        )
+        nodes = [await trio.to_thread.run_sync(partial(Served, due.data, **settings)) for _ in range(3)]
+        for node in nodes:
+            stack.callback(node.kill_all, [])
+
+        def arrived() -> int:
+            return sum(len(one.requests) for one in heard)
+
+        killed, stopped, going_on = nodes
+        await spread(nodes)
+        await fill(due, url)
+        await until(lambda: arrived() > ENDPOINTS * EACH // 4, 60)
+        killed.kill()
+        await until(lambda: arrived() > ENDPOINTS * EACH // 2, 60)
+        os.kill(stopped.pid, signal.SIGSTOP)
+        await spread([going_on])
+        os.kill(stopped.pid, signal.SIGCONT)
+        await until(lambda: all(len(ids(one)) == EACH for one in heard), 60)
+        await spread([stopped, going_on])
+        await fill(due, url)
+        await until(lambda: all(len(ids(one)) == 2 * EACH for one in heard), 60)
+        assert metrics(stopped)['svc_webhook_attempts_total{result="delivered"}'] > 0
+        assert [await trio.to_thread.run_sync(node.terminate) for node in (stopped, going_on)] == [0, 0]
+    logged = await trio.to_thread.run_sync(due.logged)
+    assert set(map(tuple, logged.values())) == {("delivered",)}
+    assert len(logged) == 2 * ENDPOINTS * EACH
+    assert arrived() - len(logged) <= 2 * ORGANIZATION_SLOTS
+    await trio.to_thread.run_sync(partial(run, "check", "--data", str(due.data), "--store", str(url)))
+
+
+def ids(one: Answering) -> Counter[str]:
+    return Counter(request.headers["x-svc-event-id"] for request in one.requests)
+
+
+async def fill(due: Due, url: object) -> None:
+    """And a command that changes something, so that the nodes look."""
+    await trio.to_thread.run_sync(due.fill, EACH)
+    command = partial(run, "org", "rate-limit", "org_due", "0", "--data", str(due.data), "--store", str(url))
+    await trio.to_thread.run_sync(command)

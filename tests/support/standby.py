@@ -1,0 +1,69 @@
+"""A primary with a synchronous standby: what is committed is on both, and a failover loses nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from svc.store.postgresql.url import StoreUrl, store_url
+from svc.world import elapsed_s, pause
+from tests.support.postgresql import USER, Cluster
+
+_SETTINGS = ("synchronous_commit=remote_apply", "wal_retrieve_retry_interval=100ms")
+
+
+class Pair:
+    """Two servers with files of their own; a `Cluster` to those who kill one of them."""
+
+    def __init__(self) -> None:
+        self._primary = Cluster(*_SETTINGS, durable=True)
+        self._standby: Cluster | None = None
+        self._ports: list[int] = []
+
+    @contextmanager
+    def database(self) -> Generator[str]:
+        """The name of a fresh database, on both; `Pair` has one, which ends with it."""
+        self._primary.execute("create database store")
+        self._begin_standby()
+        yield "store"
+
+    def url(self, database: str) -> StoreUrl:
+        """Names both hosts: that which can be written to is taken."""
+        hosts = ",".join(f"127.0.0.1:{port}" for port in self._ports)
+        return store_url(f"postgresql://{USER}@{hosts}/{database}?sslmode=disable&target_session_attrs=read-write")
+
+    def execute(self, sql: str, database: str = "postgres") -> list[tuple[str | None, ...]]:
+        """On the primary."""
+        return self._primary.execute(sql, database)
+
+    def kill(self) -> None:
+        """`kill -9` of the primary."""
+        self._primary.kill()
+
+    def start(self) -> None:
+        """Promote the standby, as the operator or a program of his does: the former primary stays away."""
+        assert self._standby is not None
+        self._standby.execute("select pg_promote(true, 60)")
+
+    def mend(self) -> None:
+        """Make the former primary a standby of the new one, from an empty folder."""
+        assert self._standby is not None
+        former, self._primary, self._standby = self._primary, self._standby, None
+        former.close()
+        self._begin_standby(former.port)
+
+    def close(self) -> None:
+        for one in (self._standby, self._primary):
+            if one is not None:
+                one.close()
+
+    def _begin_standby(self, port: int = 0) -> None:
+        """Only then does the primary wait for it, and the copy waits for nobody when it is promoted."""
+        self._standby = Cluster(*_SETTINGS, durable=True, copy_of=self._primary, port=port)
+        self._ports = sorted((self._primary.port, self._standby.port))
+        self._primary.execute("alter system set synchronous_standby_names = '*'")
+        self._primary.execute("select pg_reload_conf()")
+        until_s = elapsed_s() + 60
+        while self._primary.execute("select sync_state from pg_stat_replication") != [("sync",)]:
+            assert elapsed_s() < until_s, "the standby does not follow"
+            pause(0.02)

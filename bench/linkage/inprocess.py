@@ -70,7 +70,7 @@ def answers(
     extraction: Extraction | None = None,
     watch: Callable[[Judgement], None] | None = None,
 ) -> Iterator[Answer]:
-    """`extraction`: one that read this stream before, to save its time. `watch` is told each judgement that was made
+    """`extraction`: one that read this stream before, to save its time. `watch` gets each judgement that was made
     without a proof by token.
     """
     extraction = extraction or Extraction()

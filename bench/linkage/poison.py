@@ -2,8 +2,9 @@
 
     python -m bench.linkage.poison [--stream small] [--visits 16000] [--after 5000] [--only NAME]
 
-Replays the first visits of a stream, with the attacker's reports put in after one of them, and judges the answers to
-the honest visits that follow. An attack sends 20 reports a second from ten addresses.
+Puts the first visits of a stream to the service's matching, with the attacker's reports after one of them, and judges
+the answers to the honest visits that follow. An attack sends 20 reports a second from ten addresses. `--weeks 8`
+spreads it over so many weeks instead, so that the limits on what an address may teach in a day matter less.
 """
 
 from __future__ import annotations
@@ -12,14 +13,13 @@ import argparse
 import json
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from bench.linkage.inprocess import answers as matched
 from bench.linkage.judge import Answer, Ends
-from bench.linkage.service import replay
-from bench.linkage.streams import Request, Stream, Visit, read_stream, replay_line, replay_lines
+from bench.linkage.streams import Request, Stream, Visit, read_stream
 
 ADDRESSES = [f"81.{2 + number}.69.{160 + number}" for number in range(10)]
 """Of ten networks."""
@@ -84,21 +84,34 @@ CASES: dict[str, tuple[Attack | None, int, bool]] = {
 """Name -> attack, reports, whether honest browsers send tokens."""
 
 
-def run(stream: Stream, after: int, attack: Attack | None, count: int, *, with_tokens: bool) -> tuple[Ends, int]:
-    """How the returns after the attack ended, and how many visits those were."""
-    honest = list(replay_lines(stream.requests, with_tokens=with_tokens))
-    sent: list[bytes] = []
+def run(
+    stream: Stream, after: int, attack: Attack | None, count: int, *, with_tokens: bool, weeks: float = 0.0
+) -> tuple[Ends, int]:
+    """How the returns after the attack ended, and how many visits those were. `weeks` as of the command line."""
+    honest = stream.requests if with_tokens else [replace(request, storage_id="") for request in stream.requests]
+    visits = list(zip(honest, stream.visits, strict=True))
+    sent: list[tuple[Request, Visit]] = []
     if attack is not None:
-        at = datetime.fromisoformat(stream.requests[after - 1].at)
+        start_s = stream.visits[after - 1].at_s
+        between_s = weeks * 7 * 86_400 / count or 1 / A_SECOND
         source = attack(stream.requests[:after], random.Random(1))
         for number in range(count):
             report = next(source)
-            moment = (at + timedelta(seconds=number / A_SECOND)).isoformat().replace("+00:00", "Z")
-            agent = report.signals.get("userAgent")
-            sent.append(replay_line(moment, report.ip, agent, report.signals, TAG))
-    answers = replay([*honest[:after], *sent, *honest[after:]]).answers
-    del answers[after : after + len(sent)]
+            at_s = start_s + number * between_s
+            token = str(report.signals.get("client_token", ""))
+            sent.append((Request(-1, "", report.ip, report.signals, token), Visit(TAG, "", at_s)))
+    both = visits[:after] + (sorted(visits[after:] + sent, key=_time) if weeks else sent + visits[after:])
+    mixed = Stream(stream.name, [request for request, _ in both], [visit for _, visit in both])
+    answers = [
+        answer
+        for visit, answer in zip(mixed.visits, matched(mixed, with_tokens=True), strict=True)
+        if visit.browser != TAG
+    ]
     return _judge(stream.visits, answers, after)
+
+
+def _time(pair: tuple[Request, Visit]) -> float:
+    return pair[1].at_s
 
 
 def _judge(visits: list[Visit], answers: list[Answer], after: int) -> tuple[Ends, int]:
@@ -147,13 +160,14 @@ def main() -> None:
     parser.add_argument("--stream", default="small")
     parser.add_argument("--visits", type=int, default=16_000)
     parser.add_argument("--after", type=int, default=5_000)
+    parser.add_argument("--weeks", type=float, default=0.0, help="spread an attack over so many weeks")
     parser.add_argument("--only", nargs="+", choices=CASES, default=list(CASES))
     options = parser.parse_args()
     whole = read_stream(options.data / "linkage" / options.stream)
     stream = Stream(whole.name, whole.requests[: options.visits], whole.visits[: options.visits])
     for name in options.only:
         attack, count, with_tokens = CASES[name]
-        ends, merged_first = run(stream, options.after, attack, count, with_tokens=with_tokens)
+        ends, merged_first = run(stream, options.after, attack, count, with_tokens=with_tokens, weeks=options.weeks)
         share = 100 * ends.false_new / ends.returns
         print(
             f"{name:42} returns {ends.returns}, false new {ends.false_new} ({share:.2f} %), "

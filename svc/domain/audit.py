@@ -73,7 +73,7 @@ class AuditRecord(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
 def asked(values: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a change as they may be recorded, by name: `None` is left out, a URL becomes its origin, a long
-    text its beginning, and a field that is not in `RECORDED` becomes `WITHHELD`.
+    text its beginning, a list loses its repeats, and a field that is not in `RECORDED` becomes `WITHHELD`.
     """
     return {name: _written(name, value) for name, value in values.items() if value is not None}
 
@@ -83,6 +83,8 @@ def _written(name: str, value: Any) -> Any:
         return _origin(value)
     if name not in RECORDED:
         return WITHHELD
+    if isinstance(value, list | tuple):
+        return type(value)(dict.fromkeys(value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]  of texts
     return value[:LONGEST_TEXT] + "…" if isinstance(value, str) and len(value) > LONGEST_TEXT else value
 
 

@@ -2,17 +2,18 @@
 of `svc replay`, and the body of a webhook.
 
 What may live here: the step from the stored record to the words of interface 2.2 and 2.3, so that it is taken once. A
-field that all of them show is added to `Verdict`, to `VerdictBody` and to `verdict_fields`.
+field that all of them show is added to `Verdict` and to `VerdictBody`.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, get_args
+from typing import Annotated, get_args
 from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from svc.domain.bodies import body_of
 from svc.domain.fields import (
     SUSPECT_SCORE,
     Confidence,
@@ -27,7 +28,6 @@ from svc.domain.fields import (
 from svc.domain.model import AnonymityNetwork, DeviceKind, Level, State, VisitorKind
 from svc.domain.records import Event
 from svc.domain.signals import CATALOGUE
-from svc.domain.timestamps import timestamp
 from svc.domain.verdict import Verdict
 
 
@@ -131,51 +131,18 @@ class EventBody(VerdictBody, frozen=True, kw_only=True):
     has_document: Annotated[bool, about("Whether the archived submission exists.", True)]
 
 
-def verdict_fields(verdict: Verdict, request_id: UUID) -> dict[str, Any]:
-    """The fields of `VerdictBody` as keyword arguments for the bodies that extend it; what does not apply is
-    `UNSET`.
-    """
-    return {
-        "request_id": str(request_id),
-        "visitor_id": verdict.visitor_id,
-        "visitor_is_new": verdict.visitor_is_new,
-        "identifiable": verdict.identifiable,
-        "visitor_confidence": verdict.visitor_confidence,
-        "state": verdict.state,
-        "reason": present(verdict.reason),
-        "suspect_level": present(verdict.suspect_level),
-    }
-
-
 def event_row(event: Event, request_id: UUID) -> EventBody:
     """A stored event in the form of interface 2.3 and decisions 7.1, without `document`. What version 0.1.0 did not
     store is omitted.
     """
     verdict = event.verdict
-    return EventBody(
-        **verdict_fields(verdict, request_id),
-        occurred_at=timestamp(event.occurred_at_ms),
-        environment=event.environment,
-        platform=event.platform,
-        sdk_platform=event.sdk_platform,
-        sdk_version=event.sdk_version,
-        origin=present(event.origin),
-        tag=present(event.tag),
-        ip_address=event.ip_address,
-        country_code=present(event.country_code),
-        country_name=present(event.country_name),
-        asn=present(event.asn),
-        asn_name=present(event.asn_name),
-        anonymity_network=present(event.anonymity_network),
-        agent=present(event.agent),
-        agent_version=present(event.agent_version),
-        os=present(event.os),
-        device_kind=present(event.device_kind),
-        visitor_kind=event.visitor_kind,
-        suspect_score=verdict.suspect_score,
+    return body_of(
+        EventBody,
+        event,
+        verdict,
+        request_id=str(request_id),
         triggers=tuple(EventTriggerBody(group.signal, group.weight, group.confidence) for group in verdict.triggers),
         signals=UNSET if verdict.signals is None else signal_rows(verdict),
-        has_document=event.has_document,
     )
 
 
@@ -186,8 +153,3 @@ def signal_rows(verdict: Verdict) -> tuple[TriggerBody, ...]:
     return tuple(
         TriggerBody(fired.signal, fired.group, fired.weight, fired.confidence) for fired in verdict.signals or ()
     )
-
-
-def present(value: Any) -> Any:
-    """The value, or `UNSET` for `None`: what does not apply is left out of a body, not `null` (interface 2)."""
-    return UNSET if value is None else value

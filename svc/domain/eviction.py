@@ -11,6 +11,7 @@ attack with. Among connections that wait the same way an honest client is the yo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from heapq import heapify, heapreplace
@@ -21,6 +22,9 @@ REQUEST_GRACE_S = 0.25
 """How long a request that has begun is left alone: a round trip, in which an honest one arrives."""
 HOSTS_OF_A_CROWD = 64
 """Bits of an IPv6 address: one client has all the rest for itself (RFC 6177)."""
+
+
+_IPV6_PREFIX = re.compile("[0-9a-f]{1,16}")
 
 
 class IdleConnection(NamedTuple):
@@ -48,6 +52,13 @@ def client_prefix(host: str) -> str:
     if address.ipv4_mapped is not None:
         return str(address.ipv4_mapped)
     return f"{int(address) >> HOSTS_OF_A_CROWD:x}"
+
+
+def site_prefix(prefix: str) -> str | None:
+    """The /48 that the client prefix of an IPv6 address lies in, which is what a provider gives a customer at most (RFC
+    6177); `None` for any other prefix.
+    """
+    return f"{prefix[:-4]}/48" if _IPV6_PREFIX.fullmatch(prefix) is not None else None
 
 
 def eviction_order(waiting: Sequence[IdleConnection], count: int, now_s: float) -> list[int]:

@@ -11,10 +11,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol
 
+from svc.domain.eviction import site_prefix
+
 DEFAULT_LIMIT_PER_S = 100
 MOST_ADDRESSES = 16_384
 """Addresses whose buckets are kept. A bucket is full again after a second without use, so one that is evicted later
 than that is not missed."""
+SITE_ADDRESSES = 2
+"""An IPv6 /48 may take as much as so many addresses: one customer of a provider has up to 65,536 of them."""
 CLOCK_STEP_MS = 1_000
 """A clock that goes back by less has not been set: two readings have changed places."""
 
@@ -156,7 +160,7 @@ class Shares(NamedTuple):
     nonproduction: float = 0.25
     """Keys outside production, together."""
     address: float = 0.25
-    """One visitor address with a public key."""
+    """One visitor address with a public key. An IPv6 /48 has `SITE_ADDRESSES` times as much."""
     address_least_per_s: int = 10
     """At least so much for that address, as far as the organization's limit goes."""
 
@@ -187,7 +191,8 @@ class Limiter:
         self._buckets = buckets
 
     def take(self, organization: int, limit_per_s: int, now_ms: int, *, production: bool, address: str | None) -> Taken:
-        """Take a token for one request. `address` names the visitor's, `None` where it has no limit of its own.
+        """Take a token for one request. `address` is the visitor's `client_prefix`, `None` where it has no limit of its
+        own.
 
         What is left is the organization's; it is 0 on a refusal, whichever bucket is empty. The limit that is named
         then is the one with the longest wait, the organization's first.
@@ -202,6 +207,10 @@ class Limiter:
         if address is not None:
             most = share_of(limit_per_s, shares.address, shares.address_least_per_s)
             wanted[BucketName(use, organization, "address", address)] = most
+            site = site_prefix(address)
+            if site is not None:
+                most = share_of(limit_per_s, min(1, SITE_ADDRESSES * shares.address), shares.address_least_per_s)
+                wanted[BucketName(use, organization, "address", site)] = most
         taken = dict(zip(wanted, self._buckets.take(wanted, now_ms), strict=True))
         whole = next(iter(taken.values()))
         if all(one.admitted for one in taken.values()):

@@ -15,7 +15,7 @@ characters is a prefix, or too little to guess the rest from (decisions 2.1)."""
 
 
 def redact(text: str) -> str:
-    """The text with `svc_sk_us_production_[redacted]` in the place of a key, and so for every kind of secret.
+    """The text with `svc_sk_us_production_[redacted]` instead of a key, and so for every kind of secret.
 
     Public keys are taken out too: they are no secret, but nothing in a log needs them, and a reader cannot see at a
     glance which kind it is.

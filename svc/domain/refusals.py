@@ -78,7 +78,7 @@ class Refusal(msgspec.Struct, frozen=True):
     origin: str | None = None
     """The origin that was refused, as it was sent."""
     explanation: str = ""
-    """Shown to the caller in the place of the catalogue's message, where the caller may know more."""
+    """Shown to the caller instead of the catalogue's message, where the caller may know more."""
 
     @property
     def status(self) -> int:

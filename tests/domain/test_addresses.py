@@ -17,7 +17,7 @@ TRUSTED = (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))
         ("::ffff:81.2.69.160", "81.2.69.160"),
     ],
 )
-def test_an_address_has_one_spelling(text: str, canonical: str):
+def test_an_address_has_one_canonical_form(text: str, canonical: str):
     assert parse_ip(text) == canonical
 
 
@@ -37,7 +37,7 @@ def test_an_address_has_one_spelling(text: str, canonical: str):
         "a",
     ],
 )
-def test_what_is_no_literal_is_none(text: str):
+def test_text_that_is_not_an_ip_literal_is_rejected(text: str):
     assert parse_ip(text) is None
 
 
@@ -83,12 +83,12 @@ def test_the_client_is_the_rightmost_address_that_is_not_a_trusted_proxy(peer: s
     assert client_address(peer, forwarded, TRUSTED) == client
 
 
-def test_without_trusted_proxies_no_header_is_believed():
+def test_without_trusted_proxies_no_header_is_trusted():
     assert client_address("127.0.0.1", "81.2.69.160", ()) == "127.0.0.1"
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
-def test_no_text_makes_it_raise(peer: str, forwarded: str):
+def test_no_text_raises_an_exception(peer: str, forwarded: str):
     client_address(peer, forwarded, TRUSTED)
     client_address("10.0.0.1", forwarded, TRUSTED)
     parse_ip(forwarded)

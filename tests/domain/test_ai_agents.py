@@ -30,7 +30,7 @@ def forms(token: str) -> tuple[str, ...]:
     )
 
 
-def test_every_ai_agent_that_is_known_by_a_name_of_its_own_is_found(shared_data: Path):
+def test_every_ai_agent_with_a_distinct_name_is_detected(shared_data: Path):
     listed: list[dict[str, Any]] = json.loads((shared_data / "useragents" / "ai-agents.json").read_bytes())["agents"]
     sent = [
         agent["token"]

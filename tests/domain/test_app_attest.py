@@ -95,7 +95,7 @@ def test_the_built_in_root_is_the_published_one(shared_data: Path):
 
 
 @pytest.mark.slow(1)
-def test_attestations_of_real_devices_verify_and_changed_ones_do_not(shared_data: Path):
+def test_attestations_of_real_devices_verify_and_modified_ones_do_not(shared_data: Path):
     judged = {"accept": 0, "reject": 0, "either": 0}
     for vector in vectors(shared_data, "attestations.jsonl"):
         at_ms = int(datetime.fromisoformat(vector["at"]).timestamp() * 1000)
@@ -114,7 +114,7 @@ def test_attestations_of_real_devices_verify_and_changed_ones_do_not(shared_data
     assert judged["accept"] >= 17
 
 
-def test_assertions_of_real_devices_verify_and_changed_ones_do_not(shared_data: Path):
+def test_assertions_of_real_devices_verify_and_modified_ones_do_not(shared_data: Path):
     judged = {"accept": 0, "reject": 0, "either": 0}
     for vector in vectors(shared_data, "assertions.jsonl"):
         found = read_assertion(
@@ -134,7 +134,7 @@ def test_assertions_of_real_devices_verify_and_changed_ones_do_not(shared_data: 
     assert judged["reject"] > 30
 
 
-def test_authenticator_data_of_ios_27_is_read_with_the_map_behind_it(shared_data: Path):
+def test_authenticator_data_of_ios_27_is_read_with_the_trailing_map(shared_data: Path):
     found = {vector["id"]: vector for vector in vectors(shared_data, "authenticator-data.jsonl")}
     attestation, assertion = found["ios-27.0-attestation"], found["ios-27.0-assertion"]
     data, credential = read_attestation_data(raw(attestation, "authenticator_data"))
@@ -151,7 +151,7 @@ def test_authenticator_data_of_ios_27_is_read_with_the_map_behind_it(shared_data
 
 @pytest.mark.parametrize("flags", [0x40, 0xC0])
 @pytest.mark.parametrize("extensions", [None, {}, EXTENSIONS_OF_IOS_27, {"a_later_one": [True, None, 1.5, {}]}])
-def test_a_device_of_our_own_verifies_with_a_map_behind_its_key_or_without(flags: int, extensions: Any):
+def test_a_generated_device_verifies_with_or_without_a_map_after_its_key(flags: int, extensions: Any):
     device = Device()
     found = attest(device, signed=device.authenticator_data(flags=flags, extensions=extensions))
     assert isinstance(found, NewKey)
@@ -207,21 +207,21 @@ CHANGED: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize(("given_changes", "named"), CHANGED.values(), ids=CHANGED)
-def test_each_thing_that_does_not_hold_is_named(given_changes: dict[str, Any], named: tuple[str, ...]):
+def test_each_failed_check_is_named(given_changes: dict[str, Any], named: tuple[str, ...]):
     assert attest(DEVICE, **given_changes) == named
 
 
-def test_several_things_that_do_not_hold_are_all_named():
+def test_several_failed_checks_are_all_named():
     found = attest(Device(app="x", aaguid=bytes(16)), signed=None, challenge=bytes(32))
     assert found == ("nonce_mismatch", "app_unexpected", "environment_unexpected")
 
 
-def test_an_intermediate_that_has_expired_expires_the_chain():
+def test_an_expired_intermediate_expires_the_chain():
     leaf = cbor2.loads(DEVICE.attestation())["attStmt"]["x5c"][0]
     assert attest(DEVICE, chain=[leaf, intermediate(days=(-9, -1))]) == ("chain_expired",)
 
 
-def test_a_leaf_is_judged_to_the_second_of_arrival():
+def test_the_validity_of_a_leaf_is_checked_to_the_second_of_arrival():
     for at_ms, holds in ((NOW_MS - DAY_MS, True), (NOW_MS - DAY_MS - 1, False)):
         assert isinstance(attest(DEVICE, at_ms=at_ms), NewKey) == holds
     for at_ms, holds in ((NOW_MS + 2 * DAY_MS, True), (NOW_MS + 2 * DAY_MS + 1000, False)):
@@ -251,7 +251,7 @@ def test_roots_of_android_and_of_apple_do_not_verify_each_other():
 
 
 @pytest.mark.slow(1)
-def test_no_bit_of_an_attestation_can_change_but_those_of_its_receipt():
+def test_no_bit_of_an_attestation_can_change_except_in_its_receipt():
     made = DEVICE.attestation()
     start, end = made.index(b"receipt"), made.index(bytes(500)) + 500
     for at in range(0, len(made), 3):
@@ -264,7 +264,7 @@ def test_no_bit_of_an_attestation_can_change_but_those_of_its_receipt():
 @pytest.mark.slow(1)
 @settings(max_examples=60)
 @given(st.data())
-def test_no_damage_makes_a_reader_raise(data: st.DataObject):
+def test_corrupt_input_never_makes_a_reader_raise(data: st.DataObject):
     """Bytes of both objects written over, left out or put in; objects in each other's place."""
     first = DEVICE.attestation()
     second = Device().assertion(extensions=EXTENSIONS_OF_IOS_27)
@@ -292,7 +292,7 @@ def judged_parts(attestation: bytes) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("extensions", [None, {}, EXTENSIONS_OF_IOS_27])
-def test_an_assertion_verifies_with_a_map_behind_it_or_without(extensions: Any):
+def test_an_assertion_verifies_with_or_without_a_trailing_map(extensions: Any):
     found = assert_(Device(), extensions=extensions)
     assert isinstance(found, Assertion)
     assert list(judge(found, known(DEVICE), "production")) == []
@@ -314,7 +314,7 @@ def test_an_assertion_verifies_with_a_map_behind_it_or_without(extensions: Any):
         (Device(), {"challenge": b""}, known(DEVICE, counter=9), ["signature_invalid", "counter_replayed"]),
     ],
 )
-def test_an_assertion_is_judged_by_what_is_known_of_its_key(
+def test_an_assertion_is_checked_against_the_stored_state_of_its_key(
     device: Device, given_changes: dict[str, Any], before: AttestedKey | None, named: list[str]
 ):
     found = assert_(device, **given_changes)
@@ -333,11 +333,11 @@ def test_an_assertion_is_judged_by_what_is_known_of_its_key(
         (Device(), {"fields": {"authenticatorData": bytes(36)}}, "assertion_malformed"),
     ],
 )
-def test_an_assertion_that_cannot_be_one_is_none(device: Device, given_changes: dict[str, Any], named: str):
+def test_a_malformed_assertion_fails_with_a_reason(device: Device, given_changes: dict[str, Any], named: str):
     assert assert_(device, **given_changes) == (named,)
 
 
-def test_a_development_build_proves_nothing_in_production_and_something_elsewhere():
+def test_a_development_build_proves_nothing_in_production_but_counts_elsewhere():
     attested = attest(Device(aaguid=DEVELOPMENT))
     assert list(judge(attested, None, "production")) == ["environment_unexpected"]
     assert list(judge(attested, None, "staging")) == list(judge(attest(Device()), None, "staging")) == []
@@ -345,7 +345,7 @@ def test_a_development_build_proves_nothing_in_production_and_something_elsewher
     assert list(judge(asserted, known(DEVICE, environment="development"), "development")) == []
 
 
-def test_a_counter_never_falls_and_the_first_moment_stays():
+def test_a_counter_never_decreases_and_the_first_seen_time_is_kept():
     before = known(DEVICE, counter=7)
     again = updated(attest(DEVICE), before, "w" * 20, NOW_MS)
     assert (again.counter, again.visitor_id, again.first_seen_ms, again.last_seen_ms) == (7, "w" * 20, 7, NOW_MS)
@@ -389,7 +389,7 @@ def test_a_report_carries_an_attestation_or_an_assertion():
         ({"assertion": "AAAA", "attestation": None, "key_id": "AAAA"}, ("assertion_malformed",)),
     ],
 )
-def test_a_report_that_does_not_prove_itself_says_how(changes: dict[str, Any], named: tuple[str, ...]):
+def test_a_report_that_fails_its_proof_names_the_reason(changes: dict[str, Any], named: tuple[str, ...]):
     found = read({**DEVICE.attested(), **changes})
     assert found is not None
     assert (found.failures, found.proof) == (named, None)
@@ -402,7 +402,7 @@ def test_app_attest_proves_no_other_platform():
         assert found.failures == ("platform_mismatch",)
 
 
-def test_a_document_says_what_an_attestation_came_to():
+def test_a_document_contains_the_attestation_result():
     found = read(DEVICE.attested())
     assert found is not None
     assert result(found, (), known(DEVICE, counter=3)) == AttestationResult(
@@ -424,7 +424,7 @@ def test_a_document_says_what_an_attestation_came_to():
         ("web", {}, []),
     ],
 )
-def test_an_app_that_attests_nothing_is_noticed(platform: Any, signals: dict[str, Any], evidence: list[str]):
+def test_a_missing_attestation_is_detected(platform: Any, signals: dict[str, Any], evidence: list[str]):
     found = missing(signals, platform)
     assert [name for one in found for name in one.evidence] == evidence
     assert {one.signal for one in found} <= {"attestation_missing"}
@@ -440,7 +440,7 @@ json_values = st.recursive(
 @pytest.mark.slow(1)
 @settings(max_examples=60)
 @given(json_values)
-def test_no_json_makes_it_raise(attestation: Any):
+def test_no_json_raises_an_exception(attestation: Any):
     read(attestation)
     read({"format": "apple-app-attest", **DEVICE.attested(), "key_id": attestation})
     read({"format": "apple-app-attest", "key_id": DEVICE.attested()["key_id"], "assertion": attestation})
@@ -462,7 +462,7 @@ cbor_values = st.recursive(
 
 @pytest.mark.slow(1)
 @given(cbor_values, st.binary(max_size=3))
-def test_what_is_read_is_what_was_written(value: Any, behind: bytes):
+def test_reading_restores_what_was_written(value: Any, behind: bytes):
     written = cbor2.dumps(value)
     if depth(value) > MAX_DEPTH:
         with pytest.raises(CborError, match="too deep"):
@@ -478,14 +478,14 @@ def depth(value: Any) -> int:
 
 
 @pytest.mark.parametrize(("half", "value"), [("f93e00", 1.5), ("fa3fc00000", 1.5), ("fb3ff8000000000000", 1.5)])
-def test_numbers_with_a_point_are_read(half: str, value: float):
+def test_floating_point_numbers_are_read(half: str, value: float):
     assert read_item(bytes.fromhex(half)) == (value, len(half) // 2)
 
 
 @pytest.mark.slow(1)
 @settings(max_examples=effort(100, 300))
 @given(st.binary(max_size=60))
-def test_no_bytes_are_read_in_another_way_than_the_library_reads_them(raw_item: bytes):
+def test_accepted_bytes_are_read_as_the_reference_library_reads_them(raw_item: bytes):
     try:
         value, end = read_item(raw_item)
     except CborError:
@@ -524,13 +524,13 @@ def test_no_bytes_are_read_in_another_way_than_the_library_reads_them(raw_item: 
         f"98{MAX_ITEMS:02x}" + "00" * MAX_ITEMS,
     ],
 )
-def test_what_these_objects_do_not_use_is_not_read(written: str):
+def test_unsupported_encodings_are_rejected(written: str):
     with pytest.raises(CborError):
         read_item(bytes.fromhex(written))
 
 
 @given(st.binary(max_size=250))
-def test_authenticator_data_of_any_bytes_is_read_or_refused_with_a_value_error(raw_data: bytes):
+def test_authenticator_data_of_any_bytes_is_read_or_rejected_with_a_value_error(raw_data: bytes):
     for reader in (read_assertion_data, read_attestation_data):
         try:
             found: Any = reader(raw_data)
@@ -542,13 +542,13 @@ def test_authenticator_data_of_any_bytes_is_read_or_refused_with_a_value_error(r
 
 
 @pytest.mark.parametrize(("value", "shown"), [(b"\x63\x00\x00\x00", "99"), (b"\x04", None), ("4", None), (4, None)])
-def test_a_distribution_without_a_name_is_its_number(value: Any, shown: str | None):
+def test_an_unnamed_distribution_is_shown_as_its_number(value: Any, shown: str | None):
     data = DEVICE.authenticator_data(extensions={"apple_validation_category_01": value, "apple_bundle_version_01": 7})
     found, _ = read_attestation_data(data)
     assert (found.bundle_version, found.distribution) == (None, shown)
 
 
 @pytest.mark.parametrize("pem", [b"", b"[]", b"-----BEGIN CERTIFICATE-----\nAAAA\n"])
-def test_a_file_without_apple_roots_is_refused_with_a_reason(pem: bytes):
+def test_a_file_without_apple_roots_is_rejected_with_a_reason(pem: bytes):
     with pytest.raises(ValueError, match="certificates"):
         read_apple_roots(pem)

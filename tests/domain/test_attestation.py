@@ -107,7 +107,7 @@ def expected(file: Path) -> dict[str, Any]:
     }
 
 
-def test_the_key_descriptions_of_real_devices_say_what_is_known_of_them(shared_data: Path):
+def test_key_descriptions_of_real_devices_match_the_published_values(shared_data: Path):
     files = [file for file in (shared_data / "attestation").rglob("*.json") if file.with_suffix(".pem").exists()]
     assert len(files) == 13
     for file in files:
@@ -135,7 +135,7 @@ def extension_of(leaf: bytes) -> bytes:
     return found.value
 
 
-def test_tags_that_nothing_judges_are_stepped_over(shared_data: Path):
+def test_unknown_tags_are_skipped(shared_data: Path):
     (leaf,) = read_pem(shared_data / "attestation" / "allow_while_on_body.pem")
     assert read_key_description(extension_of(leaf)) is not None
     assert failures(described(hardware={**HARDWARE, 9_999: whole(1)})) == []
@@ -168,13 +168,13 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("raw", MALFORMED.values(), ids=MALFORMED)
-def test_what_is_not_written_the_one_right_way_is_no_key_description(raw: bytes):
+def test_a_non_canonical_encoding_is_not_a_key_description(raw: bytes):
     assert read_key_description(raw) is None
 
 
 @settings(max_examples=effort(100, 300))
 @given(st.binary(max_size=200), st.integers(0, 400), st.binary(max_size=4))
-def test_no_bytes_make_it_raise(raw: bytes, at: int, put_in: bytes):
+def test_no_bytes_raise_an_exception(raw: bytes, at: int, put_in: bytes):
     assert read_key_description(raw) is None
     whole_one = described()
     changed = whole_one[:at] + put_in + whole_one[at + len(put_in) :]
@@ -184,7 +184,7 @@ def test_no_bytes_make_it_raise(raw: bytes, at: int, put_in: bytes):
 # What is asked of them
 
 
-def test_a_locked_and_verified_device_with_our_challenge_has_nothing_against_it():
+def test_a_locked_and_verified_device_with_our_challenge_passes_all_checks():
     assert failures(described()) == []
     assert failures(described(levels=(2, 2))) == []
 
@@ -208,7 +208,7 @@ def test_a_locked_and_verified_device_with_our_challenge_has_nothing_against_it(
     ],
     ids=lambda value: "+".join(value) if isinstance(value, list) else None,
 )
-def test_each_thing_that_does_not_hold_is_named(description: bytes, named: list[str]):
+def test_each_failed_check_is_named(description: bytes, named: list[str]):
     """What Android says of the boot and of the key counts nothing: only the hardware's word does."""
     assert failures(description) == named
 
@@ -233,7 +233,7 @@ APPS = frozenset({APP, "com.example.other"})
         (None, frozenset[str](), set[bytes](), True),
     ],
 )
-def test_only_the_apps_that_are_expected_may_attest(
+def test_only_expected_apps_may_attest(
     app: bytes | None, packages: frozenset[str], signers: set[bytes], expected_one: bool
 ):
     software = {701: SOFTWARE[701]} if app is None else {**SOFTWARE, 709: app}
@@ -244,16 +244,16 @@ def test_only_the_apps_that_are_expected_may_attest(
 # Reports
 
 
-def test_a_report_that_proves_itself_fails_in_nothing():
+def test_a_report_with_a_valid_proof_has_no_failures():
     assert read(attested(chain())) == Attestation(CHALLENGE, (), "android-key")
 
 
-def test_a_report_without_attestation_is_not_judged():
+def test_a_report_without_attestation_is_not_checked():
     assert read_attestation({}, "android", trust(), NOW_MS) is None
     assert read(None) is None
 
 
-def test_the_format_none_proves_nothing_and_fails_in_nothing():
+def test_the_format_none_proves_nothing_and_has_no_failures():
     assert read({"format": "none"}) == Attestation(None, ())
     assert read({"format": "none", "challenge": as_text(CHALLENGE)}) == Attestation(CHALLENGE, ())
     assert read({"format": "none", "challenge": "short"}) == Attestation(None, ("challenge_unknown",))
@@ -284,7 +284,7 @@ GOOD = attested(chain())
         ({**GOOD, "certificate_chain": GOOD["certificate_chain"] * 4}, ("chain_malformed",)),
     ],
 )
-def test_a_report_that_does_not_prove_itself_says_how(attestation: Any, named: tuple[str, ...]):
+def test_a_report_that_fails_its_proof_names_the_reason(attestation: Any, named: tuple[str, ...]):
     found = read(attestation)
     assert found is not None
     assert found.failures == named
@@ -297,7 +297,7 @@ def test_an_android_key_proves_no_other_platform():
         assert found.failures == (() if platform == "android" else ("platform_mismatch",))
 
 
-def test_one_failure_is_a_proof_and_two_settle_it():
+def test_one_failure_is_medium_confidence_and_two_are_high():
     assert observe(()) == ()
     assert [(one.signal, one.confidence, one.evidence) for one in observe(("chain_broken",))] == [
         ("attestation_failed", "medium", ("chain_broken",))
@@ -305,7 +305,7 @@ def test_one_failure_is_a_proof_and_two_settle_it():
     assert observe(("challenge_used", "chain_broken"))[0].confidence == "high"
 
 
-def test_an_assessment_holds_the_attestation_of_its_report():
+def test_an_assessment_contains_the_attestation_of_its_report():
     signals = {"attestation": GOOD}
     submission = Submission(
         request_id=UUID(int=7),
@@ -337,7 +337,7 @@ json_values = st.recursive(
 
 @settings(max_examples=50)
 @given(json_values, st.sampled_from(PLATFORMS))
-def test_no_json_makes_it_raise(attestation: Any, platform: Platform):
+def test_no_json_raises_an_exception(attestation: Any, platform: Platform):
     found = read(attestation, platform)
     assert (found is None) == (attestation is None)
 
@@ -345,7 +345,7 @@ def test_no_json_makes_it_raise(attestation: Any, platform: Platform):
 # Challenges
 
 
-def test_a_challenge_is_good_for_five_minutes_one_key_and_one_use():
+def test_a_challenge_is_valid_for_five_minutes_one_key_and_one_use():
     given_out = Challenge("key_1", NOW_MS)
     assert refusal(given_out, "key_1", NOW_MS) is None
     assert refusal(given_out, "key_1", NOW_MS + 300_000 - 1) is None
@@ -355,13 +355,13 @@ def test_a_challenge_is_good_for_five_minutes_one_key_and_one_use():
 
 
 @given(st.integers(0, 2**41), st.integers(-LIFETIME_MS, LIFETIME_MS - 1))
-def test_a_challenge_that_is_still_good_is_searched_where_it_was_put(issued_at_ms: int, later_ms: int):
+def test_a_valid_challenge_is_searched_in_the_period_it_was_stored_in(issued_at_ms: int, later_ms: int):
     """The clock may have been set back in between."""
     assert period(issued_at_ms) in periods_to_search(max(0, issued_at_ms + later_ms))
 
 
 @given(st.binary(max_size=40))
-def test_a_challenge_as_text_is_read_back_and_nothing_else_is_one(raw: bytes):
+def test_a_challenge_in_text_form_is_read_back_and_other_text_is_rejected(raw: bytes):
     assert from_text(as_text(raw)) == (raw if len(raw) == 32 else None)
 
 
@@ -374,18 +374,18 @@ def test_the_published_roots_are_the_two_in_force(shared_data: Path):
     assert read_roots(json.dumps(published).encode()) == published_trust().roots
 
 
-def test_roots_are_read_from_pem_and_from_a_json_array_of_it():
+def test_roots_are_read_from_pem_and_from_a_json_array_of_pem():
     pem = x509.load_der_x509_certificate(root()).public_bytes(Encoding.PEM)
     assert read_roots(pem) == read_roots(json.dumps([pem.decode()]).encode()) == trust().roots
 
 
 @pytest.mark.parametrize("raw", [b"", b"[]", b"[1]", b"[", b"-----BEGIN CERTIFICATE-----\nAAAA\n", b"\xff"])
-def test_a_file_without_roots_is_refused_with_a_reason(raw: bytes):
+def test_a_file_without_roots_is_rejected_with_a_reason(raw: bytes):
     with pytest.raises(ValueError, match="certificates"):
         read_roots(raw)
 
 
-def test_revoked_and_suspended_serial_numbers_are_read_from_the_published_form():
+def test_revoked_and_suspended_serial_numbers_are_read_from_the_published_format():
     listed = {
         "entries": {
             "2c8cdddfd5e03bfc": {"status": "REVOKED", "expires": "2020-11-13", "reason": "KEY_COMPROMISE"},
@@ -399,6 +399,6 @@ def test_revoked_and_suspended_serial_numbers_are_read_from_the_published_form()
 @pytest.mark.parametrize(
     "raw", [b"", b"[]", b"{}", b'{"entries": {"0g": {"status": "REVOKED"}}}', b'{"entries": {"1": {}}}']
 )
-def test_a_list_of_statuses_that_cannot_be_read_is_refused_with_a_reason(raw: bytes):
+def test_an_unreadable_status_list_is_rejected_with_a_reason(raw: bytes):
     with pytest.raises(ValueError, match=r"statuses|serial number"):
         read_revoked(raw)

@@ -52,7 +52,7 @@ def test_every_chain_of_a_real_device_verifies_up_to_the_published_root(real: di
         assert isinstance(verify_chain(certificates, published_trust(), IN_2024_MS), KeyDescription), name
 
 
-def test_a_chain_up_to_another_root_verifies_where_that_is_configured_and_only_there(shared_data: Path):
+def test_a_chain_up_to_another_root_verifies_only_where_that_root_is_configured(shared_data: Path):
     files = [*(shared_data / "attestation" / "marlin").rglob("*.pem")]
     assert len(files) == 2
     for file in files:
@@ -73,7 +73,7 @@ def test_chains_known_to_be_invalid_do_not_verify(shared_data: Path):
     }
 
 
-def test_a_factory_chain_is_judged_at_its_own_time_and_one_from_the_network_now(real: dict[str, list[bytes]]):
+def test_a_remotely_provisioned_chain_expires_and_a_factory_chain_does_not(real: dict[str, list[bytes]]):
     for name, certificates in real.items():
         for at_ms in (MAY_2026_MS, NOW_MS + 3650 * DAY_MS):
             found = verify_chain(certificates, published_trust(), at_ms)
@@ -112,7 +112,7 @@ def swapped(certificates: list[bytes], place: int) -> list[bytes]:
     return changed
 
 
-def test_a_chain_of_our_own_verifies_and_none_of_its_bits_can_change():
+def test_a_generated_chain_verifies_and_none_of_its_bits_can_change():
     whole = chain()
     assert isinstance(verify(whole), KeyDescription)
     for place, raw in enumerate(whole):
@@ -121,19 +121,19 @@ def test_a_chain_of_our_own_verifies_and_none_of_its_bits_can_change():
             assert isinstance(verify([*whole[:place], changed, *whole[place + 1 :]]), str), (place, at)
 
 
-def test_a_root_of_the_same_name_with_another_key_is_not_trusted():
+def test_a_root_with_the_same_name_and_another_key_is_not_trusted():
     forged = certificate("root", key("forger"), "root", key("forger"))
     middle = certificate("batch", key("batch"), "root", key("forger"))
     assert verify([leaf(), middle, forged]) == "chain_untrusted"
     assert verify([leaf(), middle, root()]) == "chain_broken"
 
 
-def test_a_chain_that_leaves_its_root_out_is_not_trusted():
+def test_a_chain_without_its_root_is_not_trusted():
     assert verify(chain()[:-1]) == "chain_untrusted"
 
 
-def test_a_leaf_that_the_attested_key_itself_has_signed_proves_nothing():
-    """Whoever holds an attested key can sign any certificate with it, the extension included."""
+def test_a_leaf_signed_by_the_attested_key_itself_proves_nothing():
+    """The holder of an attested key can sign any certificate with it, the extension included."""
     forged = certificate("forged", key("forger"), "leaf", key("leaf"), extensions={ATTESTATION_EXTENSION: described()})
     assert verify([forged, *chain()]) == "description_repeated"
     bare = certificate("forged", key("forger"), "leaf", key("leaf"))
@@ -145,14 +145,14 @@ def test_a_leaf_without_a_key_description_proves_nothing():
     assert verify([leaf(b"\x30\x00"), batch(), root()]) == "description_malformed"
 
 
-def test_names_have_to_follow_each_other():
+def test_issuer_and_subject_names_must_be_consecutive():
     stranger = certificate(
         "leaf", key("leaf"), "another", key("batch"), extensions={ATTESTATION_EXTENSION: described()}
     )
     assert verify([stranger, batch(), root()]) == "chain_broken"
 
 
-def test_a_signature_by_a_weak_digest_is_none():
+def test_a_signature_with_a_weak_digest_is_rejected():
     assert verify([leaf(algorithm=SHA224()), batch(), root()]) == "chain_broken"
 
 
@@ -163,7 +163,7 @@ def test_a_revoked_certificate_anywhere_breaks_the_trust():
         assert verify(marked, revoked=frozenset({serial})) == "chain_revoked"
 
 
-def test_the_dates_of_a_leaf_are_the_devices_own_and_not_judged():
+def test_the_dates_of_a_leaf_are_set_by_the_device_and_not_checked():
     assert isinstance(verify([leaf(days=(-20_000, -19_000)), batch(), root()]), KeyDescription)
 
 
@@ -177,7 +177,7 @@ def test_the_dates_of_a_leaf_are_the_devices_own_and_not_judged():
     ],
     ids=["current", "expired", "not yet", "expired in a factory"],
 )
-def test_certificates_from_the_network_expire_and_those_of_factories_do_not(
+def test_remotely_provisioned_certificates_expire_and_factory_ones_do_not(
     days: tuple[int, int], provisioned: bool, holds: bool
 ):
     marks = {PROVISIONING_EXTENSION: b"\xa1\x01\x08"} if provisioned else {}
@@ -185,7 +185,7 @@ def test_certificates_from_the_network_expire_and_those_of_factories_do_not(
     assert isinstance(found, KeyDescription) if holds else found == "chain_expired"
 
 
-def test_a_factory_that_signed_with_an_expired_certificate_is_not_believed():
+def test_a_factory_certificate_that_had_expired_when_it_signed_is_not_trusted():
     line = certificate("line", key("line"), "root", key("root"), days=(-3000, -2000))
     late = certificate("batch", key("batch"), "line", key("line"), days=(-1000, 1000))
     assert verify([leaf(), late, line, root()]) == "chain_expired"
@@ -193,7 +193,7 @@ def test_a_factory_that_signed_with_an_expired_certificate_is_not_believed():
     assert isinstance(verify([leaf(), early, line, root()]), KeyDescription)
 
 
-def test_what_is_too_long_or_too_short_is_not_looked_at():
+def test_a_chain_or_certificate_of_wrong_size_is_malformed():
     whole = chain()
     for sizes in ([], whole[:1], whole * 4, [*whole[:2], bytes(MAX_CERTIFICATE_BYTES + 1)]):
         assert verify(sizes) == "chain_malformed"
@@ -201,13 +201,13 @@ def test_what_is_too_long_or_too_short_is_not_looked_at():
 
 @settings(max_examples=150)
 @given(st.lists(st.binary(max_size=80), max_size=12))
-def test_no_bytes_make_it_raise(certificates: list[bytes]):
+def test_no_bytes_raise_an_exception(certificates: list[bytes]):
     assert isinstance(verify(certificates), str)
 
 
 @settings(max_examples=120)
 @given(st.data())
-def test_no_damage_makes_it_raise(data: st.DataObject):
+def test_corrupt_chains_never_raise_an_exception(data: st.DataObject):
     """Bytes of a chain written over, left out or put in, up to a few of them."""
     whole = chain()
     for _ in range(data.draw(st.integers(1, 4))):

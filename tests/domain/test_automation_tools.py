@@ -35,7 +35,7 @@ UNDETECTED = {
 the page says so.
 """
 OF_AN_APPLE_DEVICE = {"anti_detect_browser", "engine_mismatch", "os_mismatch"}
-"""Chromium that calls itself Safari on an iPhone contradicts itself, whoever set it up."""
+"""Chromium that calls itself Safari on an iPhone contradicts itself."""
 
 
 @cache
@@ -64,23 +64,23 @@ def driven() -> dict[str, set[str]]:
     return {tag: signals for tag, signals in observed().items() if not tag.startswith("device-mode")}
 
 
-def test_the_captures_hold_every_tool_in_its_modes():
+def test_the_captures_contain_every_tool_in_each_of_its_modes():
     assert len(driven()) == 42
     assert driven().keys() >= UNDETECTED
 
 
-def test_every_tool_is_found_but_those_that_leave_no_trace_in_a_window():
+def test_every_tool_is_detected_except_those_that_leave_no_trace_in_a_window():
     silent = {tag for tag, signals in driven().items() if signals.isdisjoint({"automation", "headless"})}
     assert silent == UNDETECTED
 
 
-def test_no_tool_hides_that_it_has_no_window():
+def test_no_tool_hides_that_it_runs_headless():
     for tag, signals in driven().items():
         if not tag.endswith("/window"):
             assert not signals.isdisjoint({"headless", "automation"}), tag
 
 
-def test_a_stealth_plugin_is_found_by_its_contradictions():
+def test_a_stealth_plugin_is_detected_by_its_contradictions():
     for tag, signals in driven().items():
         if "-stealth" in tag:
             assert signals >= {"automation", "anti_detect_browser"}, tag
@@ -92,5 +92,5 @@ def test_an_android_phone_in_device_mode_fires_nothing(device: str):
 
 
 @pytest.mark.parametrize("device", ["iphone", "ipad"])
-def test_an_iphone_in_device_mode_is_another_browser_and_no_automation(device: str):
+def test_an_iphone_in_device_mode_is_seen_as_another_browser_and_not_as_automation(device: str):
     assert observed()[f"device-mode-{device}/window"] == OF_AN_APPLE_DEVICE

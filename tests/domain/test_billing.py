@@ -11,12 +11,12 @@ from svc.domain.billing import (
 )
 
 
-def test_an_identification_costs_3000_micros_and_500_when_it_identifies_nobody():
+def test_an_identification_costs_3000_micros_and_500_if_unidentifiable():
     assert price_micros(environment="production", state="enriched", identifiable=True) == 3000
     assert price_micros(environment="production", state="enriched", identifiable=False) == 500
 
 
-def test_other_environments_and_unavailable_look_ups_are_free():
+def test_other_environments_and_unavailable_lookups_are_free():
     for environment in ("staging", "development"):
         assert price_micros(environment=environment, state="enriched", identifiable=True) == 0
     assert price_micros(environment="production", state="unavailable", identifiable=True) == 0
@@ -27,7 +27,7 @@ def _refused(**changes: object):
     return refused_for_money(**{**case, "price": 3000, **changes})
 
 
-def test_credit_is_refused_by_the_price_of_this_very_identification():
+def test_credit_is_checked_against_the_price_of_this_very_identification():
     assert _refused() is None
     assert _refused(balance_micros=2999) == "no_credit"
     assert _refused(balance_micros=2999, price=500) is None
@@ -35,19 +35,19 @@ def test_credit_is_refused_by_the_price_of_this_very_identification():
     assert _refused(balance_micros=0, price=0) is None
 
 
-def test_blocked_is_refused_first_and_only_in_production():
+def test_blocked_is_checked_first_and_only_in_production():
     assert _refused(status="blocked", balance_micros=0) == "billing_blocked"
     assert _refused(status="blocked", environment="staging", balance_micros=0) is None
     assert _refused(status="past_due") is None
 
 
-def test_any_status_may_be_blocked_and_none_leads_to_itself():
+def test_any_status_can_become_blocked_and_none_leads_to_itself():
     for status, following in TRANSITIONS.items():
         assert status not in following
         assert status == "blocked" or "blocked" in following
 
 
-def test_lines_of_a_ledger_are_told_apart_by_kind_and_price():
+def test_ledger_lines_are_grouped_by_kind_and_price():
     prices = (3_000, 3_000, 3_000, 500, 500, 0, 0)
     lines = [LedgerEntry("identification", -price, 0) for price in prices]
     lines += [LedgerEntry("credit", 70, 0), LedgerEntry("credit", -20, 0)]
@@ -59,7 +59,7 @@ def test_lines_of_a_ledger_are_told_apart_by_kind_and_price():
     assert counters(()) == Usage()
 
 
-def test_times_and_units_are_those_of_the_decisions():
+def test_times_and_units_are_as_decided():
     """Decisions 5.1, 5.3, 5.4."""
     assert MICROS_PER_USD == 1_000_000
     assert OVERDUE_MS == 7 * 86_400_000

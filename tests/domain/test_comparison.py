@@ -17,7 +17,7 @@ def verdict(visitor: str, *signals: tuple[str, int], new: bool = False, level: s
     )
 
 
-def test_runs_that_name_their_visitors_differently_have_the_same_partition():
+def test_runs_with_different_visitor_names_have_the_same_partition():
     comparison = Comparison()
     for before, after in (("a", "x"), ("b", "y"), ("a", "x"), ("b", "y"), ("a", "x")):
         comparison.note(verdict(before), verdict(after))
@@ -52,7 +52,7 @@ def test_levels_scores_and_signals_are_counted_by_direction():
     ]
 
 
-def test_a_rare_change_is_among_few_examples():
+def test_examples_include_rare_changes():
     comparison = Comparison(most_examples=2)
     for _ in range(50):
         comparison.note(verdict("a", level="low"), verdict("a", level="medium"))

@@ -42,11 +42,11 @@ def of(**fields: object) -> Event:
         (of(signals=None), HourCounts(identifications=1, new=1, levels={"not_scored": 1}, kinds={"human": 1})),
     ],
 )  # fmt: skip
-def test_an_event_counts_once_in_everything_that_it_has(given: Event, expected: HourCounts):
+def test_an_event_counts_once_in_each_of_its_properties(given: Event, expected: HourCounts):
     assert NOTHING.plus(given) == expected
 
 
-def test_what_is_subtracted_again_leaves_no_trace_and_a_sum_is_that_of_all_events():
+def test_subtracting_restores_the_counters_and_a_sum_equals_that_of_all_events():
     chance = random.Random(2)
     events = [
         event(chance, EPOCH_MS, suspect_score=chance.choice((None, 0, 5, 640)), identifiable=chance.random() < 0.8,
@@ -87,7 +87,7 @@ def test_a_bucket_begins_at_the_largest_bound_that_the_score_reaches():
     assert [score_bucket(bound) for bound in SCORE_BUCKETS] == list(SCORE_BUCKETS)
 
 
-def test_counters_that_cannot_be_read_raise_a_value_error():
+def test_unreadable_counters_raise_a_value_error():
     for raw in (b"", b"\xc1", msgspec.msgpack.encode(["a"]), msgspec.msgpack.encode({})):
         with pytest.raises(ValueError):
             HourCounts.unpack(raw)

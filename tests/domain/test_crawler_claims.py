@@ -24,7 +24,7 @@ def fired(network: Network, agent: Agent = BINGBOT) -> tuple[list[str], str]:
 
 
 @pytest.mark.parametrize("network", [PUBLISHED, AZURE, MICROSOFT])
-def test_bing_is_believed_in_its_ranges_and_in_the_cloud_that_hides_them(network: Network) -> None:
+def test_bing_is_accepted_from_its_ranges_and_from_the_cloud_that_hides_them(network: Network) -> None:
     assert fired(network) == (["search_crawler"], "search_crawler")
 
 
@@ -35,12 +35,12 @@ def test_bing_from_anywhere_else_is_spoofed(network: Network) -> None:
     assert kind == "automation"
 
 
-def test_the_cloud_of_one_operator_is_nobody_elses() -> None:
+def test_the_cloud_of_one_operator_is_valid_for_that_operator_only() -> None:
     googlebot = Agent(program="Googlebot", crawler="search_crawler", operator="Googlebot")
     assert "spoofed_crawler" in fired(MICROSOFT, googlebot)[0]
 
 
-def test_a_crawler_whose_operators_addresses_nobody_knows_is_not_spoofed() -> None:
+def test_a_crawler_whose_operator_publishes_no_addresses_is_not_spoofed() -> None:
     assert signals_of(Knows("Googlebot")) == {"ai_agent"}
     assert signals_of(Knows("MistralAI")) == {"ai_agent", "spoofed_crawler"}
 

@@ -14,20 +14,20 @@ secrets = st.builds(
 
 
 @given(secrets)
-def test_an_issued_key_reads_back_as_what_it_is(secret: str):
+def test_an_issued_key_reads_back_as_it_was_issued(secret: str):
     credential = parse(secret)
     assert credential is not None
     assert secret.startswith(prefix(credential.kind, credential.region, credential.environment) + "_")
     assert len(secret.rsplit("_", 1)[1]) == 43 + 6
 
 
-def test_the_form_of_a_key_is_pinned():
+def test_the_format_of_a_key_is_pinned():
     secret = issue_secret("public", "us", "production", bytes(32))
     assert secret == "svc_pk_us_production_" + "0" * 43 + "2e78FI"
 
 
 @given(secrets, st.data())
-def test_a_key_with_one_character_changed_is_refused_without_a_look_up(secret: str, data: st.DataObject):
+def test_a_key_with_one_character_changed_is_rejected_without_a_lookup(secret: str, data: st.DataObject):
     index = data.draw(st.integers(0, len(secret) - 1))
     other = data.draw(st.sampled_from("0Aaz_"))
     if secret[index] != other:

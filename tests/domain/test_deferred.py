@@ -12,7 +12,7 @@ REQUEST = UUID("0198a1b2-c3d4-7000-8000-000000000001")
 NOW = 1_767_225_600_000
 
 
-def test_a_token_opens_for_its_key_and_origin_until_a_day_has_passed():
+def test_a_token_opens_for_its_key_and_origin_for_one_day():
     token = issue_token(KEY, REQUEST, "key_a", "https://a.example", NOW)
     opened = open_token(KEY, token, "key_a", "https://a.example", NOW + LIFETIME_MS - 1)
     assert opened is not None
@@ -23,7 +23,7 @@ def test_a_token_opens_for_its_key_and_origin_until_a_day_has_passed():
 @pytest.mark.parametrize(
     ("key_id", "origin"), [("key_b", "https://a.example"), ("key_a", None), ("key_a", "https://b")]
 )
-def test_another_key_or_origin_cannot_use_it(key_id: str, origin: str | None):
+def test_another_key_or_origin_cannot_use_the_token(key_id: str, origin: str | None):
     token = issue_token(KEY, REQUEST, "key_a", "https://a.example", NOW)
     assert open_token(KEY, token, key_id, origin, NOW) is None
 
@@ -38,23 +38,23 @@ def test_a_token_with_one_character_changed_does_not_open(data: st.DataObject):
 
 
 @pytest.mark.parametrize("more", ["=", "==", "====", " ", "\n", "A", "AAAA"])
-def test_a_token_with_something_behind_it_does_not_open(more: str):
+def test_a_token_with_trailing_data_does_not_open(more: str):
     token = issue_token(KEY, REQUEST, "key_a", None, NOW)
     assert open_token(KEY, token, "key_a", None, NOW) is not None
     assert open_token(KEY, token + more, "key_a", None, NOW) is None
 
 
 @given(st.text())
-def test_no_text_makes_it_raise(text: str):
+def test_no_text_raises_an_exception(text: str):
     assert open_token(KEY, text, "key_a", None, NOW) is None
 
 
-def test_another_installation_cannot_open_it():
+def test_a_token_of_another_installation_does_not_open():
     token = issue_token(KEY, REQUEST, "key_a", None, NOW)
     assert open_token(signing_key(b"q" * 32), token, "key_a", None, NOW) is None
 
 
-def test_a_report_is_the_same_in_any_order_spacing_and_spelling():
+def test_order_spacing_and_spelling_do_not_change_a_report():
     digest = report_digest("web", None, b'{"a":{"x":1,"y":[1.5,"\xc3\xbc"]},"b":100}')
     assert len(digest) == 16
     assert report_digest("web", None, b' {"b":1e2, "a":{"y":[1.50,"\\u00fc"],"x":1.0}}') == digest
@@ -72,7 +72,7 @@ def test_a_report_is_the_same_in_any_order_spacing_and_spelling():
         ("web", None, b'{"a":1,"b":null}'),
     ],
 )
-def test_whatever_else_differs_is_another_report(platform: str | None, version: str | None, signals: bytes):
+def test_any_other_difference_makes_another_report(platform: str | None, version: str | None, signals: bytes):
     assert report_digest(platform, version, signals) != report_digest("web", None, b'{"a":1}')
 
 
@@ -87,6 +87,6 @@ def test_whatever_else_differs_is_another_report(platform: str | None, version: 
         max_leaves=8,
     )
 )
-def test_the_same_value_written_twice_is_the_same_report(value: object):
+def test_reformatting_does_not_change_a_report(value: object):
     compact = msgspec.json.encode({"a": value})
     assert report_digest(None, None, msgspec.json.format(compact, indent=2)) == report_digest(None, None, compact)

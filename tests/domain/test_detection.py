@@ -189,7 +189,7 @@ PEOPLE: dict[str, tuple[str, Claims]] = {
 
 
 @pytest.mark.parametrize("person", PEOPLE)
-def test_ordinary_people_score_nothing_but_for_their_virtual_machine(person: str) -> None:
+def test_ordinary_visitors_score_nothing_except_for_a_virtual_machine(person: str) -> None:
     header, claims = PEOPLE[person]
     seen = look(claims, header=header, collectors=("fingerprintjs",) if claims.fonts else ("plain",))
     assert set(seen) <= {"virtual_machine"}
@@ -199,7 +199,7 @@ def test_ordinary_people_score_nothing_but_for_their_virtual_machine(person: str
 @pytest.mark.parametrize(
     "renderer", [SWIFTSHADER, "ANGLE (Microsoft, Microsoft Basic Render Driver (0x8C) Direct3D11)"]
 )
-def test_a_virtual_machine_or_a_remote_desktop_is_no_driver(renderer: str) -> None:
+def test_a_virtual_machine_or_a_remote_desktop_is_not_automation(renderer: str) -> None:
     seen = look(Claims(platform="Win32", gpu_renderer=renderer, plugin_count=5, screen=(1024, 768),
                        outer_window=(1024, 728)))  # fmt: skip
     assert list(seen) == ["virtual_machine"]
@@ -207,7 +207,7 @@ def test_a_virtual_machine_or_a_remote_desktop_is_no_driver(renderer: str) -> No
     assert weigh(tuple(seen.values())) < 30
 
 
-def test_ordinary_privacy_behaviour_together_stays_below_the_default_threshold() -> None:
+def test_ordinary_privacy_behavior_together_stays_below_the_default_threshold() -> None:
     network = Network(state="enriched", country_code="DE", vpn=True, hosting=True)
     seen = look(
         Claims(timezone="America/New_York"), network=network, incognito=True, masked=frozenset((Attribute.CANVAS,))
@@ -219,13 +219,13 @@ def test_ordinary_privacy_behaviour_together_stays_below_the_default_threshold()
 # bot ------------------------------------------------------------------------------------------------------------------
 
 
-def test_the_drivers_flag_is_definitive() -> None:
+def test_the_webdriver_flag_is_definitive() -> None:
     assert look(Claims(webdriver=True))["automation"] == Observation("automation", "high", ("webdriver",))
     assert "automation" not in look(Claims(webdriver=False))
     assert look(Claims(webdriver=True), platform="ios", header=None)["automation"].confidence == "high"
 
 
-def test_the_stealth_plugin_is_recognised_without_a_window() -> None:
+def test_the_stealth_plugin_is_detected_in_headless_mode() -> None:
     automation = look(STEALTH, collectors=("fingerprintjs",))["automation"]
     assert automation.confidence == "high"
     assert automation.evidence == (
@@ -233,14 +233,14 @@ def test_the_stealth_plugin_is_recognised_without_a_window() -> None:
     )  # fmt: skip
 
 
-def test_the_stealth_plugin_is_recognised_with_a_window_and_no_graphics() -> None:
+def test_the_stealth_plugin_is_detected_with_a_window_and_no_graphics() -> None:
     with_window = Claims(hints=windows_hints("10.0"), platform="Win32", vendor="Google Inc.", fonts=(),
                          screen=(1920, 1080), outer_window=(945, 1060))  # fmt: skip
     automation = look(with_window, collectors=("fingerprintjs", "botd"))["automation"]
     assert automation.evidence == ("no_stock_fonts", "hinted_version_of_no_release")
 
 
-def test_one_trace_of_a_stealth_tool_alone_is_not_yet_a_driver() -> None:
+def test_a_single_trace_of_a_stealth_tool_is_not_yet_automation() -> None:
     overridden = look(Claims(hints=windows_hints("10.0"), platform="Win32"))
     assert list(overridden) == ["browser_tampering"]
     spoofed_renderer = look(Claims(gpu_vendor="Intel Inc.", gpu_renderer="Intel Iris OpenGL Engine", platform="Win32"))
@@ -248,7 +248,7 @@ def test_one_trace_of_a_stealth_tool_alone_is_not_yet_a_driver() -> None:
 
 
 @pytest.mark.parametrize("header", [LINUX_CHROME.replace("Chrome/", "HeadlessChrome/"), WINDOWS_CHROME])
-def test_a_browser_that_calls_itself_headless_is(header: str) -> None:
+def test_a_browser_that_calls_itself_headless_is_headless(header: str) -> None:
     hints = ClientHints() if "Headless" in header else ClientHints(brands=(("HeadlessChrome", "140"),))
     assert look(header=header, header_hints=hints)["headless"].confidence == "high"
     assert look(Claims(hints=hints), header=header)["headless"].confidence == "high"
@@ -265,14 +265,14 @@ def test_a_browser_that_calls_itself_headless_is(header: str) -> None:
         Claims(screen=(640, 480), outer_window=(1538, 866), gpu_renderer=SWIFTSHADER),
     ],
 )
-def test_two_traits_of_a_missing_window_are_a_heuristic_and_one_is_none(claims: Claims) -> None:
+def test_two_headless_traits_are_a_heuristic_and_one_is_not(claims: Claims) -> None:
     assert look(claims, header=LINUX_CHROME)["headless"].confidence == "low"
     # The same values are ordinary on a phone, and say nothing of an engine that is not Chromium.
     assert "headless" not in look(claims, header=ANDROID_CHROME)
     assert "headless" not in look(claims, header=LINUX_FIREFOX)
 
 
-def test_firefox_without_a_display_is_recognised_by_the_screen_it_invents() -> None:
+def test_firefox_without_a_display_is_detected_by_its_invented_screen() -> None:
     headless = look(HEADLESS_FIREFOX, header=LINUX_FIREFOX)["headless"]
     assert headless.evidence == ("window_fills_screen", "no_graphics")
     assert "headless" not in look(HEADLESS_FIREFOX, header=LINUX_FIREFOX, masked=frozenset((Attribute.CANVAS,)))
@@ -285,7 +285,7 @@ def test_a_program_fires_by_name_and_a_browser_does_not() -> None:
     assert "bot_user_agent" not in look(agent=Agent(agent="Chrome"))
 
 
-def test_the_http_library_of_an_app_is_no_bot_on_its_own_platform() -> None:
+def test_the_http_library_of_an_app_is_not_a_bot_on_its_own_platform() -> None:
     okhttp = Agent(program="okhttp")
     for platform in ("android", "ios"):
         seen = look(header="okhttp/4.12.0", agent=okhttp, platform=platform)
@@ -295,7 +295,7 @@ def test_the_http_library_of_an_app_is_no_bot_on_its_own_platform() -> None:
     assert "bot_user_agent" in look(header="curl/8.5.0", agent=Agent(program="curl"), platform="android")
 
 
-def test_a_search_crawler_from_its_operators_address_is_one_even_without_a_window() -> None:
+def test_a_search_crawler_from_its_operators_address_is_accepted_even_when_headless() -> None:
     network = Network(state="enriched", crawler_of="Google", hosting=True)
     seen = look(Claims(plugin_count=0, vendor_flavors=()), header=LINUX_CHROME, agent=GOOGLEBOT, network=network)
     assert list(seen) == ["headless", "search_crawler"]
@@ -309,11 +309,11 @@ def test_a_search_crawler_from_anywhere_else_is_spoofed(network: Network) -> Non
     assert visitor_kind(tuple(seen.values()), GOOGLEBOT, network) == "automation"
 
 
-def test_a_crawler_is_not_accused_where_its_address_could_not_be_looked_up() -> None:
+def test_a_crawler_is_not_spoofed_where_its_address_could_not_be_looked_up() -> None:
     assert look(agent=GOOGLEBOT, network=Network(state="unavailable", reason="lookup_failed")) == {}
 
 
-def test_a_search_crawler_without_published_addresses_is_taken_at_its_word() -> None:
+def test_a_search_crawler_without_published_addresses_is_accepted_by_name() -> None:
     small = Agent(program="SmallSearch", crawler="search_crawler")
     seen = look(agent=small, network=Network(state="enriched"))
     assert list(seen) == ["search_crawler"]
@@ -350,7 +350,7 @@ def test_two_operating_systems_in_one_report_are_a_mismatch(header: str, claims:
     assert list(seen) == ["os_mismatch"]
 
 
-def test_fonts_show_nothing_when_masked_or_when_the_collectors_list_is_not_known() -> None:
+def test_fonts_prove_nothing_when_masked_or_when_the_font_list_is_unknown() -> None:
     assert look(Claims(fonts=()), collectors=("fingerprintjs",), masked=frozenset((Attribute.FONTS,))).keys() == {
         "privacy_settings"
     }
@@ -358,7 +358,7 @@ def test_fonts_show_nothing_when_masked_or_when_the_collectors_list_is_not_known
     assert look(Claims(fonts=None), collectors=("fingerprintjs",)) == {}
 
 
-def test_firefox_that_resists_fingerprinting_may_show_another_system_in_the_header() -> None:
+def test_firefox_with_resist_fingerprinting_may_name_another_system_in_the_header() -> None:
     seen = look(Claims(user_agent=LINUX_FIREFOX, platform="Linux x86_64"), header=WINDOWS_FIREFOX,
                 masked=frozenset((Attribute.CANVAS, Attribute.HARDWARE)))  # fmt: skip
     assert list(seen) == ["privacy_settings"]
@@ -384,7 +384,7 @@ def test_a_native_report_from_another_system_is_a_mismatch(platform: Platform, h
         (LINUX_CHROME, Claims(user_agent=LINUX_FIREFOX), {}, "page_engine_vs_header"),
     ],
 )
-def test_another_engine_than_the_user_agents_is_a_mismatch(
+def test_an_engine_other_than_that_of_the_user_agent_is_a_mismatch(
     header: str, claims: Claims, components: dict[str, Any], evidence: str
 ) -> None:
     seen = look(claims, header=header, botd=components)
@@ -392,7 +392,7 @@ def test_another_engine_than_the_user_agents_is_a_mismatch(
     assert weigh(tuple(seen.values())) == 12
 
 
-def test_the_engine_that_the_user_agent_names_is_no_mismatch() -> None:
+def test_the_engine_of_the_user_agent_is_not_a_mismatch() -> None:
     for header, length, trace in (
         (LINUX_FIREFOX, 37, GECKO_STACK), (MAC_SAFARI, 37, GECKO_STACK), (LINUX_CHROME, 33, V8_STACK),
     ):  # fmt: skip
@@ -407,7 +407,7 @@ def test_the_engine_that_the_user_agent_names_is_no_mismatch() -> None:
         (MAC_SAFARI, "Mali-G78"),
     ],
 )  # fmt: skip
-def test_a_renderer_that_cannot_exist_there_is_a_mismatch(header: str, renderer: str) -> None:
+def test_an_impossible_renderer_is_a_mismatch(header: str, renderer: str) -> None:
     assert list(look(Claims(gpu_renderer=renderer), header=header)) == ["gpu_mismatch"]
 
 
@@ -421,7 +421,7 @@ def test_a_renderer_that_cannot_exist_there_is_a_mismatch(header: str, renderer:
         (IPHONE, "WebKit WebGL"),
     ],
 )
-def test_an_unusual_renderer_that_can_exist_there_is_no_mismatch(header: str, renderer: str) -> None:
+def test_an_unusual_but_possible_renderer_is_not_a_mismatch(header: str, renderer: str) -> None:
     assert look(Claims(gpu_renderer=renderer), header=header) == {}
 
 
@@ -433,7 +433,7 @@ def test_patched_natives_and_hints_of_another_version_are_tampering() -> None:
     assert look(older, header=WINDOWS_CHROME.replace("140.", "120.")) == {}
 
 
-def test_contradictions_in_three_places_are_an_invented_device_and_in_two_are_not() -> None:
+def test_contradictions_in_three_areas_are_an_anti_detect_browser_and_in_two_are_not() -> None:
     two = Claims(platform="Linux x86_64", gpu_renderer=METAL)
     assert list(look(two)) == ["os_mismatch", "gpu_mismatch"]
     three = Claims(platform="Linux x86_64", gpu_renderer=METAL, languages=("ru-RU",))
@@ -444,7 +444,7 @@ def test_contradictions_in_three_places_are_an_invented_device_and_in_two_are_no
     assert "anti_detect_browser" not in look(three, accept_language="en-US,en;q=0.9,ru;q=0.8")
 
 
-def test_many_contradictions_in_one_place_count_once() -> None:
+def test_many_contradictions_in_one_area_count_once() -> None:
     engine = Claims(vendor="Google Inc.", product_sub="20030107", platform="Linux x86_64")
     assert list(look(engine, header=LINUX_FIREFOX, botd={"evalLength": 33, "errorTrace": V8_STACK})) == [
         "engine_mismatch"
@@ -466,7 +466,7 @@ def test_many_contradictions_in_one_place_count_once() -> None:
         (Network(state="enriched"), []),
     ],
 )
-def test_an_address_fires_what_is_known_of_it(network: Network, signals: list[str]) -> None:
+def test_an_address_fires_the_signals_of_its_network_facts(network: Network, signals: list[str]) -> None:
     assert list(look(network=network)) == signals
 
 
@@ -488,7 +488,7 @@ def test_an_address_fires_what_is_known_of_it(network: Network, signals: list[st
         (None, "DE", False),
     ],
 )
-def test_a_clock_of_another_country_is_a_heuristic(zone: str | None, country: str | None, *, foreign: bool) -> None:
+def test_a_time_zone_of_another_country_is_a_heuristic(zone: str | None, country: str | None, *, foreign: bool) -> None:
     seen = look(Claims(timezone=zone), network=Network(state="enriched", country_code=country))
     assert list(seen) == (["vpn_timezone_mismatch", "vpn_low"] if foreign else [])
     masked = frozenset((Attribute.TIMEZONE,))
@@ -497,17 +497,17 @@ def test_a_clock_of_another_country_is_a_heuristic(zone: str | None, country: st
 
 
 @pytest.mark.parametrize("renderer", ["VMware SVGA 3D", "ANGLE (Parallels, Parallels Display Adapter Direct3D11)"])
-def test_a_hypervisors_renderer_is_a_virtual_machine_for_sure(renderer: str) -> None:
+def test_a_hypervisor_renderer_is_a_virtual_machine_with_high_confidence(renderer: str) -> None:
     assert look(Claims(gpu_renderer=renderer))["virtual_machine"].confidence == "high"
 
 
-def test_privacy_signals_follow_what_the_report_says() -> None:
+def test_privacy_signals_follow_the_report() -> None:
     assert list(look(incognito=True, developer_tools=True)) == ["developer_tools", "incognito"]
     assert look(incognito=False, developer_tools=False) == {}
     assert look(incognito=True, developer_tools=True, platform="ios", header=None) == {}
 
 
-def test_an_empty_report_without_headers_is_silent() -> None:
+def test_an_empty_report_without_headers_fires_nothing() -> None:
     assert look(header=None) == {}
 
 
@@ -566,7 +566,7 @@ def look_at_capture(capture: dict[str, Any]) -> dict[str, Observation]:
     )
 
 
-def test_every_automated_capture_is_recognised_and_no_plain_one_is(shared_data: Path) -> None:
+def test_every_automated_capture_is_detected_and_no_plain_one_is(shared_data: Path) -> None:
     automated = 0
     for name in ("bots/captures", "browsers/ladder"):
         for capture in lines_of(shared_data / f"{name}.jsonl.gz"):
@@ -581,7 +581,7 @@ def test_every_automated_capture_is_recognised_and_no_plain_one_is(shared_data: 
     assert automated >= 35
 
 
-def test_a_headless_capture_that_hides_its_name_and_its_flag_is_still_recognised(shared_data: Path) -> None:
+def test_a_headless_capture_that_hides_its_name_and_its_flag_is_still_detected(shared_data: Path) -> None:
     """What `--user-agent` and a deleted flag leave: no plugins in the shell, an invented screen in the new mode."""
     for capture in lines_of(shared_data / "browsers/ladder.jsonl.gz"):
         if capture["kind"] == "headful":
@@ -593,7 +593,7 @@ def test_a_headless_capture_that_hides_its_name_and_its_flag_is_still_recognised
 
 
 @pytest.mark.slow
-def test_of_thousands_of_ordinary_people_hardly_one_reaches_the_threshold(shared_data: Path) -> None:
+def test_of_thousands_of_ordinary_visitors_hardly_one_reaches_the_threshold(shared_data: Path) -> None:
     """The one in small/ claims Safari and hints at HeadlessChrome: the source of these values knows some bots too."""
     people = suspects = 0
     for line in lines_of(shared_data / "linkage/small/fps.jsonl.gz"):

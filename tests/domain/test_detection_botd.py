@@ -97,7 +97,7 @@ def fired(**changes: Any) -> dict[str, str]:
     return botd.rerun({**ORDINARY, **changes})
 
 
-def test_there_are_eighteen_rules_and_each_one_is_shown_to_fire() -> None:
+def test_all_eighteen_rules_are_shown_to_fire() -> None:
     assert len(botd.DETECTORS) == 18
     assert {name for name, *_ in FIRING} == set(botd.DETECTORS)
 
@@ -113,7 +113,7 @@ def test_a_rule_fires_alone_and_fires_its_signal(
 
 
 @pytest.mark.parametrize("case", INNOCENT)
-def test_no_rule_fires_on_an_innocent_neighbour(case: str) -> None:
+def test_no_rule_fires_on_a_similar_innocent_visit(case: str) -> None:
     assert fired(**INNOCENT[case]) == {}
 
 
@@ -121,7 +121,7 @@ def test_nothing_fires_where_nothing_could_be_read() -> None:
     assert botd.rerun({}) == {}
 
 
-def test_one_headless_name_read_twice_is_evidence_from_one_subject() -> None:
+def test_one_headless_name_read_twice_is_one_observation() -> None:
     findings = Findings()
     botd.detect_botd({"userAgent": "HeadlessChrome/1", "appVersion": "HeadlessChrome/1"}, findings)
     (observation,) = findings.observations("web")

@@ -160,13 +160,13 @@ SHOWN_ELSEWHERE = {
 }  # fmt: skip
 
 
-def test_every_signal_of_the_catalogue_is_shown_both_ways_somewhere():
+def test_every_signal_of_the_catalog_is_tested_both_ways():
     assert set(BOTH_WAYS).isdisjoint(SHOWN_ELSEWHERE)
     assert set(BOTH_WAYS) | SHOWN_ELSEWHERE == set(CATALOGUE)
 
 
 @pytest.mark.parametrize("signal", BOTH_WAYS)
-def test_a_signal_fires_on_what_it_is_for(signal: str):
+def test_a_signal_fires_on_what_it_detects(signal: str):
     fires, _ = BOTH_WAYS[signal]
     observation = fires.fired()[signal]
     assert observation.evidence
@@ -174,13 +174,13 @@ def test_a_signal_fires_on_what_it_is_for(signal: str):
 
 
 @pytest.mark.parametrize("signal", BOTH_WAYS)
-def test_a_signal_leaves_its_nearest_innocent_neighbour_alone(signal: str):
+def test_a_signal_ignores_its_nearest_innocent_case(signal: str):
     _, innocent = BOTH_WAYS[signal]
     assert signal not in innocent.fired()
 
 
 @pytest.mark.parametrize("signal", BOTH_WAYS)
-def test_a_signal_does_not_fire_on_a_platform_that_does_not_know_it(signal: str):
+def test_a_signal_does_not_fire_on_a_platform_without_it(signal: str):
     fires, _ = BOTH_WAYS[signal]
     for platform in ("web", "android", "ios"):
         seen = replace(fires, platform=platform).fired()

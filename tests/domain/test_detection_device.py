@@ -30,7 +30,7 @@ def look(platform: Platform, at_ms: int | None = None, **signals: Any) -> dict[s
     return {seen.signal: seen for seen in detect(report, FACTS, Agent(), NOWHERE, platform, at_ms)}
 
 
-def test_a_device_without_flags_is_left_alone():
+def test_a_device_without_flags_fires_nothing():
     for platform in ("android", "ios"):
         assert look(platform, NOW) == {}
         assert look(platform, NOW, **dict.fromkeys(FLAGS, False), factory_reset_at=None) == {}
@@ -38,7 +38,7 @@ def test_a_device_without_flags_is_left_alone():
 
 @pytest.mark.parametrize("flag", FLAGS)
 @pytest.mark.parametrize("platform", PLATFORMS)
-def test_a_flag_fires_its_signal_on_the_platforms_that_know_it(flag: str, platform: Platform):
+def test_a_flag_fires_its_signal_on_the_platforms_that_have_it(flag: str, platform: Platform):
     signal, _ = SIGNALS[flag]
     known = platform in CATALOGUE[signal].weights
     assert set(look(platform, **{flag: True})) == ({signal} if known else set())
@@ -67,12 +67,12 @@ def test_every_flag_has_a_signal_that_no_web_page_can_fire():
         ("vpn_active", "android", "medium"),
     ],
 )
-def test_the_sdks_word_is_one_proof_unless_nothing_else_explains_it(flag: str, platform: Platform, confidence: str):
+def test_the_confidence_of_an_sdk_flag_depends_on_other_explanations(flag: str, platform: Platform, confidence: str):
     seen = look(platform, **{flag: True})[SIGNALS[flag][0]]
     assert (seen.confidence, seen.evidence) == (confidence, (f"sdk_{flag}",))
 
 
-def test_a_flag_that_nobody_knows_is_silent():
+def test_an_unknown_flag_fires_nothing():
     report = Report(device_flags=("haunted", "rooted"))
     assert [seen.signal for seen in detect(report, FACTS, Agent(), NOWHERE, "android")] == ["rooted"]
 
@@ -109,7 +109,7 @@ def test_flags_of_a_web_page_fire_nothing():
         assert detect(read_report(page, FACTS), FACTS, Agent(), NOWHERE, platform, NOW) == ()
 
 
-def test_an_identification_measures_a_reset_by_the_moment_of_its_arrival():
+def test_an_identification_measures_a_factory_reset_by_its_time_of_arrival():
     signals = {"platform": "android", "model": "Pixel 8", "factory_reset_at": NOW - HOUR}
     submission = Submission(
         request_id=UUID(int=1), new_visitor_id="v", at_ms=NOW, organization=1, key_id="k", touched_key=None,

@@ -47,13 +47,13 @@ def look(claims: Claims, user_agent: str = WINDOWS, **report: Any) -> dict[str, 
         ("webdriver_writable", "webdriver_writable"),
     ],
 )
-def test_a_mark_of_a_driver_is_definitive(mark: str, evidence: str):
+def test_a_driver_mark_is_definitive(mark: str, evidence: str):
     assert look(Claims(driver_marks=(mark,)))["automation"] == Observation("automation", "high", (evidence,))
     assert look(Claims(driver_marks=())) == {}
 
 
 @pytest.mark.parametrize("context", ["iframe", "worker"])
-def test_a_driver_that_hides_from_the_page_shows_in_other_contexts(context: str):
+def test_a_driver_hidden_from_the_page_is_detected_in_other_contexts(context: str):
     seen = look(Claims(webdriver=False, contexts={context: {"webdriver": True}}))
     assert seen["automation"] == Observation("automation", "high", (f"webdriver_in_{context}",))
     headless = WINDOWS.replace("Chrome/", "HeadlessChrome/")
@@ -81,7 +81,7 @@ PAGE = Claims(
         ({"gpu_renderer": SWIFTSHADER}, "browser_tampering", "renderer_in_worker"),
     ],
 )
-def test_a_worker_that_answers_otherwise_than_the_page_is_a_contradiction(
+def test_a_worker_with_values_other_than_the_page_is_a_contradiction(
     answers: dict[str, Any], signal: str, evidence: str
 ):
     seen = look(msgspec.structs.replace(PAGE, contexts={"worker": answers}))
@@ -93,20 +93,20 @@ def test_another_engine_in_a_worker_is_a_mismatch():
     assert seen["engine_mismatch"].evidence == ("user_agent_engine_in_worker",)
 
 
-def test_contexts_that_agree_or_say_nothing_are_silent():
+def test_contexts_that_agree_or_are_incomplete_fire_nothing():
     same = {"user_agent": WINDOWS, "platform": "Win32", "language": "de", "cores": 4, "gpu_renderer": DIRECT3D}
     assert look(msgspec.structs.replace(PAGE, contexts={"iframe": same, "worker": same})) == {}
     assert look(msgspec.structs.replace(PAGE, contexts={"worker": {"language": "fr"}})) == {}
     assert look(Claims(contexts={"worker": {"cores": 2, "platform": "Win32"}})) == {}
 
 
-def test_an_ipad_that_asks_for_desktop_pages_says_so_in_the_page_alone():
+def test_an_ipad_with_desktop_pages_claims_a_mac_in_the_page_only():
     page = Claims(user_agent=SAFARI, platform="MacIntel", contexts={"worker": {"platform": "iPad", "user_agent": IPAD}})
     assert look(page, SAFARI) == {}
 
 
 @pytest.mark.parametrize(("page", "there", "differs"), [(4, 2, False), (8, 12, False), (4, 12, True), (8, 2, True)])
-def test_the_cores_of_firefox_are_compared_as_it_shows_them_in_private_windows(page: int, there: int, differs: bool):
+def test_core_counts_of_firefox_are_compared_as_shown_in_private_windows(page: int, there: int, differs: bool):
     claims = Claims(user_agent=FIREFOX, cores=page, contexts={"worker": {"cores": there}})
     assert ("browser_tampering" in look(claims, FIREFOX)) is differs
 
@@ -117,7 +117,7 @@ def test_webkit_disguises_its_graphics_everywhere_and_chromium_nowhere():
     assert set(look(Claims(gpu_renderer="Apple GPU"), LINUX)) == {"gpu_mismatch"}
 
 
-def test_a_browser_that_garbles_its_hardware_may_do_so_differently_in_a_worker():
+def test_a_browser_that_randomizes_its_hardware_may_differ_in_a_worker():
     page = msgspec.structs.replace(PAGE, contexts={"worker": {"cores": 2}})
     assert set(look(page, masked=frozenset((Attribute.HARDWARE,)))) == {"privacy_settings"}
 
@@ -127,7 +127,7 @@ def test_a_browser_that_garbles_its_hardware_may_do_so_differently_in_a_worker()
 EMPTIED = ClientHints(emptied=True, mobile=False)
 
 
-def test_an_overridden_user_agent_without_a_window_is_a_driver():
+def test_a_headless_browser_with_an_overridden_user_agent_is_automation():
     claims = Claims(hints=EMPTIED, screen=(800, 600), outer_window=(780, 580), inner_window=(780, 437))
     seen = look(claims)
     assert seen["automation"].evidence == ("hints_emptied",)
@@ -143,7 +143,7 @@ def test_an_overridden_user_agent_alone_is_tampering_at_most():
 
 
 @pytest.mark.parametrize(("version", "is_its_own"), [(109, True), (112, True), (113, False), (140, False)])
-def test_a_headless_chromium_of_old_has_empty_hints_of_its_own(version: int, is_its_own: bool):
+def test_old_headless_chromium_has_empty_hints_by_itself(version: int, is_its_own: bool):
     hints = ClientHints(emptied=True, overridden=True, mobile=False)
     headless = LINUX.replace("Chrome/140", f"HeadlessChrome/{version}")
     assert ("browser_tampering" not in look(Claims(hints=hints), headless)) is is_its_own
@@ -158,7 +158,7 @@ def test_a_headless_chromium_of_old_has_empty_hints_of_its_own(version: int, is_
         (138, "Not)A;Brand"), (148, "Not/A)Brand"), (156, "Not:A-Brand"),
     ],
 )  # fmt: skip
-def test_the_invented_brand_follows_from_the_version(version: int, grease: str):
+def test_the_grease_brand_follows_from_the_version(version: int, grease: str):
     user_agent = WINDOWS.replace("140", str(version))
     assert look(Claims(hints=ClientHints(grease=grease)), user_agent) == {}
     for invented in (" Not A;Brand", ";Not A Brand", grease.replace("A", " A", 1)):
@@ -166,12 +166,12 @@ def test_the_invented_brand_follows_from_the_version(version: int, grease: str):
         assert seen["browser_tampering"].evidence == ("invented_brand_of_another_release",)
 
 
-def test_a_browser_that_shows_another_version_keeps_its_own_invented_brand():
+def test_a_browser_that_claims_another_version_keeps_its_own_grease_brand():
     hints = ClientHints(brands=(("Chromium", "156"),), grease="Not:A-Brand")
     assert look(Claims(hints=hints))["browser_tampering"].evidence == ("brand_version_vs_user_agent",)
 
 
-def test_old_chromium_and_emulated_phones_may_invent_brands_as_they_like():
+def test_old_chromium_and_emulated_phones_may_use_any_grease_brand():
     assert look(Claims(hints=ClientHints(grease=" Not A;Brand")), WINDOWS.replace("140", "99")) == {}
     assert look(Claims(hints=ClientHints(grease="Not:A-Brand")), ANDROID) == {}
 
@@ -180,7 +180,7 @@ def test_brands_without_versions_contradict_no_version():
     assert look(Claims(hints=ClientHints(brands=(("Chromium", ""),)))) == {}
 
 
-def test_the_limits_of_a_software_renderer_betray_a_borrowed_name():
+def test_software_renderer_limits_reveal_a_false_renderer_name():
     seen = look(Claims(gpu_renderer=DIRECT3D, point_size_limit=1023))
     assert {name: one.evidence for name, one in seen.items()} == {"browser_tampering": ("limits_of_software_renderer",)}
     seen = look(Claims(gpu_renderer=DIRECT3D, point_size_limit=1023, fonts=()), collectors=("fingerprintjs",))
@@ -196,12 +196,12 @@ def test_the_limits_of_a_software_renderer_betray_a_borrowed_name():
         (LINUX, "Adreno (TM) 740", 1023),
     ],
 )
-def test_honest_limits_are_silent(user_agent: str, renderer: str, limit: float):
+def test_genuine_limits_fire_nothing(user_agent: str, renderer: str, limit: float):
     seen = look(Claims(gpu_renderer=renderer, point_size_limit=limit), user_agent)
     assert set(seen) <= {"virtual_machine"}
 
 
-def test_a_replaced_list_of_plugins_is_tampering():
+def test_a_replaced_plugin_list_is_tampering():
     assert look(Claims(plugins_patched=True))["browser_tampering"].evidence == ("plugins_patched",)
     assert look(Claims(plugins_patched=False)) == {}
     assert set(look(Claims(plugins_patched=True), masked=frozenset((Attribute.PLUGINS,)))) == {"privacy_settings"}
@@ -210,7 +210,7 @@ def test_a_replaced_list_of_plugins_is_tampering():
 OVERRIDDEN = ClientHints(brands=(("Chromium", "140"),), platform="Linux", overridden=True)
 
 
-def test_a_desktop_that_was_started_with_another_user_agent_knows_no_processor():
+def test_a_desktop_started_with_another_user_agent_has_no_processor_hint():
     seen = look(Claims(hints=OVERRIDDEN), LINUX)
     assert {name: one.evidence for name, one in seen.items()} == {"browser_tampering": ("user_agent_overridden",)}
     brave = msgspec.structs.replace(OVERRIDDEN, brands=(("Brave", "140"), ("Chromium", "140")))
@@ -230,7 +230,7 @@ def test_an_overridden_user_agent_supports_a_missing_window():
 # Windows and screens --------------------------------------------------------------------------------------------------
 
 
-def test_a_page_that_fills_a_screen_smaller_than_its_window_is_a_drivers():
+def test_a_page_that_fills_a_screen_smaller_than_its_window_is_automation():
     playwright = Claims(screen=(720, 1280), inner_window=(1280, 720), outer_window=(1288, 805))
     assert look(playwright, LINUX)["automation"].evidence == ("emulated_screen",)
     assert "automation" not in look(playwright, LINUX, developer_tools=True)
@@ -248,23 +248,23 @@ def test_a_page_that_fills_a_screen_smaller_than_its_window_is_a_drivers():
     ],
     ids=["full screen", "rounded", "maximised", "half zoom", "an iframe"],
 )
-def test_ordinary_windows_are_silent(claims: Claims):
+def test_ordinary_windows_fire_nothing(claims: Claims):
     assert look(claims) == {}
 
 
-def test_a_page_larger_than_its_window_is_a_trait_of_a_missing_window():
+def test_a_page_larger_than_its_window_is_a_headless_trait():
     puppeteer = Claims(screen=(1024, 768), outer_window=(780, 580), inner_window=(800, 600), gpu_renderer=SWIFTSHADER)
     assert look(puppeteer)["headless"].evidence == ("page_larger_than_window", "software_renderer")
     assert "headless" not in look(msgspec.structs.replace(puppeteer, inner_window=(867, 644)))
 
 
-def test_a_browser_inside_another_program_has_neither_plugins_nor_a_chrome_object():
+def test_an_embedded_browser_has_neither_plugins_nor_a_chrome_object():
     embedded = Claims(plugin_count=0, vendor_flavors=())
     assert "headless" in look(embedded)
     assert look(embedded, WINDOWS + " Edg/140.0.0.0") == {}
 
 
-def test_headless_firefox_is_recognised_in_a_larger_window_too():
+def test_headless_firefox_is_also_detected_in_a_larger_window():
     claims = Claims(screen=(1366, 768), outer_window=(1920, 1080), inner_window=(1920, 995), gpu_renderer="llvmpipe")
     assert look(claims, FIREFOX)["headless"].evidence == ("window_larger_than_screen", "software_renderer")
     assert look(msgspec.structs.replace(claims, gpu_renderer="NVIDIA GeForce GTX 980, or similar"), FIREFOX) == {}
@@ -273,7 +273,7 @@ def test_headless_firefox_is_recognised_in_a_larger_window_too():
 FIRST_WINDOW = Claims(screen=(1920, 1080), outer_window=(1280, 972), inner_window=(1280, 826), webgl=False)
 
 
-def test_headless_firefox_is_recognised_on_a_common_screen():
+def test_headless_firefox_is_detected_on_a_common_screen():
     seen = look(FIRST_WINDOW, FIREFOX)["headless"]
     assert seen == Observation("headless", "low", ("first_window_without_desktop", "no_graphics"))
     maximised = Claims(screen=(720, 1280), outer_window=(1280, 720), inner_window=(1280, 574), webgl=False)
@@ -295,12 +295,12 @@ def test_headless_firefox_is_recognised_on_a_common_screen():
     ],
     ids=["graphics", "frame", "panel", "large screen", "full screen", "old laptop", "virtual machine"],
 )
-def test_people_who_switch_graphics_off_or_have_no_desktop_are_no_headless_firefox(changes: dict[str, Any]):
+def test_disabled_graphics_or_a_missing_desktop_is_not_headless_firefox(changes: dict[str, Any]):
     assert "headless" not in look(msgspec.structs.replace(FIRST_WINDOW, **changes), FIREFOX)
 
 
 @pytest.mark.parametrize("user_agent", [FIREFOX, LINUX])
-def test_nothing_to_point_with_is_a_trait_and_no_more(user_agent: str):
+def test_a_missing_pointer_is_only_a_headless_trait(user_agent: str):
     bare = Claims(pointer=False, screen=(1920, 1080), outer_window=(1920, 1080), inner_window=(1920, 934))
     assert look(bare, LINUX) == {}
     missing = msgspec.structs.replace(bare, outer_window=(0, 0)) if user_agent == LINUX else bare
@@ -308,7 +308,7 @@ def test_nothing_to_point_with_is_a_trait_and_no_more(user_agent: str):
     assert look(msgspec.structs.replace(missing, pointer=True), user_agent) == {}
 
 
-def test_webkit_on_the_screen_it_invents_has_no_window():
+def test_webkit_on_its_invented_screen_is_headless():
     size = (800, 600)
     webkit = SAFARI.replace("Macintosh; Intel Mac OS X 10_15_7", "X11; Linux x86_64")
     claims = Claims(screen=size, outer_window=size, inner_window=size, plugin_count=0, gpu_renderer="Apple GPU")
@@ -329,7 +329,7 @@ def test_webkit_on_the_screen_it_invents_has_no_window():
     ],
     ids=["ordinary", "virtual machine", "small screen", "background tab"],
 )
-def test_people_who_download_documents_instead_of_viewing_them_have_a_window(claims: Claims):
+def test_a_browser_that_downloads_pdfs_instead_of_viewing_them_is_not_headless(claims: Claims):
     assert set(look(claims, LINUX)) <= {"virtual_machine"}
 
 
@@ -345,7 +345,7 @@ def test_people_who_download_documents_instead_of_viewing_them_have_a_window(cla
     ],
     ids=["Chromium", "Firefox", "hints alone"],
 )
-def test_a_desktop_under_the_name_of_a_phone_contradicts_itself(changes: dict[str, Any], evidence: tuple[str, ...]):
+def test_a_desktop_with_the_name_of_a_phone_contradicts_itself(changes: dict[str, Any], evidence: tuple[str, ...]):
     desktop = Claims(hints=ClientHints(mobile=False, platform="Linux"), platform="Linux x86_64", touch_points=0)
     assert look(msgspec.structs.replace(desktop, **changes), ANDROID)["os_mismatch"].evidence == evidence
 
@@ -359,7 +359,7 @@ def test_a_desktop_under_the_name_of_a_phone_contradicts_itself(changes: dict[st
     ],
     ids=["emulator", "television", "tablet"],
 )
-def test_android_devices_that_are_no_phones_are_silent(claims: Claims):
+def test_android_devices_other_than_phones_fire_nothing(claims: Claims):
     assert look(claims, ANDROID) == {}
     assert look(claims, ANDROID.replace(" Mobile", "")) == {}
 
@@ -367,7 +367,7 @@ def test_android_devices_that_are_no_phones_are_silent(claims: Claims):
 # Engines --------------------------------------------------------------------------------------------------------------
 
 
-def test_webkit_without_apples_fonts_is_built_for_drivers():
+def test_webkit_without_apples_fonts_is_a_driver_build():
     claims = Claims(platform="MacIntel", vendor="Apple Computer, Inc.", fonts=("Lucida Bright",), apple_font=False)
     seen = look(claims, SAFARI, collectors=("fingerprintjs",))
     assert seen["automation"].evidence == ("webkit_without_apples_fonts",)
@@ -387,20 +387,20 @@ def test_webkit_without_apples_fonts_is_built_for_drivers():
         (WINDOWS, Claims(math=dict.fromkeys(V8_MATHS, 0.5)), {}, "math_vs_user_agent"),
     ],
 )
-def test_what_only_another_engine_has_is_a_mismatch(
+def test_a_feature_of_another_engine_is_a_mismatch(
     user_agent: str, claims: Claims, botd: dict[str, Any], evidence: str
 ):
     assert look(claims, user_agent, botd=botd)["engine_mismatch"].evidence == (evidence,)
 
 
-def test_engines_that_answer_as_they_do_are_silent():
+def test_genuine_engine_behavior_fires_nothing():
     assert look(Claims(math=V8_MATHS | {"tan": -1.4214488238747243, "powPI": 1.0})) == {}
     assert look(Claims(math=dict.fromkeys(V8_MATHS, 0.5)), FIREFOX) == {}
     assert look(Claims(os_cpu="Linux x86_64"), FIREFOX) == {}
     assert look(Claims(), ANDROID, botd={"browserEngineKind": "webkit"}) == {}
 
 
-def test_the_system_that_firefox_names_must_be_the_user_agents():
+def test_the_system_that_firefox_names_must_match_the_user_agent():
     assert look(Claims(os_cpu="Windows NT 10.0; Win64; x64"), FIREFOX)["os_mismatch"].evidence == (
         "os_cpu_vs_user_agent",
     )

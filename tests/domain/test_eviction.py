@@ -1,4 +1,4 @@
-"""Who gives way when there is no room for another connection."""
+"""Which connection is evicted when there is no capacity for another one."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ def leaving(*everybody: IdleConnection, count: int = 1) -> list[int]:
     return eviction_order(everybody, count, NOW_S)
 
 
-def test_whoever_has_waited_longest_gives_way():
+def test_the_connection_that_has_been_idle_longest_is_evicted():
     assert leaving(waiting("a", 1), waiting("a", 3), waiting("a", 2), count=2) == [1, 2]
 
 
-def test_no_kind_of_waiting_is_spared_for_longer():
+def test_all_kinds_of_idle_connections_are_evicted_by_the_same_rule():
     assert leaving(waiting("a", 8), waiting("a", 9, is_in_request=True)) == [1]
     assert leaving(waiting("a", 9), waiting("a", 8, is_in_request=True)) == [0]
 
 
-def test_a_request_that_has_just_begun_is_left_alone():
+def test_a_request_that_has_just_begun_is_not_evicted():
     begun = waiting("a", REQUEST_GRACE_S / 2, is_in_request=True)
     assert leaving(begun, waiting("a", 0)) == [1]
     assert leaving(begun, begun) == []
     assert leaving(waiting("a", REQUEST_GRACE_S, is_in_request=True)) == [0]
 
 
-def test_the_largest_client_prefix_loses_first_however_long_others_have_waited():
+def test_the_largest_client_prefix_is_evicted_from_first_however_long_others_have_waited():
     assert leaving(waiting("honest", 60), waiting("crowd", 1), waiting("crowd", 2)) == [2]
 
 
-def test_client_prefixes_of_one_size_lose_in_turn():
+def test_client_prefixes_of_equal_size_are_evicted_from_in_turn():
     everybody = [waiting("a", 5), waiting("a", 1), waiting("b", 4), waiting("b", 2)]
     assert leaving(*everybody, count=4) == [0, 2, 3, 1]
 
 
-def test_many_addresses_with_one_connection_each_lose_the_oldest():
+def test_of_many_addresses_with_one_connection_each_the_oldest_is_evicted():
     assert leaving(*(waiting(str(number), number) for number in range(9)), count=2) == [8, 7]
 
 
-def test_nobody_gives_way_where_nobody_waits():
+def test_no_connection_is_evicted_when_none_is_idle():
     assert leaving(count=3) == []
 
 
@@ -97,5 +97,5 @@ def test_the_rule_holds_for_any_client_prefixes(everybody: list[IdleConnection],
         ("", "192.0.2.1", False),
     ],
 )
-def test_addresses_that_one_client_can_have_at_will_are_one_client_prefix(one: str, other: str, same: bool):
+def test_the_addresses_that_one_client_can_choose_freely_are_one_client_prefix(one: str, other: str, same: bool):
     assert (client_prefix(one) == client_prefix(other)) is same

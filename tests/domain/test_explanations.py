@@ -27,7 +27,7 @@ from tests.support.evidence_names import Module, evidence_names, keyword_values,
 
 
 @pytest.mark.slow
-def test_every_name_of_evidence_in_the_source_has_a_sentence_and_every_sentence_a_name():
+def test_every_evidence_name_has_a_sentence_and_every_sentence_a_name():
     names = evidence_names()
     assert names - set(EVIDENCE) == set(), "add a sentence for each to svc/domain/data/evidence.toml"
     assert set(EVIDENCE) - names == set(), "no check records these"
@@ -40,7 +40,7 @@ def test_every_change_outcome_and_reason_has_a_phrase_and_every_phrase_a_name():
     assert set(REASONS) == keyword_values("Network", "reason")
 
 
-def test_sentences_are_short_and_phrases_fit_into_one():
+def test_sentences_and_phrases_have_a_bounded_length():
     for name, sentence in EVIDENCE.items():
         assert sentence[0].isupper(), name
         assert sentence.endswith("."), name
@@ -51,7 +51,7 @@ def test_sentences_are_short_and_phrases_fit_into_one():
             assert 0 < len(phrase) <= 64, name
 
 
-def test_a_name_is_explained_and_one_of_another_version_stands_for_itself():
+def test_a_name_is_explained_and_an_unknown_one_stands_for_itself():
     assert evidence_text("renderer_in_worker") == "The worker reports another graphics renderer than the page."
     assert evidence_text("platform_in_iframe").startswith("The iframe ")
     assert change_text("timezone") == "time zone"
@@ -67,13 +67,13 @@ def unexplained(seen: Iterable[Observation]) -> set[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
-def test_everything_that_is_seen_in_real_browsers_is_explained(shape: Shape):
+def test_all_evidence_from_real_browsers_is_explained(shape: Shape):
     observed = [capture.observe(shape) for capture in captures()]
     assert sum(map(bool, observed)) > 100
     assert [names for names in map(unexplained, observed) if names] == []
 
 
-def test_everything_that_is_seen_in_a_visit_of_each_kind_is_explained():
+def test_all_evidence_from_each_kind_of_visit_is_explained():
     for signal, (fires, _) in BOTH_WAYS.items():
         fired = fires.fired()
         assert fired[signal].evidence
@@ -101,10 +101,10 @@ def module(source: str) -> Any:
         ("def f(findings):\n for name in g():\n  findings.add('x', name)\ndef g():\n yield 'one'", {"one"}),
     ],
 )
-def test_names_are_found_however_they_come_to_be_recorded(source: str, names: set[str]):
+def test_recorded_names_are_found_in_every_form_of_source_code(source: str, names: set[str]):
     assert recorded_names([module(source)]) == names
 
 
-def test_a_name_that_cannot_be_found_in_the_source_is_no_silent_gap():
+def test_a_name_that_cannot_be_determined_from_the_source_fails_the_check():
     with pytest.raises(AssertionError, match="cannot tell which names this records"):
         recorded_names([module("def f(findings, report):\n findings.add('x', report.user_agent)")])

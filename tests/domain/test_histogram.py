@@ -27,7 +27,7 @@ def test_every_value_counts_once(values):
         assert sum(counts) == len(values)
 
 
-def test_what_was_read_does_not_change_afterwards():
+def test_statistics_that_were_read_do_not_change_afterwards():
     histogram = Histogram((1,))
     before = histogram.statistics()
     histogram.observe(1)

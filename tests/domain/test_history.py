@@ -73,7 +73,7 @@ def shown(*visits: HistoryEvidence) -> list[str]:
     return [observation.signal for observation in velocity(after(*visits))]
 
 
-def test_a_first_visit_shows_nothing():
+def test_a_first_visit_fires_nothing():
     assert shown(seen()) == []
 
 
@@ -90,11 +90,11 @@ def test_a_burst_counts_like_a_steady_stream():
     assert shown(*[seen() for _ in range(MANY_IDENTIFICATIONS)]) == ["high_activity"]
 
 
-def test_a_long_day_of_browsing_is_no_high_activity():
+def test_a_long_day_of_browsing_is_not_high_activity():
     assert shown(*[seen(minute * 75) for minute in range(500)]) == []
 
 
-def test_activity_is_over_after_an_hour():
+def test_activity_ends_after_an_hour():
     burst = [seen() for _ in range(MANY_IDENTIFICATIONS)]
     assert shown(*burst, seen(49 * 60)) == ["high_activity"]
     assert shown(*burst, seen(HOUR_S)) == []
@@ -110,7 +110,7 @@ def test_many_addresses_within_an_hour_are_velocity():
     assert shown(*travels, seen(60 * MANY_ADDRESSES)) == ["velocity_ip"]
 
 
-def test_a_phone_that_changes_between_wifi_and_mobile_data_is_no_velocity():
+def test_a_phone_that_switches_between_wifi_and_mobile_data_is_not_velocity():
     """Two Wi-Fi networks and mobile data by IPv4, two of them by IPv6 too, all day long, the device part changing."""
     chance = random.Random(3)
     v4 = (HOME, "82.132.1.9", "195.99.1.1")
@@ -122,19 +122,19 @@ def test_a_phone_that_changes_between_wifi_and_mobile_data_is_no_velocity():
     assert all(velocity(after(*visits[:end])) == [] for end in (40, 150, 300))
 
 
-def test_addresses_an_hour_ago_are_forgotten():
+def test_addresses_of_an_hour_ago_are_forgotten():
     travels = [seen(number, f"81.2.{number}.7") for number in range(MANY_ADDRESSES)]
     assert shown(*travels, seen(HOUR_S - 1, "81.2.5.7")) == ["velocity_ip"]
     assert shown(*travels, seen(HOUR_S + 1, "81.2.5.7")) == []
 
 
 @pytest.mark.parametrize("wandering", [{"tor": True}, {"relay": True}])
-def test_exits_that_change_by_themselves_are_no_velocity(wandering: dict[str, bool]):
+def test_automatically_rotating_exits_are_not_velocity(wandering: dict[str, bool]):
     network = Network(state="enriched", country_code="DE", **wandering)
     assert shown(*[seen(number, f"81.2.{number}.7", network=network) for number in range(20)]) == []
 
 
-def test_an_address_is_one_however_it_is_written():
+def test_an_address_counts_once_however_it_is_written():
     assert address_id("2001:470:1:2::1") == address_id("2001:0470:0001:0002:ffff::9") != address_id("2001:470:1:3::1")
     assert address_id("::ffff:81.2.69.160") == address_id("81.2.69.160") != address_id("81.2.69.161")
     assert address_id("no address") != address_id("")
@@ -154,20 +154,20 @@ def test_three_countries_in_a_day_are_velocity():
     assert shown(*countries("GB", "BR", "JP")) == ["velocity_country"]
 
 
-def test_a_border_crossed_many_times_a_day_is_no_velocity():
+def test_a_border_crossed_many_times_a_day_is_not_velocity():
     assert shown(*countries(*["DE", "FR"] * 10)) == []
 
 
-def test_a_journey_of_several_days_is_no_velocity():
+def test_a_journey_of_several_days_is_not_velocity():
     assert shown(*countries("GB", "FR", "IT", "GR", "TR", step_s=DAY_S / 2)) == []
 
 
 @pytest.mark.parametrize("lent", ["tor", "relay", "vpn"])
-def test_the_countries_of_lent_addresses_are_no_velocity(lent: str):
+def test_countries_of_shared_addresses_are_not_velocity(lent: str):
     assert "velocity_country" not in shown(*countries("GB", "BR", "JP", "US", **{lent: True}))
 
 
-def test_an_unknown_country_is_no_country():
+def test_an_unknown_country_does_not_count():
     nowhere = Network(state="unavailable", reason="no_network_data")
     assert shown(*[seen(number, network=nowhere) for number in range(5)]) == []
 
@@ -183,7 +183,7 @@ def test_an_unknown_country_is_no_country():
         max_size=80,
     )
 )
-def test_a_history_is_short_and_holds_what_lies_in_its_windows_only(visits: list[tuple[int, int, str | None]]):
+def test_a_history_is_short_and_contains_only_its_time_windows(visits: list[tuple[int, int, str | None]]):
     history = VisitorHistory()
     for moment, host, country in visits:
         here = seen(moment, f"81.2.69.{host}", network=Network(state="enriched", country_code=country))
@@ -207,7 +207,7 @@ def test_a_clock_that_was_a_year_ahead_leaves_no_trace():
 # Replay
 
 
-def test_a_nonce_that_comes_again_is_a_replay_whatever_comes_with_it():
+def test_a_repeated_nonce_is_a_replay_whatever_else_differs():
     first = seen(nonce="0123456789abcdef", signals=b'{"a": 1}')
     again = seen(5, nonce="0123456789abcdef", signals=b'{"b": 2}')
     assert first.mark is not None
@@ -218,7 +218,7 @@ def test_a_nonce_that_comes_again_is_a_replay_whatever_comes_with_it():
     )
 
 
-def test_the_digest_of_a_uuid_of_version_7_begins_with_its_time():
+def test_the_digest_of_a_version_7_uuid_begins_with_its_time():
     one, other = "01981a2b-3c4d-7abc-8def-0123456789ab", "01981a2b-3c4d-7abc-8def-0123456789ac"
     digests = {nonce: seen(nonce=nonce).mark for nonce in (one, other)}
     assert {mark.digest[:6].hex() for mark in digests.values() if mark is not None} == {"01981a2b3c4d"}
@@ -242,7 +242,7 @@ def test_the_digest_of_any_other_nonce_is_a_hash(nonce: str):
     assert mark.digest == blake3(b"nonce " + nonce.encode()).digest(16)
 
 
-def test_other_nonces_are_other_reports():
+def test_different_nonces_are_different_reports():
     one, other = seen(nonce="0123456789abcdef"), seen(nonce="0123456789abcdeg")
     assert one.mark != other.mark
 
@@ -260,16 +260,16 @@ def test_an_old_report_from_elsewhere_is_a_replay(age_s: float, ip: str, replaye
         assert observation == Observation("replayed", "medium", ("report_again",))
 
 
-def test_reports_that_differ_by_a_byte_are_other_reports():
+def test_reports_that_differ_by_a_byte_are_different_reports():
     one, other = seen(collected_at_ms=NOW_MS, signals=b"{}"), seen(collected_at_ms=NOW_MS, signals=b"{ }")
     assert one.mark != other.mark
 
 
-def test_a_report_without_nonce_and_time_is_never_known_again():
+def test_a_report_without_nonce_and_time_is_never_recognized_as_a_replay():
     assert seen(signals=b"{}").mark is None
 
 
-def test_a_nonce_is_no_report():
+def test_a_nonce_never_equals_a_report():
     assert seen(nonce="{}{}{}{}").mark != seen(signals=b"nonce {}{}{}{}", collected_at_ms=NOW_MS).mark
 
 
@@ -277,7 +277,7 @@ def test_a_nonce_is_no_report():
     ("after_s", "remembered"),
     [(0, True), (REPLAY_MEMORY_S - 1, True), (REPLAY_MEMORY_S, False), (-REPLAY_MEMORY_S, False)],
 )
-def test_a_report_is_known_again_for_thirty_days(after_s: int, remembered: bool):
+def test_a_replay_is_recognized_for_thirty_days(after_s: int, remembered: bool):
     first = seen()
     assert is_remembered(ReportFingerprint(first.at_s, first.address), first.at_s + after_s) is remembered
 
@@ -301,18 +301,18 @@ WORLD = [
 ]  # fmt: skip
 
 
-def test_many_visitors_of_many_countries_make_a_crossroads():
+def test_many_visitors_from_many_countries_indicate_a_proxy():
     assert not is_crossroads(day_of(*WORLD[: MANY_VISITORS - 1]))
     assert is_crossroads(day_of(*WORLD))
     assert is_crossroads(day_of(*WORLD[:MANY_HOMELANDS] * 2))
     assert not is_crossroads(day_of(*WORLD[: MANY_HOMELANDS - 1] * 5))
 
 
-def test_an_office_of_one_country_is_no_crossroads():
+def test_an_office_of_one_country_does_not_indicate_a_proxy():
     assert not is_crossroads(day_of(*["Europe/London"] * 500))
 
 
-def test_people_of_all_zones_of_a_large_country_are_of_one_country():
+def test_visitors_from_all_time_zones_of_a_large_country_are_of_one_country():
     zones = [
         "America/New_York", "America/Chicago", "America/Denver", "America/Los_Angeles", "America/Phoenix",
         "America/Detroit", "America/Indiana/Indianapolis", "America/Kentucky/Louisville", "Pacific/Honolulu",
@@ -321,7 +321,7 @@ def test_people_of_all_zones_of_a_large_country_are_of_one_country():
     assert not is_crossroads(day_of(*zones))
 
 
-def test_a_carrier_with_some_travellers_is_no_crossroads():
+def test_a_carrier_with_some_travelers_does_not_indicate_a_proxy():
     chance = random.Random(11)
     for _ in range(50):
         abroad = chance.sample(range(300), 30)
@@ -329,12 +329,12 @@ def test_a_carrier_with_some_travellers_is_no_crossroads():
         assert not is_crossroads(day_of(*zones))
 
 
-def test_half_of_the_visitors_from_one_country_are_few_enough_and_more_are_not():
+def test_a_proxy_is_indicated_only_if_at_most_half_of_the_visitors_are_from_one_country():
     assert is_crossroads(day_of(*["Europe/London"] * 4, *WORLD[1:5]))
     assert not is_crossroads(day_of(*["Europe/London"] * 5, *WORLD[1:5]))
 
 
-def test_one_visitor_who_comes_often_is_one_visitor():
+def test_a_frequent_visitor_counts_once():
     history = AddressHistory()
     for zone in WORLD * 3:
         homeland = country_of_zone(zone)
@@ -343,30 +343,30 @@ def test_one_visitor_who_comes_often_is_one_visitor():
     assert len(history.visitors) == 1
 
 
-def test_a_sampled_address_changes_no_more():
+def test_an_address_with_a_complete_sample_no_longer_changes():
     full = day_of(*WORLD * 2)
     assert len(full.visitors) == SAMPLED_VISITORS
     assert met(full, 999, "FR") is full
 
 
 @pytest.mark.parametrize("kind", ["tor", "vpn", "relay", "proxy", "hosting"])
-def test_addresses_that_strangers_share_by_design_are_not_watched(kind: str):
+def test_addresses_shared_by_design_are_not_watched(kind: str):
     assert seen().homeland == "GB"
     assert seen(network=Network(state="enriched", **{kind: True})).homeland is None
 
 
-def test_addresses_of_which_nothing_is_known_are_not_watched():
+def test_addresses_without_network_facts_are_not_watched():
     assert seen(network=Network(state="unavailable", reason="private_address")).homeland is None
     assert seen(network=Network(state="enriched", crawler_of="Google")).homeland is None
 
 
-def test_a_clock_that_says_no_place_counts_for_no_country():
+def test_a_time_zone_without_a_place_counts_for_no_country():
     for zone in ("UTC", "Etc/GMT+5", "Mars/Olympus", "Antarctica/Troll", "/", "", None):
         assert seen(zone=zone).homeland is None
     assert seen(masked=frozenset({Attribute.TIMEZONE})).homeland is None
 
 
-def test_zones_of_one_country_have_one_name_and_others_their_own():
+def test_time_zones_of_one_country_have_one_name_and_others_their_own():
     assert {country_of_zone(zone) for zone in ("Europe/Moscow", "Asia/Vladivostok", "Asia/Omsk")} == {"RU"}
     assert {country_of_zone(zone) for zone in ("Australia/Perth", "Australia/Lord_Howe")} == {"AU"}
     assert {country_of_zone(zone) for zone in ("America/Argentina/Salta", "America/Buenos_Aires")} == {"AR"}
@@ -380,7 +380,7 @@ LISTED = (
 )
 
 
-def test_behaviour_alone_is_a_low_confidence_and_behaviour_of_a_listed_address_a_high_one():
+def test_behavior_alone_is_low_confidence_and_behavior_of_a_listed_address_high():
     alone = {seen.signal: seen.confidence for seen in with_crossroads(NOT_LISTED)}
     assert alone == {"hosting": "medium", "residential_proxy_behavior": "low", "residential_proxy_low": "low"}
     both = {seen.signal: (seen.confidence, seen.evidence) for seen in with_crossroads(LISTED)}
@@ -403,7 +403,7 @@ def population(devices: int) -> Statistics:
     return statistics
 
 
-def test_a_device_of_parts_that_no_other_device_of_the_class_has_is_rare():
+def test_a_device_with_parts_unseen_in_its_class_is_rare():
     statistics = population(ENOUGH_DEVICES)
     odd = features_of(DESKTOP_VALUES | {Attribute.GPU: "card of a laboratory", Attribute.SCREEN: "1234x567"})
     assert rare_device(statistics, odd) == Observation("rare_device", "low", ("gpu", "screen"))
@@ -420,7 +420,7 @@ def test_one_uncommon_part_is_ordinary():
         assert rare_device(statistics, features_of(common | {part: "of nobody else"})) is None
 
 
-def test_an_ordinary_device_is_not_rare_even_in_its_own_combination():
+def test_an_ordinary_device_is_not_rare_even_in_a_unique_combination():
     statistics = population(ENOUGH_DEVICES)
     mixed = features_of(DESKTOP_VALUES | {Attribute.GPU: "card 1", Attribute.SCREEN: "1006x800"})
     assert rare_device(statistics, mixed) is None
@@ -432,6 +432,6 @@ def test_nothing_is_rare_before_enough_devices_were_seen():
     assert rare_device(Statistics(), odd) is None
 
 
-def test_what_is_not_reported_is_not_rare():
+def test_a_missing_attribute_is_not_rare():
     bare = features_of({Attribute.CANVAS: "canvas of nobody else", Attribute.TIMEZONE: "Pacific/Niue"})
     assert rare_device(population(ENOUGH_DEVICES), bare) is None

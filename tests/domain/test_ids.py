@@ -14,7 +14,7 @@ def test_an_id_lies_between_the_bounds_of_its_millisecond(at_ms: int, noise: byt
     assert made_at_ms(made) == at_ms
 
 
-def test_before_the_epoch_nothing_was_made():
+def test_no_id_is_from_before_the_epoch():
     assert first_id(-5) == first_id(0) == bytes(16)
 
 

@@ -37,7 +37,7 @@ moments = st.datetimes(
 
 
 @given(moments)
-def test_a_timestamp_of_any_offset_is_its_millisecond_rounded_up(moment: datetime):
+def test_a_timestamp_of_any_offset_becomes_its_millisecond_rounded_up(moment: datetime):
     expected = -((EPOCH - moment) // timedelta(milliseconds=1))
     assert read_timestamp(moment.isoformat()) == expected
     assert read_timestamp(moment.isoformat().replace("+", " ").replace("T", "t")) == expected
@@ -66,12 +66,12 @@ def test_timestamps_are_read_as_rfc_3339_writes_them(text: str, after_ms: int):
      "2026-02-30T00:00:00Z", "2026-01-01T24:00:00Z", "2026-01-01T00:00:00+24:00", "2026-01-01T00:00:00+0200",
      "2026-01-01T00:00:00Z ", "\uff12026-01-01T00:00:00Z", "2026-W01-1T00:00:00Z", "0000-01-01T00:00:00Z"],
 )  # fmt: skip
-def test_what_is_no_timestamp_is_none(text: str):
+def test_text_that_is_not_a_timestamp_is_rejected(text: str):
     assert read_timestamp(text) is None
 
 
 @given(st.text(max_size=40))
-def test_no_text_makes_it_raise(text: str):
+def test_no_text_raises_an_exception(text: str):
     assert read_timestamp(text) is None or text[:4].isdecimal()
 
 
@@ -79,7 +79,7 @@ def iso(at_ms: int) -> str:
     return (EPOCH + timedelta(milliseconds=at_ms)).isoformat()
 
 
-def test_a_window_is_the_last_day_up_to_this_very_millisecond_unless_told_otherwise():
+def test_the_default_window_is_the_last_day_including_this_millisecond():
     assert read_window(None, None, NOW) == (NOW - DAY, NOW + 1)
     assert read_window(None, iso(NOW - DAY), NOW) == (NOW - 2 * DAY, NOW - DAY)
     assert read_window(iso(NOW - 3), None, NOW) == (NOW - 3, NOW + 1)
@@ -104,7 +104,7 @@ def test_a_window_is_the_last_day_up_to_this_very_millisecond_unless_told_otherw
         (None, -RETENTION_MS, "to"),
     ],
 )
-def test_a_window_lies_within_30_days_and_its_start_before_its_end(
+def test_a_window_lies_within_30_days_and_starts_before_its_end(
     start_ms: int | None, end_ms: int | None, wrong: str | None
 ):
     start, end = (None if at_ms is None else iso(NOW + at_ms) for at_ms in (start_ms, end_ms))
@@ -115,7 +115,7 @@ def test_a_window_lies_within_30_days_and_its_start_before_its_end(
         assert window == Refusal("invalid_window", (Detail(wrong, "out_of_range", "query"),))
 
 
-def test_the_page_follows_from_its_number_and_size():
+def test_the_offset_follows_from_the_page_number_and_size():
     window = (NOW - DAY, NOW + 1)
     assert read_listing(Asked(), NOW, SCOPE) == Listing(*window, Filters(), 0, 10)
     asked = Asked(page=51, limit=200, visitor="0123456789abcdefGHIJ", level="high")
@@ -126,7 +126,7 @@ def test_the_page_follows_from_its_number_and_size():
 FILTERS = {"tag": "order 1", "ip_address": "81.2.69.160", "country": "GB", "signal": "headless", "kind": "ai_bot"}
 
 
-def test_every_filter_is_read_in_the_form_that_events_have():
+def test_every_filter_is_read_in_the_format_of_events():
     asked = Asked(**FILTERS, level="low", visitor="0123456789abcdefGHIJ")
     listing = read_listing(asked, NOW, SCOPE)
     assert isinstance(listing, Listing)
@@ -151,7 +151,7 @@ def test_every_filter_is_read_in_the_form_that_events_have():
         ("country", "\u00df"), ("signal", ""), ("signal", "Headless"), ("signal", "bot"), ("kind", ""), ("kind", "bot"),
     ],
 )  # fmt: skip
-def test_a_filter_that_no_event_can_have_is_refused(name: str, value: str):
+def test_a_filter_with_an_impossible_value_is_refused(name: str, value: str):
     refusal = read_listing(Asked(**{name: value}), NOW, SCOPE)
     assert refusal == Refusal("validation_error", (Detail(name, "invalid_value", "query"),))
 
@@ -167,7 +167,7 @@ def continued(asked: Asked, now_ms: int = NOW, scope: CursorScope = SCOPE) -> Li
     return read_listing(asked._replace(cursor=next_cursor(first, listing, AFTER, SCOPE)), now_ms, scope)
 
 
-def test_a_cursor_goes_on_in_the_window_of_its_first_page():
+def test_a_cursor_continues_in_the_window_of_its_first_page():
     asked = Asked(tag="cart", start="2025-12-31T20:00:00Z", limit=50)
     start = NOW - 4 * 3600 * 1000
     expected = Listing(start, NOW - 4999, Filters(tag="cart"), 3, 50, AFTER.after)
@@ -189,13 +189,11 @@ def test_a_cursor_goes_on_in_the_window_of_its_first_page():
         (Asked(tag="cart", start="2025-12-31T20:00:00Z"), SCOPE._replace(key=b"j" * 32)),
     ],
 )
-def test_a_cursor_is_good_for_its_own_organization_environment_window_and_filters_alone(
-    asked: Asked, scope: CursorScope
-):
+def test_a_cursor_is_valid_only_for_its_organization_environment_window_and_filters(asked: Asked, scope: CursorScope):
     assert continued(asked, scope=scope) == Refusal("validation_error", (Detail("cursor", "invalid_cursor", "query"),))
 
 
-def test_a_cursor_that_nobody_made_is_refused_and_so_is_one_beside_a_page():
+def test_a_forged_cursor_is_refused_and_so_is_a_cursor_with_a_page():
     for cursor in ("", "AAAA", "A" * 86, "é"):
         assert read_listing(Asked(cursor=cursor), NOW, SCOPE) == Refusal(
             "validation_error", (Detail("cursor", "invalid_cursor", "query"),)

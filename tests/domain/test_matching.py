@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc.domain.matching import Features, match_visitor
+from svc.domain.matching import Features, Statistics, blocks, match_visitor, parameters
 from svc.domain.matching.blocks import block_keys
 from svc.domain.matching.calibration import FAR, HIDDEN, NEAR, UNKNOWN, WIDE, kind_of
 from svc.domain.matching.decision import decide, reported_probability
@@ -63,7 +63,7 @@ def test_a_former_report_with_the_known_token_is_confidence_100_again() -> None:
     assert organization.visit(features_of(token=TOKEN), START_MS + 9 * DAY_MS).confidence == 100
 
 
-def test_a_device_that_contradicts_a_token_in_three_hard_attributes_is_a_token_conflict_and_gets_its_own_id() -> None:
+def test_a_device_that_differs_in_three_hard_attributes_is_a_token_conflict() -> None:
     organization = Organization()
     owner = organization.visit(features_of(token=TOKEN))
     thief_values = changed(GPU="other", HARDWARE="other", TOUCH="other", CANVAS="other", SCREEN="other")
@@ -89,7 +89,7 @@ def test_a_token_conflict_takes_over_neither_the_visitor_nor_its_token() -> None
     assert (back.number, back.confidence, back.token_conflict) == (owner.number, 100, False)
 
 
-def test_at_home_two_contradicted_hard_attributes_are_no_conflict() -> None:
+def test_at_home_two_differing_hard_attributes_are_not_a_conflict() -> None:
     organization = Organization()
     owner = organization.visit(features_of(token=TOKEN))
     seen = organization.visit(features_of(changed(GPU="new card", HARDWARE="more memory"), token=TOKEN))
@@ -101,7 +101,7 @@ ELSEWHERE = "9.9.9.9"
 
 @pytest.mark.parametrize("name", ["GPU", "HARDWARE", "TOUCH"])
 @pytest.mark.parametrize("value", ["other", None])
-def test_elsewhere_hardware_that_differs_or_disappears_is_a_conflict_and_the_owner_still_itself(
+def test_elsewhere_other_or_missing_hardware_is_a_conflict_but_the_owner_is_recognized(
     name: str, value: str | None
 ) -> None:
     """The token is believed, since everything else agrees; the record keeps its hardware."""
@@ -135,7 +135,7 @@ def test_elsewhere_another_browser_is_a_conflict() -> None:
 
 
 @pytest.mark.parametrize("ip", [ELSEWHERE, ""])
-def test_elsewhere_a_device_of_the_same_kind_is_believed_no_more_than_its_report(ip: str) -> None:
+def test_elsewhere_a_device_of_the_same_kind_is_trusted_no_more_than_its_report(ip: str) -> None:
     """No hardware contradicts, and yet it is another device. An address that says nothing is elsewhere, too."""
     organization = Organization()
     owner = organization.visit(features_of(token=TOKEN))
@@ -144,7 +144,7 @@ def test_elsewhere_a_device_of_the_same_kind_is_believed_no_more_than_its_report
     assert (seen.number == owner.number, seen.token_conflict) == (False, True)
 
 
-def test_elsewhere_an_owner_whose_settings_changed_is_believed() -> None:
+def test_elsewhere_an_owner_with_changed_settings_is_recognized() -> None:
     organization = Organization()
     owner = organization.visit(features_of(token=TOKEN))
     docked = changed(SCREEN="another monitor", TIMEZONE="America/New_York")
@@ -152,7 +152,7 @@ def test_elsewhere_an_owner_whose_settings_changed_is_believed() -> None:
     assert (seen.number, seen.token_conflict) == (owner.number, False)
 
 
-def test_on_phones_the_screen_is_hard_too() -> None:
+def test_on_phones_the_screen_is_a_hard_attribute_too() -> None:
     for agent, conflict in ((PHONE, True), (CHROME, False)):
         organization = Organization()
         organization.visit(features_of(token=TOKEN, agent=agent))
@@ -163,7 +163,7 @@ def test_on_phones_the_screen_is_hard_too() -> None:
 OWN_TOKEN = "token-of-the-neighbour-0123456789"
 
 
-def test_a_token_that_joins_by_likeness_proves_nothing_from_elsewhere_before_it_came_on_three_more_days() -> None:
+def test_a_token_that_joined_by_similarity_is_on_probation_for_three_more_days() -> None:
     """A copied report from the victim's /24 brings a token of its own, and moves away with it."""
     organization = Organization()
     victim = organization.visit(features_of(ip="81.2.69.161"))
@@ -182,7 +182,7 @@ def test_a_token_that_joins_by_likeness_proves_nothing_from_elsewhere_before_it_
     assert away.number == victim.number
 
 
-def test_visits_of_one_day_end_no_probation() -> None:
+def test_several_visits_on_one_day_do_not_end_probation() -> None:
     organization = Organization()
     victim = organization.visit(features_of(ip="81.2.69.161"))
     organization.visit(features_of(ip="81.2.69.201", token=OWN_TOKEN, token_is_new=True), START_MS + MINUTE_MS)
@@ -192,7 +192,7 @@ def test_visits_of_one_day_end_no_probation() -> None:
     assert away.number != victim.number
 
 
-def test_a_new_token_from_the_very_address_of_the_last_visit_needs_no_probation() -> None:
+def test_a_new_token_from_the_address_of_the_last_visit_needs_no_probation() -> None:
     """Who cleared the storage at home is the same on the road."""
     organization = Organization()
     owner = organization.visit(features_of(token=TOKEN))
@@ -201,7 +201,7 @@ def test_a_new_token_from_the_very_address_of_the_last_visit_needs_no_probation(
     assert (away.number, away.token_conflict) == (owner.number, False)
 
 
-def test_another_device_with_a_token_on_probation_is_a_conflict_and_leaves_it_with_its_owner() -> None:
+def test_another_device_with_a_token_on_probation_is_a_conflict_and_the_owner_keeps_it() -> None:
     organization = Organization()
     owner = organization.visit(features_of(ip="81.2.69.161"))
     organization.visit(features_of(ip="81.2.69.201", token=OWN_TOKEN, token_is_new=True), START_MS + MINUTE_MS)
@@ -212,7 +212,7 @@ def test_another_device_with_a_token_on_probation_is_a_conflict_and_leaves_it_wi
     assert (back.number, back.token_conflict) == (owner.number, False)
 
 
-def test_a_second_fresh_token_from_where_the_first_one_joined_is_on_probation_too() -> None:
+def test_a_second_new_token_from_where_the_first_one_joined_is_also_on_probation() -> None:
     organization = Organization()
     victim = organization.visit(features_of(ip="81.2.69.161"))
     for minute, token in enumerate(("first-token-of-the-neighbour", OWN_TOKEN), start=1):
@@ -222,7 +222,7 @@ def test_a_second_fresh_token_from_where_the_first_one_joined_is_on_probation_to
     assert away.number != victim.number
 
 
-def test_a_token_that_proves_nothing_stays_with_the_device_that_brings_it() -> None:
+def test_a_token_without_proof_stays_with_the_device_that_sends_it() -> None:
     organization = Organization()
     victim = organization.visit(features_of(ip="81.2.69.161"))
     organization.visit(features_of(ip="81.2.69.201", token=OWN_TOKEN, token_is_new=True), START_MS + MINUTE_MS)
@@ -253,14 +253,14 @@ def test_one_browser_with_a_token_for_each_of_two_sites_stays_one_visitor() -> N
 # ---- the same report again
 
 
-def test_the_same_report_again_is_the_same_visitor_at_confidence_100() -> None:
+def test_an_identical_report_is_the_same_visitor_at_confidence_100() -> None:
     organization = Organization()
     first = organization.visit(features_of())
     again = organization.visit(features_of(), START_MS + MINUTE_MS)
     assert (again.number, again.confidence, again.outcome) == (first.number, 100, "exact")
 
 
-def test_a_weakly_linked_report_gets_the_same_answer_when_it_is_repeated() -> None:
+def test_a_weakly_linked_report_gets_the_same_result_when_it_is_repeated() -> None:
     organization = Organization()
     organization.visit(features_of())
     for changes in ({"SCREEN": "1"}, {"FONTS": "2"}, {"TIMEZONE": "3"}, {"CANVAS": "4", "SCREEN": "4"}):
@@ -270,7 +270,7 @@ def test_a_weakly_linked_report_gets_the_same_answer_when_it_is_repeated() -> No
         assert (again.number, again.confidence) == (once.number, 100)
 
 
-def test_identical_devices_with_their_own_tokens_stay_apart() -> None:
+def test_identical_devices_with_their_own_tokens_stay_distinct() -> None:
     organization = Organization()
     numbers: dict[int, int] = {}
     for round_ in range(3):
@@ -282,7 +282,7 @@ def test_identical_devices_with_their_own_tokens_stay_apart() -> None:
     assert len(set(numbers.values())) == 40
 
 
-def test_a_report_that_many_devices_share_is_not_linked_on_its_looks_alone() -> None:
+def test_a_report_shared_by_many_devices_is_not_linked_by_its_attributes_alone() -> None:
     organization = Organization()
     for device in range(40):
         organization.visit(features_of(token=f"token-of-device-{device:03d}", ip=f"20.{device}.7.7"))
@@ -302,7 +302,7 @@ def test_a_report_that_many_devices_share_is_not_linked_on_its_looks_alone() -> 
         {"LANGUAGES": "de-DE,de,en,fr"},
     ],
 )
-def test_a_device_is_recognised_though_something_changed(changes: dict[str, str]) -> None:
+def test_a_device_is_recognized_after_a_change(changes: dict[str, str]) -> None:
     organization = Organization()
     for neighbour in range(5):
         organization.visit(features_of(other_device(str(neighbour)), ip=f"20.{neighbour}.7.7"))
@@ -312,7 +312,7 @@ def test_a_device_is_recognised_though_something_changed(changes: dict[str, str]
     assert 85 <= seen.confidence <= 99
 
 
-def test_a_browser_upgrade_is_recognised() -> None:
+def test_a_browser_upgrade_is_recognized() -> None:
     organization = Organization()
     first = organization.visit(features_of())
     upgraded = msgspec.structs.replace(CHROME, browser_version=1410)
@@ -337,7 +337,7 @@ def test_visitors_of_another_class_are_not_compared() -> None:
     assert (seen.is_new, seen.outcome) == (True, "no_candidate")
 
 
-def test_a_link_that_is_less_than_92_percent_sure_leaves_the_template_alone() -> None:
+def test_a_link_below_92_percent_does_not_update_the_template() -> None:
     organization = Organization()
     first = organization.visit(features_of())
     template = organization.visitor(first.number)
@@ -348,7 +348,7 @@ def test_a_link_that_is_less_than_92_percent_sure_leaves_the_template_alone() ->
         names = rng.sample([attribute.name for attribute in DESKTOP_VALUES], rng.randint(1, 4))
         trial = Organization()
         trial.visit(features_of())
-        report = features_of(changed(**dict.fromkeys(names, "changed")), ip="81.2.99.3")
+        report = features_of(changed(**dict.fromkeys(names, "changed")), ip="81.2.99.3", token=TOKEN, token_is_new=True)
         counts = {key[0]: trial.block(key).count for key in block_keys(report)}
         judgement = decide(report, START_MS + 2 * DAY_MS, counts, [(1, template)], (), trial.statistics)
         seen = trial.visit(report, START_MS + 2 * DAY_MS)
@@ -362,7 +362,44 @@ def test_a_link_that_is_less_than_92_percent_sure_leaves_the_template_alone() ->
     assert weak
 
 
-def test_a_link_to_a_visitor_that_is_not_where_it_was_is_told_to_be_less_sure_than_it_is_held_to_be() -> None:
+@pytest.mark.parametrize(
+    ("ip", "token", "keeps_tokens", "alike", "least"),
+    [
+        ("81.2.69.9", None, False, 1.0, parameters.LINK_AT_HOME),
+        ("81.2.69.9", None, False, 4.0, parameters.LINK_AT_HOME),
+        ("81.2.99.3", None, False, 1.0, parameters.LINK_ELSEWHERE),
+        ("203.0.113.9", None, False, 1.0, parameters.LINK_ELSEWHERE),
+        ("203.0.113.9", "another-token-0123456789", False, 1.0, parameters.LINK_WITH_TOKEN[0]),
+        ("203.0.113.9", "another-token-0123456789", True, 4.0, parameters.LINK_WITH_TOKEN[1]),
+        ("203.0.113.9", None, True, 1.0, parameters.LINK_PRIVATE[0]),
+        ("203.0.113.9", None, True, 4.0, parameters.LINK_PRIVATE[1]),
+    ],
+)
+def test_the_link_threshold_depends_on_the_network_and_on_tokens(
+    ip: str, token: str | None, keeps_tokens: bool, alike: float, least: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    organization = Organization()
+    if keeps_tokens:
+        organization.visit(features_of(token=TOKEN, token_is_new=True))
+        organization.visit(features_of(token=TOKEN), START_MS + DAY_MS)
+    else:
+        organization.visit(features_of())
+    known = organization.visitor(1)
+    assert known is not None
+    assert known.keeps_tokens is keeps_tokens
+    report = features_of(changed(CANVAS="another"), ip=ip, token=token, token_is_new=token is not None)
+    counts = {blocks.EXACT: 0.0, blocks.EVERYTHING: alike}
+    for probability, linked in ((least - 0.001, False), (least, True)):
+
+        def calibrated(*_: object, given: float = probability) -> float:
+            return given
+
+        monkeypatch.setattr(Statistics, "calibrated", calibrated)
+        judgement = decide(report, START_MS + 2 * DAY_MS, counts, [(1, known)], (), organization.statistics)
+        assert (judgement.number, judgement.linked, judgement.probability) == (1, linked, probability)
+
+
+def test_a_link_to_a_visitor_elsewhere_is_reported_with_lower_probability() -> None:
     for token in (False, True):
         assert reported_probability(kind_of(NEAR, exact=True, token=token), 0.97) == 0.97
         for network_context in (WIDE, UNKNOWN, HIDDEN, FAR):
@@ -389,7 +426,7 @@ def test_an_unidentifiable_report_reads_and_writes_nothing_even_with_a_known_tok
 
 
 @pytest.mark.slow
-def test_a_thousand_random_variations_of_a_report_take_over_nobody_and_stay_within_bounds() -> None:
+def test_a_thousand_random_variations_of_a_report_take_over_no_visitor() -> None:
     organization = Organization()
     people = {
         name: organization.visit(features_of(other_device(name), ip=f"20.{n}.7.7"), START_MS).number
@@ -415,7 +452,7 @@ def test_a_thousand_random_variations_of_a_report_take_over_nobody_and_stay_with
 
 
 @pytest.mark.slow
-def test_a_thousand_variations_with_stored_tokens_teach_nothing_that_harms_people() -> None:
+def test_a_thousand_variations_with_stored_tokens_do_not_distort_the_statistics() -> None:
     organization = Organization()
     people = {name: f"20.{n}.7.7" for n, name in enumerate("abcdefgh")}
     numbers = {
@@ -453,7 +490,7 @@ def crowd(organization: Organization, size: int, seed: int) -> None:
         organization.visit(features_of(values, token=token, ip=ip), START_MS + visit * MINUTE_MS)
 
 
-def test_the_sole_sender_of_a_report_is_known_at_home_by_two_blocks_and_one_record() -> None:
+def test_the_only_sender_of_a_report_is_recognized_at_home_with_two_blocks_and_one_record() -> None:
     organization = Organization()
     crowd(organization, 100, seed=2)
     mine, neighbour = features_of(other_device("mine")), features_of(other_device("neighbour"))
@@ -468,7 +505,7 @@ def test_the_sole_sender_of_a_report_is_known_at_home_by_two_blocks_and_one_reco
     assert all(blocks <= 8 for blocks, _ in reads)
 
 
-def test_a_report_that_two_have_sent_is_never_judged_on_its_first_sender_alone() -> None:
+def test_a_report_sent_by_two_visitors_is_never_matched_to_the_first_sender_alone() -> None:
     organization = Organization()
     for ip in ("81.2.69.142", "151.101.3.10"):
         for day in range(3):
@@ -481,7 +518,7 @@ def test_a_report_that_two_have_sent_is_never_judged_on_its_first_sender_alone()
 
 
 @pytest.mark.slow
-def test_one_identification_stays_within_its_reads_and_writes() -> None:
+def test_one_identification_stays_within_its_read_and_write_limits() -> None:
     organization = Organization()
     crowd(organization, 1500, seed=1)
     assert organization.most_block_reads == 8
@@ -491,7 +528,7 @@ def test_one_identification_stays_within_its_reads_and_writes() -> None:
 
 
 @pytest.mark.slow
-def test_the_same_visits_give_the_same_answers_and_the_same_bytes() -> None:
+def test_the_same_visits_give_the_same_results_and_the_same_bytes() -> None:
     one, two = Organization(), Organization()
     crowd(one, 400, seed=3)
     crowd(two, 400, seed=3)
@@ -500,7 +537,7 @@ def test_the_same_visits_give_the_same_answers_and_the_same_bytes() -> None:
     assert one.statistics.rows() == two.statistics.rows()
 
 
-def test_deciding_changes_nothing_until_it_is_applied_and_learned() -> None:
+def test_a_decision_changes_nothing_until_it_is_applied_and_learned() -> None:
     organization = Organization()
     crowd(organization, 30, seed=4)
     before = (dict(organization.blocks), dict(organization.visitors), organization.statistics.rows())
@@ -540,7 +577,7 @@ any_features = st.builds(
 @pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.tuples(any_features, st.integers(0, 800 * DAY_MS)), max_size=20))
-def test_any_features_at_any_time_are_answered(visits: list[tuple[Features, int]]) -> None:
+def test_any_features_at_any_time_get_a_valid_result(visits: list[tuple[Features, int]]) -> None:
     organization = Organization()
     for features, offset_ms in visits:
         seen = organization.visit(features, START_MS + offset_ms)

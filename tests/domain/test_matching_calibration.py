@@ -31,7 +31,7 @@ trials = st.lists(
 
 
 @given(kinds, probabilities, probabilities, st.lists(trials, max_size=20))
-def test_a_calibrated_probability_is_one(
+def test_a_calibrated_probability_is_between_zero_and_one(
     kind: int, raw: float, prior: float, lessons: list[list[CalibrationSample]]
 ) -> None:
     calibration = Calibration()
@@ -41,13 +41,13 @@ def test_a_calibrated_probability_is_one(
 
 
 @given(kinds, probabilities, probabilities, probabilities)
-def test_a_likelier_judgement_is_never_believed_less(kind: int, one: float, other: float, prior: float) -> None:
+def test_calibration_is_monotonic(kind: int, one: float, other: float, prior: float) -> None:
     calibration = Calibration()
     low, high = sorted((one, other))
     assert calibration.probability(kind, low, prior) <= calibration.probability(kind, high, prior)
 
 
-def test_the_same_evidence_says_less_the_farther_the_report_comes_from() -> None:
+def test_the_same_evidence_counts_less_the_farther_the_report_comes_from() -> None:
     calibration = Calibration()
     for exact, token in itertools.product((False, True), repeat=2):
         near, crowded, wide, far = (
@@ -58,7 +58,7 @@ def test_the_same_evidence_says_less_the_farther_the_report_comes_from() -> None
         assert near > wide > far
 
 
-def test_wrong_trials_lower_what_is_believed_and_right_ones_do_not_raise_it() -> None:
+def test_wrong_calibration_samples_lower_probabilities_and_right_ones_do_not_raise_them() -> None:
     kind = kind_of(NEAR, exact=False, token=True)
     calm, warned, flattered = Calibration(), Calibration(), Calibration()
     for _ in range(50):
@@ -69,7 +69,7 @@ def test_wrong_trials_lower_what_is_believed_and_right_ones_do_not_raise_it() ->
     assert flattered.probability(kind, 0.9, 0.5) == usual
 
 
-def test_trials_of_its_own_take_away_the_caution_of_a_young_organization() -> None:
+def test_calibration_samples_reduce_the_caution_of_a_young_organization() -> None:
     kind = kind_of(FAR, exact=True, token=False)
     young, grown = Calibration(), Calibration()
     for _ in range(500):
@@ -85,7 +85,7 @@ def test_counts_are_bounded() -> None:
     assert len(calibration.trials) == len(calibration.wrong) == KINDS * BANDS
 
 
-def test_what_trials_taught_survives_its_bytes() -> None:
+def test_calibration_survives_serialization() -> None:
     statistics = Statistics()
     trial = CalibrationSample(kind_of(NEAR, exact=False, token=True), 0.9, 0.5, right=False, weight=1.0)
     for _ in range(20):
@@ -97,7 +97,7 @@ def test_what_trials_taught_survives_its_bytes() -> None:
 
 
 @pytest.mark.parametrize("second", range(TRIAL_SHARES[0]))
-def test_a_trial_changes_no_answer(second: int) -> None:
+def test_a_calibration_sample_changes_no_result(second: int) -> None:
     organization = Organization()
     first = organization.visit(features_of(token="token-of-the-browser", token_is_new=True))
     now_ms = START_MS + DAY_MS + second * 1000
@@ -108,7 +108,7 @@ def test_a_trial_changes_no_answer(second: int) -> None:
     assert all(trial.right for trial in recognition.lesson.trials)
 
 
-def test_one_in_eight_proven_visits_is_tried_at_first() -> None:
+def test_one_in_eight_proven_visits_is_a_calibration_sample_at_first() -> None:
     statistics, features = Statistics(), features_of(token="token-of-the-browser")
     tried = sum(statistics.wants_trial(features, START_MS + second * 1000) for second in range(800))
     assert tried == 800 // TRIAL_SHARES[0]

@@ -68,7 +68,7 @@ def test_a_capture_repeated_after_all_others_is_the_same_visitor_at_confidence_1
         assert (tag, again.number, again.confidence) == (tag, first[tag], 100)
 
 
-def test_a_capture_that_came_first_is_still_known_after_all_others(captures: dict[str, Features]) -> None:
+def test_a_capture_that_came_first_is_still_recognized_after_all_others(captures: dict[str, Features]) -> None:
     for tag, features in captures.items():
         organization = Organization()
         first = organization.visit(features)
@@ -102,7 +102,7 @@ def climb(ladder: Path, days: int, addresses: list[str]) -> tuple[int, set[tuple
 
 
 @pytest.mark.parametrize(("days", "at_least"), [(1, 30), (7, 30), (28, 28)])
-def test_devices_are_recognised_across_real_upgrades_and_kept_apart(
+def test_devices_are_recognized_across_real_upgrades_and_kept_distinct(
     shared_data: Path, days: int, at_least: int
 ) -> None:
     """Upgrades of about ten releases at a time, 30 steps, each device on its own network."""
@@ -113,7 +113,7 @@ def test_devices_are_recognised_across_real_upgrades_and_kept_apart(
 
 
 @pytest.mark.parametrize("days", [1, 7, 28])
-def test_devices_behind_one_address_are_kept_apart_across_upgrades(shared_data: Path, days: int) -> None:
+def test_devices_behind_one_address_are_kept_distinct_across_upgrades(shared_data: Path, days: int) -> None:
     addresses = ["81.2.69.142"] * len(PROFILES)
     _, merged = climb(shared_data / "browsers" / "ladder.jsonl.gz", days, addresses)
     assert not merged

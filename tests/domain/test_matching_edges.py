@@ -15,7 +15,7 @@ ENOUGH = {EVERYTHING: 3, HARDWARE: 3, RENDERING: 3, FONTS: 3, SETTINGS: 4}
 
 
 @pytest.mark.parametrize("kind", COVERED)
-def test_a_key_is_made_of_so_many_attributes_and_of_no_fewer(kind: int) -> None:
+def test_a_block_key_needs_a_minimum_number_of_attributes(kind: int) -> None:
     """The canvas among them, where it is covered: without it the key of rendering is none."""
     covered = sorted(COVERED[kind], key=lambda attribute: attribute != Attribute.CANVAS)
     for count, is_there in ((ENOUGH[kind] - 1, False), (ENOUGH[kind], True)):
@@ -23,7 +23,7 @@ def test_a_key_is_made_of_so_many_attributes_and_of_no_fewer(kind: int) -> None:
         assert (kind in {key[0] for key in block_keys(features)}) is is_there
 
 
-def test_versions_are_sixteen_bits_however_large_they_are_said_to_be() -> None:
+def test_versions_are_reduced_to_sixteen_bits() -> None:
     agent = msgspec.structs.replace(CHROME, browser_version=(3 << 16) + 7, os_release=(1 << 16) + 9)
     features = features_of(agent=agent)
     assert (features.browser_version, features.os_release) == (7, 9)
@@ -32,7 +32,7 @@ def test_versions_are_sixteen_bits_however_large_they_are_said_to_be() -> None:
 @pytest.mark.parametrize(
     ("hard", "linked"), [((), True), (("GPU",), True), (("GPU", "TIMEZONE", "HARDWARE", "TOUCH"), False)]
 )
-def test_another_browser_with_the_token_is_believed_at_home_unless_the_hardware_is_another_too(
+def test_another_browser_with_the_token_is_accepted_at_home_unless_its_hardware_differs(
     hard: tuple[str, ...], linked: bool
 ) -> None:
     organization = Organization()
@@ -50,7 +50,7 @@ def test_another_browser_with_the_token_is_believed_at_home_unless_the_hardware_
 
 @pytest.mark.parametrize("days", [1, 365, 800, 4000])
 @pytest.mark.parametrize("token", [None, TOKEN])
-def test_who_comes_again_after_years_is_answered(days: int, token: str | None) -> None:
+def test_a_visitor_that_returns_after_years_gets_a_valid_result(days: int, token: str | None) -> None:
     organization = Organization()
     first = organization.visit(features_of(token=token, token_is_new=token is not None))
     again = organization.visit(features_of(token=token), START_MS + days * DAY_MS)

@@ -70,7 +70,7 @@ def device(**fields: Any) -> StatisticsUpdate:
 # ---- frequencies
 
 
-def test_a_value_is_as_frequent_as_it_was_seen_beside_the_visitor_itself_and_what_was_believed_before() -> None:
+def test_a_frequency_combines_observed_counts_without_the_visitor_itself_and_the_prior() -> None:
     another = DESKTOP_VALUES | {Attribute.GPU: "another"}
     statistics = taught(*[device()] * 6, *[device(values=another)] * 3)
     logs = statistics.log_frequencies(features_of(values=another))
@@ -85,7 +85,7 @@ def test_a_value_is_as_frequent_as_it_was_seen_beside_the_visitor_itself_and_wha
     assert logs[Attribute.MODEL] == 0.0, "it was not reported"
 
 
-def test_what_nobody_was_seen_with_is_as_frequent_as_was_believed_before() -> None:
+def test_an_unseen_value_has_its_prior_frequency() -> None:
     for statistics, others in ((Statistics(), 0.0), (taught(*[device()] * 3), 2.0)):
         unseen = features_of(values=DESKTOP_VALUES | {Attribute.CANVAS: "unseen"})
         believed = PRIOR_DEVICES * PRIOR_FREQUENCY[Attribute.CANVAS]
@@ -93,14 +93,14 @@ def test_what_nobody_was_seen_with_is_as_frequent_as_was_believed_before() -> No
         assert logs[Attribute.CANVAS] == pytest.approx(math.log(believed / (others + PRIOR_DEVICES)))
 
 
-def test_a_class_has_one_device_at_least_the_one_that_is_looked_at() -> None:
+def test_a_class_has_at_least_one_device() -> None:
     """Else the first visitors of a class would have less than one look-alike among less than one device."""
     for statistics in (Statistics(), taught(StatisticsUpdate(features=features_of(), new_devices=0.25))):
         assert Chance(features_of(), {}, statistics).devices == 1.0
     assert Chance(features_of(), {}, taught(*[device()] * 3)).devices == 3.0
 
 
-def test_no_value_is_more_frequent_than_always() -> None:
+def test_no_frequency_exceeds_one() -> None:
     """Half a device counts as half, and what is left of it beside the visitor is not less than nothing."""
     half = StatisticsUpdate(features=features_of(), new_devices=0.5)
     logs = taught(half).log_frequencies(features_of())
@@ -118,7 +118,7 @@ def hardware_seen(statistics: Statistics, place: int) -> set[int]:
     ("place", "attribute", "most"),
     [(int(Attribute.CANVAS), Attribute.CANVAS, 64), (HARDWARE, Attribute.GPU, 256)],
 )
-def test_a_table_keeps_the_common_values_and_takes_the_others_for_half_as_common_as_the_dropped(
+def test_a_full_table_keeps_common_values_and_halves_the_frequency_of_the_others(
     place: int, attribute: Attribute, most: int
 ) -> None:
     """Lossy counting: the table is cut as soon as it has more than twice its size, to at most its size."""
@@ -145,7 +145,7 @@ def test_a_table_keeps_the_common_values_and_takes_the_others_for_half_as_common
     assert of(seen(20))[place] == pytest.approx(math.log((0.5 + prior) / scale))
 
 
-def test_a_class_is_forgotten_for_a_new_one_when_there_are_many_the_one_that_came_least() -> None:
+def test_the_least_visited_class_is_evicted_for_a_new_one() -> None:
     statistics = Statistics()
 
     def of_class(number: int) -> Features:
@@ -163,7 +163,7 @@ def test_a_class_is_forgotten_for_a_new_one_when_there_are_many_the_one_that_cam
 # ---- versions, returns, trials
 
 
-def test_a_version_has_its_share_of_the_latest_visits() -> None:
+def test_a_version_is_weighted_by_its_share_of_the_latest_visits() -> None:
     older = msgspec.structs.replace(CHROME, browser_version=1390)
     statistics = taught(
         *[StatisticsUpdate(features=features_of())] * 3, StatisticsUpdate(features=features_of(agent=older))
@@ -175,7 +175,7 @@ def test_a_version_has_its_share_of_the_latest_visits() -> None:
     assert statistics.version_share(features_of(agent=released)) == pytest.approx(0.5 / 6), "another system is another"
 
 
-def test_versions_fade_and_those_that_were_seen_once_are_forgotten_in_the_end() -> None:
+def test_version_counts_decay_and_versions_seen_once_are_forgotten() -> None:
     older = features_of(agent=msgspec.structs.replace(CHROME, browser_version=1390))
     rare = features_of(agent=msgspec.structs.replace(CHROME, browser_version=1380))
     many = 600
@@ -194,7 +194,7 @@ def test_versions_fade_and_those_that_were_seen_once_are_forgotten_in_the_end() 
     assert statistics.version_share(older) == pytest.approx((0.75 + 0.5) / (left + 2))
 
 
-def test_a_return_rate_is_a_belief_that_gives_way_to_what_was_seen() -> None:
+def test_a_return_rate_starts_as_a_prior_and_follows_observations() -> None:
     fresh = features_of(token=TOKEN_OF_ONE, token_is_new=True)
     usual = RETURN_RATE_WITH_TOKEN[0]
     seen = taught(
@@ -216,7 +216,7 @@ def test_a_return_rate_has_bounds() -> None:
         )
 
 
-def test_of_return_rates_so_many_visits_are_remembered() -> None:
+def test_a_return_rate_remembers_a_limited_number_of_visits() -> None:
     bare, memory = features_of(), int(RETURN_RATE_MEMORY)
     statistics = taught(*[StatisticsUpdate(features=bare, returned=1.0)] * memory)
 
@@ -228,7 +228,7 @@ def test_of_return_rates_so_many_visits_are_remembered() -> None:
     assert kept(statistics) == [[memory / 2, (memory + 1) / 2]]
 
 
-def test_after_so_many_trials_fewer_visits_are_tried() -> None:
+def test_fewer_visits_are_sampled_after_enough_calibration_samples() -> None:
     trial = CalibrationSample(0, 0.9, 0.5, right=True, weight=1.0)
     young = taught(*[StatisticsUpdate(features=features_of(), trials=(trial,))] * (YOUNG_TRIALS - 1))
     old = taught(*[StatisticsUpdate(features=features_of(), trials=(trial,))] * YOUNG_TRIALS)
@@ -255,7 +255,7 @@ def link(changed: dict[Attribute, str] | None = None, *, agent: Any = CHROME, **
 
 
 @pytest.mark.parametrize(("agent", "mobile", "rates"), [(CHROME, False, CHANGE_DESKTOP), (PHONE, True, CHANGE_MOBILE)])
-def test_change_rates_are_scaled_by_what_changed_against_what_was_expected(
+def test_change_rates_are_scaled_by_observed_against_expected_changes(
     agent: Any, mobile: bool, rates: dict[Attribute, Any]
 ) -> None:
     moved = link({Attribute.TIMEZONE: "elsewhere"}, agent=agent, proven=True)
@@ -276,7 +276,7 @@ def test_change_rates_are_scaled_by_what_changed_against_what_was_expected(
     assert copy.change_tables == statistics.change_tables
 
 
-def test_judged_links_raise_a_rate_and_never_lower_it() -> None:
+def test_unproven_links_raise_a_change_rate_and_never_lower_it() -> None:
     usual = change_of(Statistics(), Attribute.SCREEN)
     calm = taught(*[link()] * 50)
     assert change_of(calm, Attribute.SCREEN) == pytest.approx(usual)
@@ -294,7 +294,7 @@ def test_a_change_rate_is_corrected_within_bounds(attribute: Attribute, bound: f
     assert scales[attribute] == pytest.approx(bound)
 
 
-def test_a_value_that_was_there_before_is_no_change_and_what_is_not_told_is_none_either() -> None:
+def test_a_former_value_and_a_missing_value_are_not_a_change() -> None:
     known = features_of().values[Attribute.SCREEN]
     again = link({Attribute.SCREEN: "docked"}, proven=True, former=((int(Attribute.SCREEN), known),))
     assert taught(*[again] * 50).change_tables == taught(*[link(proven=True)] * 50).change_tables
@@ -305,7 +305,7 @@ def test_a_value_that_was_there_before_is_no_change_and_what_is_not_told_is_none
         assert change_of(statistics, attribute) == pytest.approx(change_of(Statistics(), attribute))
 
 
-def test_links_are_counted_at_the_same_pace_for_ever_and_old_ones_fade() -> None:
+def test_link_counts_are_bounded_and_old_ones_decay() -> None:
     statistics = taught(*[link({Attribute.SCREEN: "another"}, proven=True)] * 1000)
 
     def changes() -> dict[str, Any]:
@@ -327,7 +327,7 @@ def test_links_are_counted_at_the_same_pace_for_ever_and_old_ones_fade() -> None
 # ---- what is read
 
 
-def test_a_token_whose_visitor_is_gone_is_like_one_that_was_never_seen() -> None:
+def test_a_token_of_a_deleted_visitor_is_treated_as_unseen() -> None:
     organization = Organization()
     seen = features_of(token=TOKEN_OF_ONE)
     organization.blocks[token_key(seen.token)] = Block(1.0, (7,)).pack()
@@ -335,7 +335,7 @@ def test_a_token_whose_visitor_is_gone_is_like_one_that_was_never_seen() -> None
     assert (answer.outcome, answer.number, answer.token_conflict) == ("no_candidate", 1, False)
 
 
-def test_the_hash_of_a_long_value_is_not_kept() -> None:
+def test_long_values_are_not_kept_as_hashes() -> None:
     """Strangers choose the values: what is kept of them is bounded."""
     for length, kept in ((256, 1), (257, 0)):
         before = features._hash_of_short.cache_info().misses
@@ -343,7 +343,7 @@ def test_the_hash_of_a_long_value_is_not_kept() -> None:
         assert features._hash_of_short.cache_info().misses - before == kept
 
 
-def test_values_are_compared_with_those_of_the_collector_that_a_report_names_first() -> None:
+def test_values_are_compared_with_those_of_the_first_collector_of_a_report() -> None:
     def collector(*names: str) -> int:
         return extract(Report(collectors=names, attributes=DESKTOP_VALUES), CHROME, RequestFacts(ip="")).collector
 
@@ -351,7 +351,7 @@ def test_values_are_compared_with_those_of_the_collector_that_a_report_names_fir
     assert collector() == 0
 
 
-def test_a_known_token_with_a_report_of_the_latest_takes_one_block_and_one_visitor() -> None:
+def test_a_known_token_with_a_recent_report_reads_one_block_and_one_visitor() -> None:
     """With one that was sent before them, or never, the block of the report beside it."""
     organization = Organization()
     reports = [features_of(DESKTOP_VALUES | {Attribute.REST: str(place)}, token=TOKEN_OF_ONE) for place in range(6)]
@@ -421,25 +421,25 @@ def added_up(rows: Any) -> float:
 
 
 FIGURES = {
-    "probability": 2987.3562988636368,
-    "probability_new": 1011.2727829285692,
-    "raw": 3076.102957709114,
-    "kinds": 56441.0,
-    "confidence": 232570.0,
-    "new_devices": 458.5899970446063,
-    "returned": 662.9526134347692,
-    "links": 78079.0,
-    "trials": 2963.830743525559,
-    "postings": 9953.441822405175,
-    "parents": 283255.0,
-    "classes": 212119.61037378976,
-    "returns": 4496.577025872178,
-    "changes": 9002.44864793523,
-    "calibration": 274.55224418601216,
+    "probability": 2877.8838687680172,
+    "probability_new": 1042.0784515520593,
+    "raw": 2992.495129481082,
+    "kinds": 56392.0,
+    "confidence": 200155.0,
+    "new_devices": 479.85071380754806,
+    "returned": 637.0564226167214,
+    "links": 72918.0,
+    "trials": 2706.6813852989967,
+    "postings": 9988.165666052448,
+    "parents": 336948.0,
+    "classes": 212417.18411948567,
+    "returns": 4469.885765853236,
+    "changes": 8646.653960278063,
+    "calibration": 266.7776722844117,
 }
 
 
-def test_a_year_of_visits_has_the_figures_that_it_had() -> None:
+def test_a_year_of_visits_has_pinned_figures() -> None:
     noted = Noted()
     visited(noted, seed=21, persons=45, visits=700)
     lessons = [recognition.lesson for recognition in noted.recognitions]
@@ -463,7 +463,7 @@ def test_a_year_of_visits_has_the_figures_that_it_had() -> None:
     assert figures == pytest.approx(FIGURES, rel=1e-9)
 
 
-def test_most_returns_take_two_blocks_and_one_visitor() -> None:
+def test_most_returns_read_two_blocks_and_one_visitor() -> None:
     """The bound that recognition promises: a report that one visitor alone has sent, from its own network."""
     organization = Organization()
     first = organization.visit(features_of())
@@ -491,7 +491,7 @@ ALIKE = [
 
 
 @pytest.mark.parametrize("one", ALIKE)
-def test_return_rates_are_apart_for_visits_that_are_not_alike(one: dict[str, Any]) -> None:
+def test_return_rates_are_kept_separately_for_each_kind_of_visit(one: dict[str, Any]) -> None:
     """Alike are those of one token state; a browser that forgets is another one only where there is what to forget."""
 
     def state(fields: dict[str, Any]) -> tuple[Any, ...]:
@@ -507,7 +507,7 @@ def test_return_rates_are_apart_for_visits_that_are_not_alike(one: dict[str, Any
         assert is_learned is (state(one) == state(other)), other
 
 
-def test_from_elsewhere_and_at_once_is_within_one_day() -> None:
+def test_a_change_of_network_within_one_day_lowers_the_probability() -> None:
     """To the second: from one day on it is no haste any more."""
 
     def raw(gap_s: int) -> float:
@@ -521,7 +521,7 @@ def test_from_elsewhere_and_at_once_is_within_one_day() -> None:
     assert raw(day_s) > 2 * raw(day_s - 1)
 
 
-def test_of_many_look_alikes_nineteen_are_read_and_the_visitor_of_the_token_beside_them() -> None:
+def test_nineteen_look_alikes_and_the_visitor_of_the_token_are_read() -> None:
     organization = Organization()
     seen = features_of(token=TOKEN_OF_ONE)
     for number in range(1, 31):
@@ -541,7 +541,7 @@ def test_of_many_look_alikes_nineteen_are_read_and_the_visitor_of_the_token_besi
         assert organization.visitors_read == ({*range(1, 20), 31} if tried else {31})
 
 
-def test_a_visitor_is_not_posted_again_where_it_stands() -> None:
+def test_a_visitor_is_not_posted_again_to_blocks_that_list_it() -> None:
     organization = Organization()
     organization.visit(features_of(token=TOKEN_OF_ONE))
     seen = features_of(DESKTOP_VALUES | {Attribute.FONTS: "another"}, token=TOKEN_OF_ONE)
@@ -565,7 +565,7 @@ def test_a_visitor_is_not_posted_again_where_it_stands() -> None:
         ("", "", True, True),
     ],
 )
-def test_two_tokens_of_one_visitor_are_two_devices_when_the_network_or_the_report_alternates_with_them(
+def test_two_tokens_are_two_devices_when_network_or_report_alternates_with_them(
     known_ip: str, ip: str, changed: bool, shared: bool
 ) -> None:
     """A hidden network has not moved; one report with two tokens from one place is one browser on two sites."""
@@ -585,7 +585,7 @@ def test_two_tokens_of_one_visitor_are_two_devices_when_the_network_or_the_repor
     assert (first.token in {own & ~CAME_BACK for own in recognition.visitor.tokens}) is not shared
 
 
-def test_what_is_known_and_what_is_new_are_never_more_than_all() -> None:
+def test_the_probabilities_of_known_and_new_add_up_to_at_most_one() -> None:
     noted = Noted()
     visited(noted, seed=22, persons=30, visits=150)
     for judged in noted.judgements:

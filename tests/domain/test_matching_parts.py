@@ -65,7 +65,7 @@ def test_a_report_needs_four_attributes_and_fourteen_bits_to_identify() -> None:
     assert features_of(poor_in_attributes | {Attribute.SCREEN: "s"}).identifiable
 
 
-def test_the_first_language_does_not_count_beside_the_languages_that_it_comes_from() -> None:
+def test_the_first_language_does_not_count_in_addition_to_the_languages_it_comes_from() -> None:
     values = {Attribute.MODEL: "m", Attribute.CANVAS: "c", Attribute.LANGUAGES: "de", Attribute.FIRST_LANGUAGE: "de"}
     assert not features_of(values).identifiable
 
@@ -80,7 +80,7 @@ def test_absent_attributes_are_zero_and_reported_ones_are_not() -> None:
     assert [attribute for attribute, value in enumerate(features.values) if value] == [Attribute.GPU]
 
 
-def test_the_exact_hash_follows_every_attribute_and_version_but_neither_token_nor_address() -> None:
+def test_the_exact_hash_covers_every_attribute_and_version_but_neither_token_nor_address() -> None:
     base = features_of()
     for attribute in DESKTOP_VALUES:
         assert features_of(DESKTOP_VALUES | {attribute: "changed"}).exact != base.exact
@@ -90,7 +90,7 @@ def test_the_exact_hash_follows_every_attribute_and_version_but_neither_token_no
 
 
 @pytest.mark.parametrize(("system", "family"), [("linux", "safari"), ("linux", "qt_web_engine")])
-def test_browsers_that_name_their_engine_alone_are_told_apart_by_what_they_add(system: str, family: str) -> None:
+def test_browsers_that_name_only_their_engine_are_distinguished_by_what_they_add(system: str, family: str) -> None:
     nameless = Agent(browser_family=family, browser_version=605, os_family=system)
     flavors: tuple[tuple[str, ...] | None, ...] = (None, (), ("webkit",))
     reports = [Report(claims=Claims(vendor_flavors=flavor, plugin_count=5)) for flavor in flavors]
@@ -121,7 +121,7 @@ def test_addresses_are_compared_by_their_near_and_wide_networks(
 
 
 @given(st.text())
-def test_what_is_no_address_has_no_network(text: str) -> None:
+def test_text_that_is_not_an_address_has_no_network(text: str) -> None:
     near, wide, address = networks(text)
     assert (near == 0) == (wide == 0) == (address == 0)
 
@@ -161,7 +161,7 @@ def test_block_keys_are_nine_bytes_of_at_most_eight_kinds() -> None:
         (b"D", (Attribute.GPU, Attribute.HARDWARE)),
     ],
 )
-def test_each_kind_survives_the_changes_it_is_for(kinds: bytes, changed: tuple[Attribute, ...]) -> None:
+def test_each_block_key_survives_the_changes_it_is_meant_for(kinds: bytes, changed: tuple[Attribute, ...]) -> None:
     before = set(block_keys(features_of()))
     after = block_keys(features_of(DESKTOP_VALUES | dict.fromkeys(changed, "changed")))
     surviving = bytes(key[0] for key in after if key in before and key[0] != ord("N"))
@@ -172,7 +172,7 @@ def test_classes_share_no_block() -> None:
     assert not set(block_keys(features_of())) & set(block_keys(features_of(agent=PHONE)))
 
 
-def test_a_key_over_too_few_attributes_is_left_out() -> None:
+def test_a_block_key_over_too_few_attributes_is_omitted() -> None:
     kinds = {key[0] for key in block_keys(features_of({Attribute.GPU: "g", Attribute.SCREEN: "s"}, ip=""))}
     assert kinds == {EXACT, NETWORK}
 
@@ -185,7 +185,7 @@ blocks = st.builds(
 
 
 @given(blocks)
-def test_a_block_survives_its_bytes(block: Block) -> None:
+def test_a_block_survives_serialization(block: Block) -> None:
     assert Block.unpack(block.pack()) == block
 
 
@@ -211,7 +211,7 @@ def test_posting_twice_and_removing_twice_change_nothing() -> None:
 
 
 @given(visitors)
-def test_a_visitor_survives_its_bytes(visitor: Visitor) -> None:
+def test_a_visitor_survives_serialization(visitor: Visitor) -> None:
     assert Visitor.unpack(visitor.pack()) == visitor
 
 
@@ -226,12 +226,12 @@ def test_a_record_of_the_first_format_has_tokens_without_probation() -> None:
 
 
 @pytest.mark.parametrize("raw", [b"", b"\x00", b"\x03" + bytes(300)])
-def test_bytes_of_another_format_are_refused(raw: bytes) -> None:
+def test_bytes_of_another_format_are_rejected(raw: bytes) -> None:
     with pytest.raises(ValueError, match="not a visitor record"):
         Visitor.unpack(raw)
 
 
-def test_a_record_remembers_what_it_replaces_and_forgets_what_comes_back() -> None:
+def test_a_record_remembers_replaced_values_and_forgets_those_that_return() -> None:
     visitor = first_record(features_of(), START_MS)
     docked = features_of(DESKTOP_VALUES | {Attribute.SCREEN: "docked"})
     moved = visitor.updated(docked, START_MS + 1000)
@@ -243,7 +243,7 @@ def test_a_record_remembers_what_it_replaces_and_forgets_what_comes_back() -> No
     assert (back.visits, back.first_seen_s, back.last_seen_s) == (3, START_MS // 1000, START_MS // 1000 + 2)
 
 
-def test_what_a_report_leaves_out_stays_in_the_template() -> None:
+def test_attributes_missing_from_a_report_stay_in_the_template() -> None:
     visitor = first_record(features_of(), START_MS)
     partial = features_of({Attribute.GPU: DESKTOP_VALUES[Attribute.GPU]})
     assert visitor.updated(partial, START_MS).values == visitor.values
@@ -267,7 +267,7 @@ def test_a_first_record_is_small() -> None:
 # ---- statistics
 
 
-def test_statistics_survive_their_bytes_and_answer_the_same() -> None:
+def test_statistics_survive_serialization_and_give_the_same_results() -> None:
     organization = Organization()
     for visit in range(120):
         organization.visit(
@@ -282,12 +282,12 @@ def test_statistics_survive_their_bytes_and_answer_the_same() -> None:
     assert copy.change_tables == statistics.change_tables
 
 
-def test_bytes_that_are_no_statistics_are_refused() -> None:
+def test_bytes_that_are_not_statistics_are_rejected() -> None:
     with pytest.raises(msgspec.DecodeError):
         Statistics(b"\xff\x00")
 
 
-def test_common_values_say_less_than_rare_ones() -> None:
+def test_common_values_are_weaker_evidence_than_rare_ones() -> None:
     statistics = Statistics()
     for device in range(50):
         features = features_of(DESKTOP_VALUES | {Attribute.CANVAS: str(device)})
@@ -310,7 +310,7 @@ def test_statistics_are_bounded_whatever_is_reported() -> None:
     assert statistics.rows().size < CLASSES * 22 * 2 * COMMON_VALUES * 20
 
 
-def test_attributes_that_are_seen_to_change_often_are_forgiven_more() -> None:
+def test_changes_of_frequently_changing_attributes_weigh_less() -> None:
     statistics = Statistics()
     features = features_of()
     calm = statistics.change_tables[False][0][1][1]
@@ -322,7 +322,7 @@ def test_attributes_that_are_seen_to_change_often_are_forgiven_more() -> None:
     assert learned[Attribute.GPU] < calm[Attribute.GPU]
 
 
-def test_return_rates_follow_what_was_seen_within_their_bounds() -> None:
+def test_return_rates_follow_observations_within_their_bounds() -> None:
     statistics = Statistics()
     features = features_of()
     start = statistics.return_rate(features)
@@ -338,19 +338,19 @@ def test_learning_nothing_changes_nothing() -> None:
     assert statistics.rows() == before
 
 
-def test_features_without_their_token_are_otherwise_the_same() -> None:
+def test_removing_the_token_changes_no_other_feature() -> None:
     features = features_of(token="t" * 20, token_is_new=True)
     bare: Features = features.without_token()
     assert (bare.token, bare.token_is_new) == (0, False)
     assert msgspec.structs.replace(bare, token=features.token, token_is_new=True) == features
 
 
-def test_a_browser_in_disguise_is_of_the_class_that_its_user_agent_says() -> None:
+def test_a_browser_with_a_hidden_name_has_the_class_of_its_user_agent() -> None:
     brave = msgspec.structs.replace(CHROME, browser_family="brave")
     assert features_of(agent=brave).family == features_of(agent=CHROME).family
 
 
-def test_a_frozen_system_release_is_an_unknown_one() -> None:
+def test_a_frozen_system_release_is_unknown() -> None:
     frozen = msgspec.structs.replace(CHROME, os_release=1000)
     told = msgspec.structs.replace(CHROME, os_release=1100)
     assert (features_of(agent=frozen).os_release, features_of(agent=told).os_release) == (0, 1100)
@@ -366,7 +366,7 @@ def test_versions_are_counted_in_releases(version: int, releases: int) -> None:
     assert releases_between(features_of(agent=upgraded), visitor) == releases
 
 
-def test_an_app_keeps_its_storage_and_says_its_systems_real_release() -> None:
+def test_an_app_keeps_its_storage_and_reports_its_real_system_release() -> None:
     agent = msgspec.structs.replace(CHROME, os_family="android", os_release=1000, browser_family="app")
     report = Report(collectors=("native",), attributes=DESKTOP_VALUES)
     app = extract(report, agent, RequestFacts(ip="81.2.69.160"))

@@ -1,4 +1,4 @@
-"""What matching answers to a year of visits in a small town, pinned: whoever changes an answer does it on purpose.
+"""What matching answers to a year of visits in a small town, pinned: a change of a result is made on purpose.
 
 The other tests say what the rules are for. This one holds the numbers behind them: a likelihood with a wrong sign, or a
 limit that is off by one, still keeps to most rules, but not to every answer. Where a change of the numbers is meant,
@@ -111,20 +111,20 @@ def digest(rows: object) -> str:
     return blake2b(msgspec.msgpack.encode(rows), digest_size=8).hexdigest()
 
 
-def test_a_year_of_visits_has_the_answers_that_it_had() -> None:
+def test_a_year_of_visits_has_pinned_results() -> None:
     organization = Organization()
     answers = visited(organization)
     assert Counter(answer.outcome for answer in answers) == {
-        "token": 126,
+        "token": 131,
         "doubted_token": 1,
-        "exact": 68,
-        "match": 64,
-        "ambiguous": 24,
-        "doubtful": 122,
+        "exact": 59,
+        "match": 58,
+        "ambiguous": 29,
+        "doubtful": 127,
         "no_candidate": 15,
     }
     assert {
         "answers": digest([msgspec.structs.astuple(answer) for answer in answers]),
         "visitors": digest(sorted(organization.visitors.items())),
         "blocks": digest(sorted(organization.blocks.items())),
-    } == {"answers": "db4ccfaf2cdca10e", "visitors": "de5414b60296bda8", "blocks": "5663cfd623c5f383"}
+    } == {"answers": "a646c79422527514", "visitors": "5910ba60bebdfefd", "blocks": "17493ab12d8dce66"}

@@ -57,13 +57,13 @@ def test_seven_blocks_are_read_without_a_token(ip: str) -> None:
     assert network_key(features.family, features.near_network) in organization.blocks_read
 
 
-def test_a_report_that_says_too_little_reads_nothing() -> None:
+def test_an_unidentifiable_report_reads_nothing() -> None:
     organization = Organization()
     match_visitor(organization, organization.statistics, features_of({Attribute.GPU: "g"}, token=TOKEN), START_MS)
     assert organization.blocks_read == organization.visitors_read == set()
 
 
-def test_a_trial_whose_owner_was_not_found_is_wrong_about_whoever_was() -> None:
+def test_a_calibration_sample_that_finds_another_visitor_instead_of_its_owner_is_wrong() -> None:
     organization = Organization()
     seen = features_of(token=TOKEN)
     for number in (1, 2):
@@ -80,7 +80,7 @@ def test_a_trial_whose_owner_was_not_found_is_wrong_about_whoever_was() -> None:
     assert not any(trial.right for trial in recognition.lesson.trials)
 
 
-def test_a_trial_that_finds_the_owner_is_right_as_a_return_and_finds_nobody_as_a_new_device() -> None:
+def test_a_calibration_sample_is_right_if_a_return_finds_its_owner_and_a_new_device_none() -> None:
     organization = Organization()
     seen = features_of(token=TOKEN)
     organization.visit(seen)
@@ -96,7 +96,7 @@ def test_a_trial_that_finds_the_owner_is_right_as_a_return_and_finds_nobody_as_a
 
 
 @pytest.mark.parametrize("days", [399, 400, 401, 4000])
-def test_changes_over_years_are_judged_as_over_the_longest_absence_there_is_a_row_for(days: int) -> None:
+def test_changes_over_years_use_the_row_of_the_longest_absence(days: int) -> None:
     seen = features_of(DESKTOP_VALUES | {Attribute.CANVAS: "another"})
     candidates = [(1, first_record(features_of(), START_MS))]
     judged = decide(seen, START_MS + days * DAY_MS, {}, candidates, (), Statistics())
@@ -106,7 +106,7 @@ def test_changes_over_years_are_judged_as_over_the_longest_absence_there_is_a_ro
 
 
 @pytest.mark.parametrize(("system", "frozen"), [("windows", 1000), ("mac", 1015), ("android", 1000)])
-def test_what_user_agents_say_of_a_system_whatever_its_release_is_unknown(system: str, frozen: int) -> None:
+def test_a_frozen_release_in_the_user_agent_is_unknown(system: str, frozen: int) -> None:
     def release(said: int) -> int:
         return features_of(agent=msgspec.structs.replace(CHROME, os_family=system, os_release=said)).os_release
 
@@ -118,7 +118,7 @@ def test_what_user_agents_say_of_a_system_whatever_its_release_is_unknown(system
     ("ours", "theirs", "near"),
     [(0b111, 0b1111, True), (0b11, 0b111, False), (0b1111, 0b1111, True), (0, 0b1, None), (0b1, 0, None)],
 )
-def test_a_change_of_a_set_weighs_by_whether_three_quarters_of_it_stayed(
+def test_a_changed_set_weighs_by_whether_three_quarters_of_it_stayed(
     attribute: Attribute, ours: int, theirs: int, near: bool | None
 ) -> None:
     sketch = "font_sketch" if attribute is Attribute.FONTS else "rest_sketch"
@@ -150,9 +150,7 @@ def test_other_languages_weigh_less_where_the_first_is_the_same() -> None:
 
 @pytest.mark.parametrize("is_former", [False, True])
 @pytest.mark.parametrize("follows", [False, True])
-def test_a_change_that_follows_another_is_paid_for_once_and_a_habit_is_hardly_one(
-    is_former: bool, follows: bool
-) -> None:
+def test_a_dependent_change_counts_once_and_a_habitual_change_hardly_at_all(is_former: bool, follows: bool) -> None:
     """The colours follow the screen: here both are others, or the colours alone."""
     values = DESKTOP_VALUES | {Attribute.COLOUR: "another"} | ({Attribute.SCREEN: "another"} if follows else {})
     seen = features_of(values)

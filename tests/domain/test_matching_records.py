@@ -64,7 +64,7 @@ def test_a_record_keeps_twelve_values_four_networks_three_tokens_and_four_report
 
 
 @pytest.mark.parametrize("visits", [65_533, 65_534, 65_535])
-def test_counts_of_visits_stop_at_65535(visits: int) -> None:
+def test_visit_counts_stop_at_65535(visits: int) -> None:
     visitor = record(visits=visits, visits_without_token=visits)
     for after in (visitor.counted(features_of()), visitor.updated(features_of(), START_MS)):
         assert after.visits == after.visits_without_token == min(visits + 1, 65_535)
@@ -72,14 +72,14 @@ def test_counts_of_visits_stop_at_65535(visits: int) -> None:
 
 
 @pytest.mark.parametrize(("token", "is_new", "without"), [(None, False, 1), (TOKEN, True, 1), (TOKEN, False, 0)])
-def test_a_visit_without_a_stored_token_is_counted_as_one(token: str | None, is_new: bool, without: int) -> None:
+def test_a_visit_without_a_stored_token_is_counted_as_such(token: str | None, is_new: bool, without: int) -> None:
     seen = features_of(token=token, token_is_new=is_new)
     visitor = record()
     for after in (visitor.counted(seen), visitor.updated(seen, START_MS)):
         assert (after.visits, after.visits_without_token) == (2, without)
 
 
-def test_a_token_that_came_back_once_has_come_back() -> None:
+def test_a_token_that_was_sent_again_is_marked_as_returned() -> None:
     fresh, back = features_of(token=TOKEN, token_is_new=True), features_of(token=TOKEN)
     assert first_record(fresh, START_MS).tokens == (fresh.token,)
     assert first_record(back, START_MS).tokens == (fresh.token | CAME_BACK,)
@@ -92,7 +92,7 @@ def test_a_token_that_came_back_once_has_come_back() -> None:
     assert stored.updated(features_of(), START_MS).tokens == stored.tokens
 
 
-def test_a_record_follows_a_visit_and_keeps_what_the_visit_does_not_tell() -> None:
+def test_a_record_is_updated_by_a_visit_and_keeps_attributes_that_the_visit_lacks() -> None:
     visitor = record(os_release=1100, font_sketch=5, rest_sketch=6, parent=3, parent_probability=7)
     untold = msgspec.structs.replace(features_of(ip=""), browser_version=0, os_release=0, font_sketch=0, rest_sketch=0)
     same = visitor.updated(untold, START_MS - 5_000)
@@ -109,7 +109,7 @@ def test_a_record_follows_a_visit_and_keeps_what_the_visit_does_not_tell() -> No
     assert (after.first_seen_s, after.last_seen_s) == (START_MS // 1000, START_MS // 1000 + 5)
 
 
-def test_a_record_remembers_that_it_came_from_nowhere_and_nowhere_is_no_network_that_it_used() -> None:
+def test_a_hidden_network_is_remembered_but_matches_no_network() -> None:
     assert not record().was_hidden
     hidden = record().updated(features_of(ip=""), START_MS)
     assert hidden.was_hidden
@@ -122,14 +122,14 @@ def test_a_record_remembers_that_it_came_from_nowhere_and_nowhere_is_no_network_
     assert [(one.was_hidden, one.was_seen) for one in (only_hidden, from_an_earlier_version)] == [(True, False)] * 2
 
 
-def test_values_of_another_collector_take_the_place_of_all_and_of_what_was_before() -> None:
+def test_values_of_another_collector_replace_all_values_and_former_values() -> None:
     visitor = record(former=((1, 2),))
     other = features_of({Attribute.GPU: "g"}, collector="fingerprintjs")
     after = visitor.updated(other, START_MS)
     assert (after.collector, after.values, after.former) == (other.collector, other.values, ())
 
 
-def test_a_first_record_says_what_was_seen_and_how_likely_it_is_its_parent() -> None:
+def test_a_first_record_contains_its_features_and_the_probability_of_its_parent() -> None:
     seen = features_of(token=TOKEN)
     one = first_record(seen, START_MS + 999, parent=4, parent_probability=0.5)
     assert (one.parent, one.parent_probability, one.visits, one.visits_without_token) == (4, 127, 1, 0)
@@ -148,7 +148,7 @@ def test_ten_tenths_are_a_release(version: int, releases: int) -> None:
 # ---- blocks and hashes
 
 
-def test_a_block_counts_in_sixteenths_up_to_the_most_that_it_can() -> None:
+def test_a_block_counts_in_sixteenths_up_to_its_maximum() -> None:
     block = Block().with_posting(1, 0.4).with_posting(2, 1.0)
     assert block == Block(6 / 16 + 1.0, (2, 1))
     assert Block(1e12, (1,)).pack() == b"\xff\xff\xff\xff\x01\0\0\0"
@@ -163,19 +163,19 @@ def test_a_block_lists_the_newest_32() -> None:
     assert block == Block(40.0, tuple(range(40, 8, -1)))
 
 
-def test_a_token_has_one_key_whether_it_came_back_or_not() -> None:
+def test_a_token_has_one_key_whether_it_returned_or_not() -> None:
     token = features_of(token=TOKEN).token
     assert token_key(token) == token_key(token | CAME_BACK) != token_key(token ^ 2)
 
 
-def test_a_sketch_takes_in_1024_members() -> None:
+def test_a_sketch_covers_1024_members() -> None:
     assert sketch(["a"] * 1024 + ["b"]) == sketch(["a"])
     assert sketch(["a"] * 1023 + ["b"]) == sketch(["a", "b"]) != sketch(["a"])
     assert sketch([]) == 0
 
 
 @pytest.mark.parametrize(("length", "kept"), [(64, 1), (65, 0)])
-def test_the_bit_of_a_long_member_is_not_kept(length: int, kept: int) -> None:
+def test_long_members_are_not_kept_as_bits(length: int, kept: int) -> None:
     """Strangers choose the members: what is kept of them is bounded."""
     before = features._bit_of_short.cache_info().misses
     member = "member of a sketch ".ljust(length, "x")
@@ -194,7 +194,7 @@ def test_hashes_are_pinned() -> None:
 # ---- likeness
 
 
-def test_of_comparable_visitors_those_close_to_the_likeliest_are_scored_and_no_more_than_twelve() -> None:
+def test_at_most_twelve_comparable_visitors_near_the_likeliest_are_scored() -> None:
     seen = features_of()
     stranger, foreign = record(family=1), record(collector=1)
     assert rank(seen, [(1, stranger), (2, foreign)]) == []
@@ -214,7 +214,7 @@ def test_of_comparable_visitors_those_close_to_the_likeliest_are_scored_and_no_m
 
 
 @pytest.mark.parametrize(("changed", "confidence"), [(0, 99), (1, 98), (9, 90), (10, 90), (20, 90)])
-def test_a_token_is_worth_99_less_one_for_each_change_and_90_at_least(changed: int, confidence: int) -> None:
+def test_a_token_has_confidence_99_less_one_for_each_change_and_at_least_90(changed: int, confidence: int) -> None:
     """Decisions 3.5."""
     judged = by_token(5, changed, exact=False)
     assert (judged.number, judged.linked, judged.confidence, judged.outcome) == (5, True, confidence, "token")
@@ -232,7 +232,7 @@ def chance(devices: int, counts: dict[int, float]) -> tuple[Chance, Statistics, 
     return Chance(features_of(), counts, statistics), statistics, features_of()
 
 
-def test_coincidental_matches_are_expected_by_the_frequencies_of_what_agrees() -> None:
+def test_coincidental_matches_are_expected_by_the_frequencies_of_matching_values() -> None:
     found, statistics, seen = chance(9, {})
     logs = statistics.log_frequencies(seen)
     agreement = BIT[Attribute.CANVAS] | BIT[Attribute.AUDIO]
@@ -252,7 +252,7 @@ def test_coincidental_matches_are_expected_by_the_frequencies_of_what_agrees() -
 
 
 @pytest.mark.parametrize("others", [0.0, 1.0, 40.0])
-def test_coincidental_matches_are_no_more_than_the_block_shows_and_no_fewer(others: float) -> None:
+def test_coincidental_matches_are_bounded_by_the_count_of_the_block(others: float) -> None:
     found, _, _ = chance(500, {EXACT: 1.0 + others})
     shown = found.log_twins(ALL_AGREE, same_version=True, exact=True)
     least = math.log(others) if others else -math.inf
@@ -264,7 +264,7 @@ def test_coincidental_matches_are_no_more_than_the_block_shows_and_no_fewer(othe
 
 
 @pytest.mark.parametrize("kind", [kind_of(NEAR, exact=True, token=False), kind_of(FAR, exact=False, token=True)])
-def test_a_belief_is_a_logistic_curve_of_the_evidence_beside_the_prior(kind: int) -> None:
+def test_a_probability_is_a_logistic_curve_of_evidence_and_prior(kind: int) -> None:
     intercept, slope = CALIBRATION[kind]
     log_prior, log_raw = math.log(0.3 / 0.7), math.log(0.9 / 0.1)
     log_right = log_prior + intercept + slope * (log_raw - log_prior)
@@ -274,7 +274,7 @@ def test_a_belief_is_a_logistic_curve_of_the_evidence_beside_the_prior(kind: int
 
 
 @pytest.mark.parametrize("taken", [0, 100, 300])
-def test_a_young_organization_is_cautious_where_the_visitor_is_not_where_it_was(taken: int) -> None:
+def test_a_young_organization_is_cautious_when_the_visitor_is_elsewhere(taken: int) -> None:
     for network_context in range(SURROUNDINGS):
         kind = kind_of(network_context, exact=True, token=True)
         right = expected(kind, 0.9, 0.3)
@@ -285,7 +285,7 @@ def test_a_young_organization_is_cautious_where_the_visitor_is_not_where_it_was(
 
 
 @pytest.mark.parametrize(("raw", "band"), [(0.79, 0), (0.8, 1), (0.96, 1), (0.97, 2), (0.99, 2), (0.995, 3), (1.0, 3)])
-def test_trials_count_for_their_kind_and_band_alone_by_their_weight(raw: float, band: int) -> None:
+def test_calibration_samples_count_only_for_their_kind_and_band_and_by_their_weight(raw: float, band: int) -> None:
     kind = kind_of(NEAR, exact=True, token=False)
     calibration = Calibration()
     calibration.learn(
@@ -304,7 +304,7 @@ def test_trials_count_for_their_kind_and_band_alone_by_their_weight(raw: float, 
     assert calibration.probability(kind, raw, 0.3) == pytest.approx(1 - corrected * (1 - expected(kind, raw, 0.3)))
 
 
-def test_old_trials_fade() -> None:
+def test_old_calibration_samples_decay() -> None:
     calibration = Calibration()
     wrong = CalibrationSample(0, 0.9, 0.5, right=False, weight=1.0)
     for _ in range(int(TRIALS_REMEMBERED)):

@@ -38,7 +38,7 @@ def populated() -> Organization:
 
 
 @pytest.mark.parametrize("kind", ["tor", "vpn", "relay", "proxy"])
-def test_an_address_that_hides_its_user_is_no_evidence(kind: str) -> None:
+def test_an_address_that_hides_its_user_is_not_evidence(kind: str) -> None:
     report = Report(collectors=("plain",), attributes={Attribute.GPU: "plain:intel"})
     hidden = extract(report, CHROME, RequestFacts(ip=HOME), Network(state="enriched", **{kind: True}))
     shown = extract(report, CHROME, RequestFacts(ip=HOME), Network(state="enriched", hosting=True))
@@ -47,7 +47,7 @@ def test_an_address_that_hides_its_user_is_no_evidence(kind: str) -> None:
     assert shown.near_network
 
 
-def test_a_known_device_behind_a_vpn_is_likelier_a_return_than_one_from_far_away() -> None:
+def test_a_known_device_behind_a_vpn_is_more_likely_a_return_than_one_from_far_away() -> None:
     moved = features_of(DESKTOP_VALUES | {Attribute.CANVAS: "c", Attribute.REST: "a=2"}, ip=ELSEWHERE)
     hidden = msgspec.structs.replace(moved, near_network=0, wide_network=0)
     organization = populated()
@@ -62,7 +62,7 @@ def test_a_known_device_behind_a_vpn_is_likelier_a_return_than_one_from_far_away
     assert behind_a_vpn > 2 * far_away
 
 
-def test_who_hid_before_is_likelier_to_hide_again() -> None:
+def test_a_visitor_that_hid_before_is_more_likely_to_hide_again() -> None:
     returned = []
     for before in ("", HOME):
         organization = populated()
@@ -75,7 +75,7 @@ def test_who_hid_before_is_likelier_to_hide_again() -> None:
     assert returned[0] > 3 * returned[1]
 
 
-def test_where_everybody_hides_that_says_nothing_about_anybody() -> None:
+def test_hidden_addresses_are_no_evidence_where_all_visitors_hide() -> None:
     statistics = Statistics()
     for number in range(60):
         lookalike = features_of(DESKTOP_VALUES | {Attribute.SCREEN: f"screen {number % 3}"})
@@ -90,7 +90,7 @@ def test_where_everybody_hides_that_says_nothing_about_anybody() -> None:
 
 
 @pytest.mark.parametrize("token", [None, TOKEN])
-def test_a_private_visit_needs_more_to_change_the_record_of_a_visitor_that_has_tokens(
+def test_a_private_visit_needs_more_evidence_to_update_a_visitor_with_tokens(
     token: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parameters, "TEMPLATE_PROBABILITIES", (0.5, 1.1))
@@ -108,7 +108,7 @@ def test_a_private_visit_needs_more_to_change_the_record_of_a_visitor_that_has_t
     assert after.has_near_network(nearby.near_network) == (token is None)
 
 
-def test_a_visitor_that_often_changes_its_canvas_is_known_by_another_one() -> None:
+def test_a_visitor_with_frequent_canvas_changes_is_recognized_with_another_canvas() -> None:
     returned = []
     for changes in (0, 4):
         organization = populated()
@@ -123,7 +123,7 @@ def test_a_visitor_that_often_changes_its_canvas_is_known_by_another_one() -> No
     assert returned[1] > 1.5 * returned[0]
 
 
-def test_a_private_windows_noise_in_the_canvas_does_not_hide_its_visitor() -> None:
+def test_canvas_noise_of_a_private_window_does_not_prevent_recognition() -> None:
     seen = []
     for agent in (SAFARI, CHROME):
         organization = populated()
@@ -137,7 +137,7 @@ def test_a_private_windows_noise_in_the_canvas_does_not_hide_its_visitor() -> No
     assert seen[0][1] > seen[1][1]
 
 
-def test_a_visit_that_its_own_network_proves_is_tried_as_if_it_came_from_elsewhere() -> None:
+def test_a_visit_proven_by_its_own_network_is_sampled_as_if_from_elsewhere() -> None:
     organization = populated()
     organization.visit(features_of())
     organization.visit(features_of(), START_MS + DAY_MS)
@@ -154,7 +154,7 @@ def test_a_visit_that_its_own_network_proves_is_tried_as_if_it_came_from_elsewhe
     assert sum(trial.weight for trial in trials) <= 1.0
 
 
-def test_a_doubtful_visit_leaves_the_template_and_its_time_alone() -> None:
+def test_a_doubtful_visit_does_not_update_the_template_or_its_time() -> None:
     organization = Organization()
     first = organization.visit(features_of())
     visitor = organization.visitor(first.number)
@@ -165,7 +165,7 @@ def test_a_doubtful_visit_leaves_the_template_and_its_time_alone() -> None:
     assert counted.exact_hashes != visitor.exact_hashes
 
 
-def test_without_tokens_doubtful_splits_do_not_talk_an_organization_out_of_returns() -> None:
+def test_without_tokens_doubtful_splits_do_not_lower_the_return_rate() -> None:
     organization = Organization()
     for number in range(200):
         organization.visit(features_of(other_device(str(number)), ip=f"91.{number}.7.1"), START_MS + number * MINUTE_MS)

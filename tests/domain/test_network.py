@@ -49,23 +49,23 @@ FLAGS = ("tor", "vpn", "relay", "proxy", "hosting", "residential_proxy", "attack
         ([], None, set()),
     ],
 )
-def test_a_range_means_what_its_kind_says(ranges: list[Range], network: str | None, flags: set[str]):
+def test_a_range_sets_the_flags_of_its_kind(ranges: list[Range], network: str | None, flags: set[str]):
     facts = read_network("81.2.69.160", Finding(Known(tuple(ranges))))
     assert facts.state == "enriched"
     assert facts.anonymity_network == network
     assert {name for name in FLAGS if getattr(facts, name)} == flags
 
 
-def test_an_address_that_no_source_knows_was_looked_up_all_the_same():
+def test_an_address_unknown_to_all_sources_is_enriched_nevertheless():
     facts = read_network("81.2.69.160", Finding(None))
     assert (facts.state, facts.anonymity_network) == ("enriched", None)
 
 
-def test_a_crawlers_range_names_its_operator():
+def test_a_range_of_a_crawler_names_its_operator():
     assert read_network("81.2.69.160", Finding(Known((Range("bot", "Googlebot"),)))).crawler_of == "Googlebot"
 
 
-def test_country_and_network_are_told_as_their_databases_have_them():
+def test_country_and_network_are_reported_as_the_databases_have_them():
     known = Known((), Country("SE", "Sweden", "c.mmdb"), AutonomousSystem(3301, "Telia Company AB", "a.mmdb"))
     facts = read_network("81.2.69.160", Finding(known))
     assert (facts.country_code, facts.country_name) == ("SE", "Sweden")
@@ -73,25 +73,25 @@ def test_country_and_network_are_told_as_their_databases_have_them():
     assert facts.anonymity_network is None
 
 
-def test_a_network_named_after_hosting_is_hosting_and_the_name_is_the_source():
+def test_a_network_named_after_hosting_is_hosting_with_the_name_as_its_source():
     known = Known((), None, AutonomousSystem(24940, "Hetzner Online GmbH", "a.mmdb"))
     assert read_network("81.2.69.160", Finding(known)).hosting
     assert all_ranges(known) == (Range("hosting", "Hetzner Online GmbH", "name of AS24940 in a.mmdb"),)
 
 
 @pytest.mark.parametrize("kind", ["tor", "vpn", "relay", "bot"])
-def test_a_range_that_tells_what_stands_there_goes_before_the_name_around_it(kind: str):
+def test_a_specific_range_takes_precedence_over_the_network_name(kind: str):
     known = Known((Range(kind, "X"),), None, AutonomousSystem(24940, "Hetzner Online GmbH", "a.mmdb"))
     assert not read_network("81.2.69.160", Finding(known)).hosting
 
 
-def test_a_bad_reputation_does_not_hide_where_the_address_is():
+def test_an_attack_source_keeps_its_other_network_facts():
     known = Known((Range("attack", ""),), None, AutonomousSystem(24940, "Hetzner Online GmbH", "a.mmdb"))
     facts = read_network("81.2.69.160", Finding(known))
     assert (facts.attack_source, facts.hosting) == (True, True)
 
 
-def test_why_nothing_is_known_is_said():
+def test_the_reason_for_missing_network_data_is_given():
     assert read_network("81.2.69.160", None).reason == "no_network_data"
     assert read_network("127.0.0.1", Finding(None)).reason == "private_address"
     assert read_network("not an address", Finding(None)).reason == "private_address"
@@ -107,12 +107,12 @@ def test_why_nothing_is_known_is_said():
         "Hydra Communications Ltd", "CHINANET Jiangx province IDC network",
     ],
 )  # fmt: skip
-def test_names_of_hosting_companies_are_known(name: str):
+def test_names_of_hosting_companies_are_recognized(name: str):
     assert kind_of_network(name) == "hosting"
 
 
 @pytest.mark.parametrize("name", ["PacketHub S.A.", "Proton AG", "Acme VPN Services Inc."])
-def test_names_of_vpn_services_are_known(name: str):
+def test_names_of_vpn_services_are_recognized(name: str):
     assert kind_of_network(name) == "vpn"
 
 
@@ -125,11 +125,11 @@ def test_names_of_vpn_services_are_known(name: str):
         "Observer Media", "Orange S.A.", "Novphone VPNX", "", "\x00" * 100_000,
     ],
 )  # fmt: skip
-def test_names_of_those_who_serve_homes_and_offices_are_left_alone(name: str):
+def test_names_of_residential_and_business_providers_are_not_classified(name: str):
     assert kind_of_network(name) is None
 
 
-def test_a_list_of_networks_is_believed_unless_a_range_or_the_name_says_otherwise():
+def test_a_network_list_applies_unless_a_range_or_the_name_contradicts_it():
     listed = (Range("hosting", "", "AS64496 in asn-hosting.txt"),)
     for name, ranges, hosting in (
         ("Some Company", (), True),

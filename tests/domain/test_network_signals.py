@@ -25,11 +25,11 @@ def fired(network: Network, platform: Platform = "web") -> list[str]:
         (Network(state="unavailable", reason="no_network_data"), []),
     ],
 )
-def test_what_a_list_says_fires_its_own_signals(network: Network, signals: list[str], platform: Platform) -> None:
+def test_each_list_fires_its_own_signals(network: Network, signals: list[str], platform: Platform) -> None:
     assert fired(network, platform) == signals
 
 
-def test_a_tor_exit_that_attacks_is_both() -> None:
+def test_an_attacking_tor_exit_fires_both_signals() -> None:
     assert fired(Network(state="enriched", tor=True, attack_source=True)) == ["tor", "ip_attack_source"]
 
 

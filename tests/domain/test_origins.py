@@ -20,7 +20,7 @@ from svc.domain.origins import normalise_origin, normalise_pattern, origin_allow
         ("http://127.0.0.1:5173", "http://127.0.0.1:5173"),
     ],
 )
-def test_an_origin_has_one_spelling(text: str, normal: str):
+def test_an_origin_has_one_canonical_form(text: str, normal: str):
     assert normalise_origin(text) == normal
 
 
@@ -35,12 +35,12 @@ def test_an_origin_has_one_spelling(text: str, normal: str):
         "blob:https://shop.example", "blob://x", "about:blank", "about://blank", "vbscript://x",
     ],
 )  # fmt: skip
-def test_what_is_no_origin_is_refused(text: str):
+def test_an_invalid_origin_is_rejected(text: str):
     assert normalise_origin(text) is None
     assert normalise_pattern(text) is None
 
 
-def test_only_patterns_may_hold_a_wildcard():
+def test_only_patterns_may_contain_a_wildcard():
     assert normalise_pattern("https://*.Example.com:443") == "https://*.example.com"
     assert normalise_origin("https://*.example.com") is None
     assert normalise_pattern("https://*.com") is None
@@ -68,7 +68,7 @@ def test_an_empty_list_accepts_nothing_outside_development():
         assert not origin_allowed("http://localhost:3000", (), environment)
 
 
-def test_development_accepts_loopback_on_any_port_and_nothing_that_looks_like_it():
+def test_development_accepts_only_loopback_and_on_any_port():
     for origin in ("http://localhost", "https://localhost:3000", "http://127.0.0.1:1", "http://[::1]:5173"):
         assert origin_allowed(origin, (), "development")
     for origin in ("http://localhost.evil.test", "http://127.0.0.2", "ftp://localhost", "capacitor://localhost"):
@@ -76,7 +76,7 @@ def test_development_accepts_loopback_on_any_port_and_nothing_that_looks_like_it
 
 
 @given(st.text(max_size=80))
-def test_no_text_makes_origins_raise_and_a_normal_form_is_stable(text: str):
+def test_no_text_makes_origins_raise_and_normalization_is_idempotent(text: str):
     for candidate in (text, "https://" + text):
         normal = normalise_origin(candidate)
         if normal is not None:

@@ -91,7 +91,7 @@ noticed = st.lists(st.lists(st.sampled_from(SIGNALS), unique=True, max_size=6).m
 
 
 @given(profiles, profiles, noticed)
-def test_every_count_is_what_scoring_each_identification_twice_gives(
+def test_preview_counts_equal_scoring_each_identification_twice(
     before: Weights, after: Weights, sets: list[tuple[str, ...]]
 ):
     """Modes, silencing and thresholds are those of `scoring`, in whatever order the signals were noticed."""
@@ -124,7 +124,7 @@ def test_the_same_weights_change_nothing(profile: Weights, sets: list[tuple[str,
     assert found.before == found.after
 
 
-def test_an_example_says_which_signals_made_the_difference():
+def test_an_example_names_the_signals_that_made_the_difference():
     lighter = msgspec.structs.replace(NOW, weights=NOW.weights | {"automation": 5, "tor": 30, "hosting": 0})
     (example,) = compared(lighter, ("automation", "hosting", "tor"), ("hosting",)).examples
     assert (example.before, example.after) == (ScoredAs(80, "high"), ScoredAs(35, "medium"))
@@ -135,12 +135,12 @@ def test_an_example_says_which_signals_made_the_difference():
     )
 
 
-def test_where_only_the_threshold_differs_no_signal_is_named():
+def test_no_signal_is_named_where_only_the_threshold_differs():
     (example,) = compared(msgspec.structs.replace(NOW, threshold=20), ("tor",)).examples
     assert (example.before.level, example.after.level, example.because) == ("low", "medium", ())
 
 
-def test_a_signal_without_a_weight_then_is_known_from_the_document_alone():
+def test_a_signal_that_had_no_weight_is_known_only_from_the_document():
     now = msgspec.structs.replace(NOW, weights=NOW.weights | {"developer_tools": 0})
     heavier = msgspec.structs.replace(NOW, weights=NOW.weights | {"developer_tools": 50})
     preview = Preview("web", now, heavier)
@@ -152,7 +152,7 @@ def test_a_signal_without_a_weight_then_is_known_from_the_document_alone():
     assert (found.before, found.after) == (LevelCounts(low=2), LevelCounts(low=1, high=1))
 
 
-def test_what_was_not_scored_stays_so_and_what_nobody_knows_is_not_compared():
+def test_unscored_events_stay_unscored_and_unknown_signals_are_not_compared():
     preview = Preview("web", NOW, msgspec.structs.replace(NOW, threshold=1))
     preview.note(UUID(int=1), event(suspect_score=None, suspect_level=None), document())
     preview.note(UUID(int=2), event(signals=None), None)
@@ -163,7 +163,7 @@ def test_what_was_not_scored_stays_so_and_what_nobody_knows_is_not_compared():
     assert observed(event(signals=None), None) is None
 
 
-def test_a_rare_move_is_among_the_examples():
+def test_examples_include_rare_moves():
     lighter = msgspec.structs.replace(NOW, weights=NOW.weights | {"automation": 0, "tor": 100})
     many = [("automation",)] * (3 * MOST_EXAMPLES)
     found = compared(lighter, *many, ("tor",))

@@ -24,7 +24,7 @@ CAPACITY = 1 << 20
 @given(
     st.lists(st.tuples(st.booleans(), st.integers(1, 5_000), st.booleans(), st.integers(0, DAY_MS // 3)), max_size=60)
 )
-def test_no_day_takes_more_than_its_budgets_and_nothing_more_than_its_share(
+def test_no_day_exceeds_its_budgets_and_nothing_exceeds_its_share(
     sent: list[tuple[bool, int, bool, int]],
 ):
     quotas = Quotas(5, 8_000, 4_000, 0.1)
@@ -55,7 +55,7 @@ def test_no_day_takes_more_than_its_budgets_and_nothing_more_than_its_share(
     assert held.report_bytes == sum(map(sum, days.values()))
 
 
-def test_a_row_that_has_pages_of_its_own_takes_all_of_them():
+def test_a_large_row_occupies_whole_pages():
     assert [row_bytes(length) for length in (0, 2_000, 2_001, 4_096, 4_097)] == [0, 2_000, 4_096, 4_096, 8_192]
 
 

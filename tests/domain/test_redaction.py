@@ -17,7 +17,7 @@ ENTROPY = st.binary(min_size=32, max_size=32)
 
 
 @given(ENTROPY, st.sampled_from(KEY_KINDS), st.sampled_from(ENVIRONMENTS), st.text(), st.text())
-def test_a_key_of_any_kind_is_taken_out_of_any_text(entropy, kind, environment, before, after):
+def test_a_key_of_any_kind_is_redacted_from_any_text(entropy, kind, environment, before, after):
     environment = None if kind == "management" else environment
     secret = issue_secret(kind, "us", environment, entropy)
     for text in (before + secret + after, json.dumps({before: [secret + after]}), repr({secret: (before, secret)})):
@@ -29,12 +29,12 @@ def test_a_key_of_any_kind_is_taken_out_of_any_text(entropy, kind, environment, 
 
 
 @given(ENTROPY, st.integers(1, 99))
-def test_a_signing_secret_is_taken_out(entropy, generation):
+def test_a_signing_secret_is_redacted(entropy, generation):
     secret = signing_secret(entropy, "whk_1", generation)
     assert redact(f"signed with {secret}, rotated") == "signed with svc_whsec_[redacted], rotated"
 
 
-def test_what_is_nearly_a_key_is_taken_out_too():
+def test_malformed_keys_are_redacted_too():
     body = "Zx9" * 16
     for wrong in (
         f"svc_sk_us_production_{body}",  # no checksum
@@ -60,5 +60,5 @@ def test_what_is_nearly_a_key_is_taken_out_too():
         "SVC_WEBHOOK_ALLOW_NETWORKS",
     ],
 )
-def test_names_ids_and_prefixes_stay(text):
+def test_names_ids_and_prefixes_are_not_redacted(text):
     assert redact(text) == text

@@ -27,7 +27,7 @@ COMPONENTS: dict[str, Any] = {
 }
 
 
-def test_components_that_could_be_read_are_kept_and_others_are_not():
+def test_readable_components_are_kept_and_others_are_not():
     report = read_report({"botd": COMPONENTS}, FACTS)
     assert report.collectors == ("botd",)
     assert report.botd is not None
@@ -36,7 +36,7 @@ def test_components_that_could_be_read_are_kept_and_others_are_not():
     assert report.botd["webDriver"] is True
 
 
-def test_components_say_what_the_page_sees_and_give_nothing_to_compare():
+def test_components_give_claims_and_no_attributes():
     report = read_report({"botd": COMPONENTS}, FACTS)
     claims = report.claims
     assert (claims.outer_window, claims.inner_window) == ((0, 0), (1920, 1080))
@@ -47,14 +47,14 @@ def test_components_say_what_the_page_sees_and_give_nothing_to_compare():
     assert report.attributes == {}
 
 
-def test_the_collector_that_gives_the_attributes_comes_first_and_is_believed_first():
+def test_the_collector_that_gives_the_attributes_comes_first_and_takes_precedence():
     report = read_report({"botd": COMPONENTS, "userAgent": "Mozilla/5.0 Chrome/137.0", "platform": "Win32"}, FACTS)
     assert report.collectors == ("plain", "botd")
     assert report.claims.user_agent == "Mozilla/5.0 Chrome/137.0"
     assert report.claims.plugin_count == 0
 
 
-def test_graphics_that_are_not_to_be_had_and_a_renderer_that_is_told_are_claims():
+def test_unavailable_graphics_and_a_reported_renderer_are_claims():
     without = read_report({"botd": {**COMPONENTS, "webGL": {"state": -4}}}, FACTS).claims
     assert (without.webgl, without.gpu_renderer) == (False, None)
     named = {"state": 0, "value": {"vendor": "Mozilla", "renderer": "llvmpipe, or similar"}}
@@ -67,12 +67,12 @@ def test_one_collector_that_sees_a_webdriver_is_enough():
     assert report.claims.webdriver is True
 
 
-def test_what_is_no_component_is_no_report_of_botd():
+def test_a_value_without_components_is_not_a_botd_report():
     for botd in (None, [], {}, "x", {"bot": True, "botKind": "headless_chrome"}, {"a": {"state": "0"}}):
         assert read_report({"botd": botd}, FACTS).botd is None
 
 
-def test_components_are_cut_to_a_bounded_size():
+def test_components_are_truncated_to_a_bounded_size():
     components = {f"c{number}": {"state": 0, "value": ["x" * 9_000] * 9_000} for number in range(200)}
     report = read_report({"botd": components}, FACTS)
     assert report.botd is not None
@@ -81,7 +81,7 @@ def test_components_are_cut_to_a_bounded_size():
     assert sum(map(len, report.botd.values())) == 4_000, "of all components together"
 
 
-def test_what_is_nested_counts_towards_the_bound_of_all_components():
+def test_nested_values_count_towards_the_limit_of_all_components():
     rows = [{"a": "x", "b": "y", "c": "z"}] * 300
     report = read_report({"botd": {f"c{number}": {"state": 0, "value": rows} for number in range(15)}}, FACTS)
     assert report.botd is not None

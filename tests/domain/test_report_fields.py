@@ -83,7 +83,7 @@ TABLES = [pytest.param(adapter.table, root_of(adapter), id=adapter.name) for ada
 
 
 @pytest.mark.parametrize(("table", "root"), [*TABLES, pytest.param(IN_ANY_REPORT, {}, id="any")])
-def test_every_path_of_a_table_counts(table: Table, root: Any):
+def test_every_path_of_a_table_is_used(table: Table, root: Any):
     for field in table.fields:
         for path in field.paths:
             if path[0] != "@":
@@ -124,7 +124,7 @@ def test_nothing_is_read_that_no_path_lists(adapter: Adapter):
                 assert adapter.table.read("x", changed) == expected, place
 
 
-def test_a_row_names_its_adapter_a_field_and_what_the_field_holds():
+def test_a_row_names_its_adapter_a_field_and_its_content():
     rows = field_rows()
     assert {row.adapter for row in rows} == {"", *(adapter.name for adapter in ADAPTERS)}
     assert len(rows) == sum(len(field.paths) for adapter in ADAPTERS for field in adapter.table.fields) + 7
@@ -135,11 +135,11 @@ def test_a_row_names_its_adapter_a_field_and_what_the_field_holds():
     assert ("native", "device_flags", f"flags.{FLAGS[0]}", "Booleans, of which only `true` is true.") in rows
 
 
-def test_the_page_is_the_one_that_the_tables_give():
+def test_the_page_is_generated_from_the_tables():
     command = "from svc.domain.report import reference; print(reference.page(), end='')"
     assert PAGE.read_text() == page(), f'write it again: python -c "{command}" > docs/report-fields.md'
 
 
-def test_the_order_of_the_rows_means_nothing():
+def test_the_order_of_the_rows_has_no_effect():
     table = Table(fields(lambda a, b: [a, b], several="@language + b"), fields(lambda a: a, language="a"))
     assert table.read("x", {"a": 1, "b": 2}).parts == {"several": [1, 2]}

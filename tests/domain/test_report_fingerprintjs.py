@@ -87,7 +87,7 @@ def test_components_give_attributes_and_claims():
     assert claims.user_agent is None
 
 
-def test_components_may_stand_at_the_top_level():
+def test_components_may_be_at_the_top_level():
     beside = components() | {"client_token": "t" * 16}
     report = read_report(beside, FACTS)
     assert report.collectors == ("fingerprintjs",)
@@ -131,23 +131,23 @@ def test_audio_that_could_not_be_rendered_is_not_compared(audio: Any):
 
 
 @pytest.mark.parametrize("code", [-1, -2])
-def test_graphics_that_are_not_supported_are_not_compared(code: int):
+def test_unsupported_graphics_are_not_compared(code: int):
     attributes = read(components(webGlBasics=code, webGlExtensions=code))
     assert Attribute.GPU not in attributes
     assert Attribute.WEBGL not in attributes
 
 
 @pytest.mark.parametrize("code", [-1, -2, -3])
-def test_an_unsupported_apple_pay_is_as_if_it_were_not_there(code: int):
+def test_an_unsupported_apple_pay_counts_as_absent(code: int):
     assert changed(applePay=code) == set()
     assert changed(applePay=1) == {Attribute.MISCELLANEOUS}
 
 
-def test_a_frame_of_unknown_sides_is_not_compared():
+def test_a_frame_of_unknown_size_is_not_compared():
     assert Attribute.FRAME not in read(components(screenFrame=[None, None, None, None]))
 
 
-def test_what_detection_asks_for_is_read():
+def test_the_fields_for_detection_are_read():
     claims = read_report(components(osCpu="Linux x86_64"), FACTS).claims
     assert (claims.os_cpu, claims.apple_font, claims.canvas_noise, claims.point_size_limit) == (
         "Linux x86_64", False, None, None,
@@ -165,13 +165,13 @@ def test_what_detection_asks_for_is_read():
 
 
 @pytest.mark.parametrize("range_", ["", "=", "=33901=1", "=33901=1,x", "=33901=1,99999999999999", 7, None])
-def test_a_range_of_point_sizes_that_is_none_is_not_compared(range_: Any):
+def test_an_invalid_range_of_point_sizes_is_not_compared(range_: Any):
     parameter = f"ALIASED_POINT_SIZE_RANGE{range_}" if isinstance(range_, str) else range_
     changed = components(webGlExtensions={"parameters": [parameter]})
     assert read_report(changed, FACTS).claims.point_size_limit is None
 
 
-def test_hints_that_a_driver_emptied_are_told_from_hints_that_were_not_asked_for():
+def test_hints_emptied_by_a_driver_differ_from_hints_not_requested():
     emptied = {"brands": [], "mobile": False, "platform": "", "architecture": ""}
     assert read_report(components(userAgentData=emptied), FACTS).claims.hints.emptied
     for asked in (VALUES["userAgentData"], {"mobile": False}, {"brands": [], "platform": "Windows"}):
@@ -183,7 +183,7 @@ def test_canvases_are_hashed():
     assert len(read(components(canvas=long))[Attribute.CANVAS]) < 64
 
 
-def test_what_a_release_changes_on_the_same_device_is_not_compared():
+def test_values_that_change_between_releases_are_not_compared():
     assert changed(openDatabase=True) == set()
     assert changed(reducedTransparency=False) == set()
     assert changed(audio=124.04347776696522) == set()
@@ -200,7 +200,7 @@ def test_what_a_release_changes_on_the_same_device_is_not_compared():
     assert changed(deviceMemory=16) == {Attribute.REST}
 
 
-def test_what_differs_between_devices_is_compared():
+def test_values_that_differ_between_devices_are_compared():
     fewer = VALUES["webGlExtensions"] | {"parameters": ["MAX_TEXTURE_SIZE=3379=8192"]}
     assert changed(webGlExtensions=fewer) == {Attribute.WEBGL}
     assert changed(math=VALUES["math"] | {"acos": 1.4473588658278520}) == {Attribute.MISCELLANEOUS}
@@ -210,13 +210,13 @@ def test_what_differs_between_devices_is_compared():
     assert changed(audio=124.08) == {Attribute.AUDIO}
 
 
-def test_unknown_components_and_a_few_known_ones_are_the_rest():
+def test_unknown_components_and_a_few_known_ones_form_the_rest():
     report = read_report({"components": components(domBlockers=["easyList"], newOne={"a": 1})}, FACTS)
     assert report.rest == ("domBlockers[]=easyList", "newOne.a=1")
     assert report.attributes[Attribute.REST].startswith("fingerprintjs:")
 
 
-def test_brave_is_known_by_its_brand():
+def test_brave_is_recognized_by_its_brand():
     report = read_report({"components": components(userAgentData={"brands": ["Brave", "Chromium"]})}, FACTS)
     assert Attribute.CANVAS in report.masked
     assert Attribute.CANVAS not in report.attributes

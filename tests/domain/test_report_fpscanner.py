@@ -107,7 +107,7 @@ def test_the_sections_give_attributes_and_claims():
     assert {"codecs.audioCanPlayTypeHash=688c7345", "extensions[]=metamask", "media.speakers=1"} <= set(report.rest)
 
 
-def test_what_an_iframe_and_a_worker_answered_is_kept_for_comparison():
+def test_values_from_an_iframe_and_a_worker_are_kept_for_comparison():
     contexts = read_report(sections(), FACTS).claims.contexts
     assert contexts is not None
     assert contexts["iframe"] == {
@@ -128,14 +128,14 @@ def test_what_an_iframe_and_a_worker_answered_is_kept_for_comparison():
     ],
     ids=["named", "named whole answer", "whole answer"],
 )
-def test_the_sections_are_found_wherever_they_stand(signals: dict[str, Any]):
+def test_the_sections_are_found_at_any_level(signals: dict[str, Any]):
     report, bare = read_report(signals, FACTS), read_report(sections(), FACTS)
     assert report.collectors == ("fpscanner",)
     assert (report.attributes, report.claims, report.rest) == (bare.attributes, bare.claims, bare.rest)
 
 
 @pytest.mark.parametrize("missing", ["automation", "graphics", "contexts"])
-def test_without_one_of_its_marks_it_is_no_report_of_fpscanner(missing: str):
+def test_without_one_of_its_marker_fields_it_is_not_an_fpscanner_report(missing: str):
     signals = sections()
     del signals[missing]
     assert read_report(signals, FACTS).collectors == ()
@@ -152,7 +152,7 @@ def sentinel_everywhere(value: Any, sentinel: str) -> Any:
 
 
 @pytest.mark.parametrize("sentinel", ["ERROR", "NA", "SKIPPED", "INIT"])
-def test_a_text_in_place_of_a_value_is_not_compared(sentinel: str):
+def test_a_placeholder_text_is_not_compared(sentinel: str):
     report = read_report(sentinel_everywhere(sections(), sentinel), FACTS)
     assert report.collectors == ("fpscanner",)
     assert report.attributes == {}
@@ -178,7 +178,7 @@ def test_a_text_in_place_of_a_value_is_not_compared(sentinel: str):
         ("locale", {"internationalization": {"timezone": "ERROR"}}, Attribute.TIMEZONE),
     ],
 )  # fmt: skip
-def test_one_missing_value_leaves_one_attribute_open(section: str, change: dict[str, Any], attribute: Attribute):
+def test_one_missing_value_leaves_one_attribute_unset(section: str, change: dict[str, Any], attribute: Attribute):
     assert attribute in read_report(sections(), FACTS).attributes
     assert attribute not in read_report(sections(**{section: change}), FACTS).attributes
 
@@ -193,14 +193,14 @@ def test_one_missing_value_leaves_one_attribute_open(section: str, change: dict[
         ({}, False),
     ],
 )
-def test_a_driver_is_seen_wherever_its_flag_shows(change: dict[str, Any], driven: bool):
+def test_a_driver_is_detected_by_any_of_its_flags(change: dict[str, Any], driven: bool):
     report = read_report(sections(**change), FACTS)
     fired = {seen.signal for seen in detect(report, FACTS, Agent(), NOWHERE, "web")}
     assert ("automation" in fired) is driven
     assert (report.claims.webdriver is True) is driven
 
 
-def test_writing_to_a_webdriver_that_does_not_exist_shows_nothing():
+def test_a_write_to_a_missing_webdriver_proves_nothing():
     replaced = sections(automation={"webdriver": False, "webdriverWritable": True})
     assert "webdriver_writable" in (read_report(replaced, FACTS).claims.driver_marks or ())
     del replaced["automation"]["webdriver"]
@@ -216,12 +216,12 @@ def test_writing_to_a_webdriver_that_does_not_exist_shows_nothing():
         ({}, None),
     ],
 )
-def test_the_media_queries_say_whether_there_is_anything_to_point_with(queries: dict[str, Any], pointer: bool | None):
+def test_the_media_queries_report_whether_a_pointer_exists(queries: dict[str, Any], pointer: bool | None):
     device = {**sections()["device"], "mediaQueries": queries}
     assert read_report(sections(device=device), FACTS).claims.pointer is pointer
 
 
-def test_a_person_with_open_developer_tools_is_no_suspect():
+def test_a_person_with_open_developer_tools_is_not_a_suspect():
     """`cdp` is true for them: it is kept, and alone it is no proof."""
     seen = detect(read_report(sections(), FACTS), FACTS, Agent(), NOWHERE, "web")
     assert seen == (Observation("developer_tools", "low", ("debugger_attached",)),)
@@ -234,18 +234,18 @@ def test_a_person_with_open_developer_tools_is_no_suspect():
     [{**sections(), "developer_tools": False}, sections(device={"platform": "Linux x86_64"})],
     ids=["closed tools", "a contradiction"],
 )
-def test_a_debugger_without_developer_tools_or_beside_a_contradiction_is_a_driver(signals: dict[str, Any]):
+def test_a_debugger_without_developer_tools_or_with_a_contradiction_is_automation(signals: dict[str, Any]):
     seen = {one.signal: one for one in detect(read_report(signals, FACTS), FACTS, Agent(), NOWHERE, "web")}
     assert seen["automation"].evidence == ("debugger_attached",)
 
 
-def test_what_follows_the_hour_is_no_attribute():
+def test_a_value_that_changes_with_the_hour_is_not_an_attribute():
     queries = sections()["device"]["mediaQueries"] | {"prefersColorScheme": "light"}
     before, after = read_report(sections(), FACTS), read_report(sections(device={"mediaQueries": queries}), FACTS)
     assert after.attributes == before.attributes
 
 
-def test_the_hash_of_the_standard_plugins_is_what_the_library_makes_of_them():
+def test_the_hash_of_the_standard_plugins_equals_that_of_the_library():
     number = 0
     for character in ",".join(STANDARD_PLUGINS):
         number = (number * 31 + ord(character)) & 0xFFFFFFFF
@@ -265,7 +265,7 @@ def test_brave_is_masked_by_its_feature_and_by_its_brand():
         assert shields_up.masked.isdisjoint(shields_up.attributes)
 
 
-def test_firefox_that_resists_fingerprinting_is_masked():
+def test_firefox_with_resist_fingerprinting_is_masked():
     firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
     screen = {"width": 1400, "height": 900, "availableWidth": 1400, "availableHeight": 900}
     report = read_report(
@@ -295,7 +295,7 @@ def test_the_model_of_a_phone_comes_from_its_hints():
         (dict.fromkeys(("isValidPluginArray", "pluginConsistency1", "pluginOverflow"), "NA"), None),
     ],
 )
-def test_a_list_of_plugins_that_was_replaced_shows(change: dict[str, Any], patched: bool | None):
+def test_a_replaced_plugin_list_is_detected(change: dict[str, Any], patched: bool | None):
     plugins = sections()["browser"]["plugins"] | change
     assert read_report(sections(browser={"plugins": plugins}), FACTS).claims.plugins_patched is patched
 

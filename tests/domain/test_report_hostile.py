@@ -211,7 +211,7 @@ def replaced(value: Any, path: tuple[Any, ...], change: Any) -> Any:
 @pytest.mark.skipif(not REAL, reason="needs the captures in shared/data, which are not here")
 @given(st.data())
 @settings(max_examples=effort(100, 300), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-def test_a_real_capture_is_read_whatever_of_it_is_replaced(data: st.DataObject):
+def test_a_real_capture_is_read_with_any_of_its_values_replaced(data: st.DataObject):
     signals = data.draw(st.sampled_from(REAL))
     for _ in range(data.draw(st.integers(1, 4))):
         path = data.draw(st.sampled_from(places(signals)[1:]))
@@ -224,7 +224,7 @@ def test_a_real_capture_is_read_whatever_of_it_is_replaced(data: st.DataObject):
 @pytest.mark.slow(6)
 @given(st.data())
 @settings(max_examples=effort(130, 400), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-def test_a_report_of_every_shape_is_read_whatever_of_it_is_replaced(data: st.DataObject):
+def test_a_report_of_every_shape_is_read_with_any_of_its_values_replaced(data: st.DataObject):
     signals = data.draw(st.sampled_from(SHAPES))
     for _ in range(data.draw(st.integers(1, 5))):
         signals = replaced(signals, data.draw(st.sampled_from(places(signals)[1:])), data.draw(values))
@@ -239,7 +239,7 @@ def test_a_report_of_every_shape_is_read_whatever_of_it_is_replaced(data: st.Dat
     st.sampled_from(["ios", "android"]),
 )
 @settings(deadline=None)  # the first user agent takes its time
-def test_members_of_an_app_of_any_type_are_read(entries: dict[str, Any], platform: str):
+def test_app_fields_of_any_type_are_read(entries: dict[str, Any], platform: str):
     signals = {**entries, "platform": platform, "device": entries}
     check(signals)
     read_agent(FACTS, read_report(signals, FACTS))
@@ -288,7 +288,7 @@ def test_very_large_and_deep_reports_are_read(signals: dict[str, Any]):
     check(signals)
 
 
-def test_figures_are_the_numbers_of_an_object_of_the_size_that_browsers_send():
+def test_figures_are_the_numbers_of_an_object_of_bounded_size():
     many = {f"m{number}": number for number in range(MOST_FIGURES)}
     assert figures(many) == many
     assert figures(many | {"one": 1}) is None

@@ -97,7 +97,7 @@ def test_an_android_report_gives_attributes_and_claims():
 
 
 @pytest.mark.parametrize("name", ["model", "manufacturer", "os_version", "os_build", "vendor_id"])
-def test_values_may_stand_in_device_or_at_the_top(name: str):
+def test_values_may_be_in_device_or_at_the_top_level(name: str):
     nested = {"platform": "ios", "device": {name: "abc-123-def-456-ghi"}, "cores": 6}
     flat = {"platform": "ios", name: "abc-123-def-456-ghi", "cores": 6}
     assert read_report(nested, FACTS) == read_report(flat, FACTS)
@@ -120,11 +120,11 @@ def test_bridges_are_native_too(platform: str):
         {"platform": ["ios"], "model": "x", "screen": {"width": 1, "height": 1}, "timezone": "UTC"},
     ],
 )
-def test_a_web_page_on_a_phone_is_no_native_report(signals: dict[str, Any]):
+def test_a_web_page_on_a_phone_is_not_a_native_report(signals: dict[str, Any]):
     assert read_report(signals, FACTS).collectors == ("plain",)
 
 
-def test_what_names_a_release_or_an_app_is_not_compared():
+def test_values_of_a_release_or_an_app_are_not_compared():
     before, after = read_report(android(), FACTS), read_report(
         android(
             os_version="16",
@@ -150,7 +150,7 @@ def test_null_and_absent_are_not_compared(name: str):
     assert len(null.attributes) < len(read_report(android(memory_mb=None), FACTS).attributes)
 
 
-def test_a_device_is_told_from_one_with_more_memory_or_storage():
+def test_devices_with_different_memory_or_storage_are_distinguished():
     assert attribute(Attribute.HARDWARE, android(memory_mb=11_480)) == "native:9/11"
     assert "disk_gb=256" in read_report(android(disk_gb=229), FACTS).rest
 
@@ -178,13 +178,13 @@ def test_a_native_value_never_equals_one_of_a_web_page():
         ({"userAgent": "Mozilla/5.0", "vendor_id": VENDOR_ID}, None),
     ],
 )
-def test_the_vendor_id_stands_in_for_a_token_that_was_not_sent(signals: dict[str, Any], token: str | None):
+def test_the_vendor_id_replaces_a_missing_token(signals: dict[str, Any], token: str | None):
     report = read_report(signals, FACTS)
     assert report.client_token == token
     assert report.client_token_is_new is False
 
 
-def test_flags_that_are_true_are_listed_wherever_they_stand():
+def test_flags_that_are_true_are_listed_at_any_level():
     report = read_report(
         android(rooted=True, flags={"frida": True, "mitm": 1, "unknown": True}, device={"vpn_active": True}), FACTS
     )
@@ -217,13 +217,13 @@ def test_the_factory_reset_is_a_date_or_milliseconds(value: Any, milliseconds: i
         (android(screen=None), "mobile"),
     ],
 )
-def test_a_tablet_is_told_from_a_phone(signals: dict[str, Any], kind: str):
+def test_a_tablet_is_distinguished_from_a_phone(signals: dict[str, Any], kind: str):
     report = read_report(signals, FACTS)
     assert report.claims.native_kind == kind
     assert read_agent(FACTS, report).device_kind == kind
 
 
-def test_what_a_web_view_adds_fills_what_the_sdk_left_open():
+def test_values_of_a_web_view_fill_those_that_the_sdk_left_unset():
     components = {
         "timezone": {"value": "Europe/Paris", "duration": 1},
         "colorDepth": {"value": 24, "duration": 1},

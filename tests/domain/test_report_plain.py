@@ -110,19 +110,19 @@ def test_a_failed_canvas_is_not_compared(canvas: Any):
     assert attribute(Attribute.CANVAS, canvas=canvas) is None
 
 
-def test_a_turned_phone_keeps_its_screen():
+def test_rotating_a_phone_does_not_change_its_screen():
     assert attribute(Attribute.SCREEN, screen={"width": 402, "height": 874}) == "plain:874x402"
     assert attribute(Attribute.SCREEN, screen={"width": 874, "height": 402}) == "plain:874x402"
 
 
-def test_memory_is_compared_as_far_as_all_releases_report_it():
+def test_memory_is_compared_only_up_to_what_all_releases_report():
     old, new = read_report(plain(deviceMemory=8), FACTS), read_report(plain(deviceMemory=16), FACTS)
     assert old.attributes[Attribute.HARDWARE] == new.attributes[Attribute.HARDWARE]
     assert "deviceMemory=16" in new.rest
     assert new.claims.memory_gb == 16
 
 
-def test_a_zone_keeps_its_name_when_it_is_renamed():
+def test_a_renamed_time_zone_keeps_its_name():
     assert time_zone("Asia/Calcutta") == time_zone("Asia/Kolkata") == "Asia/Kolkata"
 
 
@@ -159,11 +159,11 @@ def test_fonts_are_a_set():
         ),
     ],
 )
-def test_drivers_and_interfaces_are_no_part_of_a_processors_name(first: str, second: str):
+def test_drivers_and_interfaces_are_not_part_of_the_name_of_a_graphics_processor(first: str, second: str):
     assert canonical_gpu("", first) == canonical_gpu("", second) != ""
 
 
-def test_two_processors_stay_two():
+def test_different_graphics_processors_have_different_names():
     names = [
         canonical_gpu("", f"ANGLE (Apple, ANGLE Metal Renderer: Apple {name}, x)") for name in ("M1", "M2", "M2 Pro")
     ]
@@ -171,7 +171,7 @@ def test_two_processors_stay_two():
     assert canonical_gpu("Apple Inc.", "") == "apple"
 
 
-def test_what_changes_by_the_minute_is_left_out_of_the_rest():
+def test_values_that_change_by_the_minute_are_left_out_of_the_rest():
     volatile = {
         "timestamp": 1, "duration": 2, "nonce": "x", "uuid": "y", "sessionId": "z", "battery": {"level": 0.5},
         "visitorId": "v", "requestId": "r", "deviceId": "d", "appVersion": "5.0", "storage": {"id": "abc"},
@@ -185,7 +185,7 @@ def test_the_rest_is_bounded():
     assert max(map(len, report.rest)) < 300
 
 
-def test_an_unknown_shape_has_no_collector_but_is_read_for_the_common_fields():
+def test_an_unknown_shape_has_no_collector_but_its_common_fields_are_read():
     report = read_report({"some": {"thing": 1}, "client_token": "t" * 16, "incognito": True}, FACTS)
     assert report.collectors == ()
     assert report.attributes == {}
@@ -210,7 +210,7 @@ def test_a_client_token_has_16_to_64_characters(token: Any, kept: bool):
     assert report.client_token_is_new is kept
 
 
-def test_storage_is_no_client_token():
+def test_storage_is_not_a_client_token():
     assert read_report(plain(storage={"id": "x" * 20, "fresh": True}), FACTS).client_token is None
 
 
@@ -232,7 +232,7 @@ def test_storage_is_no_client_token():
         (None, None),
     ],
 )
-def test_the_moment_of_collection_is_a_date_or_milliseconds(value: Any, milliseconds: int | None):
+def test_the_collection_time_is_a_date_or_milliseconds(value: Any, milliseconds: int | None):
     assert read_report(plain(collected_at=value), FACTS).collected_at_ms == milliseconds
 
 
@@ -247,7 +247,7 @@ def brave(**changes: Any) -> dict[str, Any]:
     return plain(uaData={"brands": [{"brand": "Brave", "version": "137"}]}, **changes)
 
 
-def test_brave_is_not_compared_by_what_it_randomises():
+def test_values_that_brave_randomizes_are_not_compared():
     report = read_report(brave(plugins=["Online PDF tool", "x7Gh"]), FACTS)
     assert {Attribute.CANVAS, Attribute.AUDIO, Attribute.FONTS, Attribute.HARDWARE, Attribute.PLUGINS} <= report.masked
     assert report.masked.isdisjoint(report.attributes)
@@ -261,12 +261,12 @@ def test_brave_with_its_shields_down_still_has_its_rendering_masked():
     assert Attribute.HARDWARE in report.attributes
 
 
-def test_brave_is_known_by_its_header_too():
+def test_brave_is_recognized_by_its_header_too():
     facts = RequestFacts(ip="192.0.2.1", hints=ClientHints(brands=(("Brave", "137"),)))
     assert Attribute.CANVAS in read_report(plain(plugins=None), facts).masked
 
 
-def test_firefox_that_resists_fingerprinting_is_masked_where_that_is_evident():
+def test_firefox_with_resist_fingerprinting_is_masked_where_that_is_evident():
     resisting: dict[str, Any] = {
         "userAgent": FIREFOX,
         "uaData": None,
@@ -286,7 +286,7 @@ def test_firefox_that_resists_fingerprinting_is_masked_where_that_is_evident():
     assert read_report(plain(**resisting, innerWidth=1400, innerHeight=900), FACTS).masked == report.masked
 
 
-def test_firefox_that_resists_fingerprinting_without_rounding_is_known_by_its_nameless_renderer():
+def test_firefox_with_resist_fingerprinting_is_recognized_by_its_nameless_renderer():
     size = {"outerWidth": 1400, "outerHeight": 843, "innerWidth": 1400, "innerHeight": 843}
     resisting: dict[str, Any] = {
         "userAgent": FIREFOX,
@@ -309,7 +309,7 @@ def test_safari_is_masked_in_private_windows_only():
 
 
 @pytest.mark.slow
-def test_the_streams_of_visits_are_read_in_full(shared_data: Path):
+def test_the_visit_streams_are_read_completely(shared_data: Path):
     shares: dict[Attribute, int] = defaultdict(int)
     total = 0
     with gzip.open(shared_data / "linkage" / "small" / "fps.jsonl.gz", "rt") as lines:

@@ -81,7 +81,7 @@ def test_the_probes_give_claims_and_fingerprintjs_the_attributes():
     }  # fmt: skip
 
 
-def test_an_honest_browser_fires_nothing():
+def test_a_genuine_browser_fires_nothing():
     assert look(signals()) == {}
 
 
@@ -113,11 +113,11 @@ def test_probes_of_an_unknown_version_are_not_read(version: Any):
          "browser_tampering", "invented_brand_of_another_release"),
     ],
 )  # fmt: skip
-def test_a_probe_that_differs_fires_its_signal(probes: dict[str, Any], signal: str, evidence: str):
+def test_a_deviating_probe_fires_its_signal(probes: dict[str, Any], signal: str, evidence: str):
     assert evidence in look(signals(**probes))[signal].evidence
 
 
-def test_plugins_of_which_there_are_none_are_consistent():
+def test_an_empty_plugin_list_is_consistent():
     empty = {"count": 0, "genuine": True, "linked": True, "overflows": False}
     assert look(signals(plugins=empty)) == {}
 
@@ -147,11 +147,11 @@ def test_a_time_zone_that_was_changed_for_the_page_alone_is_tampering():
         ("UTC+2", "Europe/Berlin"),  # an offset: the page knew no name
     ],
 )
-def test_one_zone_by_two_names_or_none_is_no_contradiction(page: str, elsewhere: str | None):
+def test_aliases_of_one_time_zone_or_a_missing_one_are_no_contradiction(page: str, elsewhere: str | None):
     assert look(zones(page, elsewhere)) == {}
 
 
-def test_firefox_that_resists_fingerprinting_may_show_utc_in_the_page_alone():
+def test_firefox_with_resist_fingerprinting_may_show_utc_in_the_page_alone():
     facts = RequestFacts(ip="192.0.2.1", user_agent=FIREFOX)
     page = {"userAgent": FIREFOX, "platform": "Linux x86_64", "timeZone": "UTC"}
     contexts = {"page": page, "worker": page | {"timeZone": "Europe/Berlin"}, "iframe": page}
@@ -168,7 +168,9 @@ def test_firefox_that_resists_fingerprinting_may_show_utc_in_the_page_alone():
 
 
 @pytest.mark.parametrize(("rounded", "real", "fires"), [(4, 2, False), (8, 12, False), (8, 2, True)])
-def test_the_real_cores_of_firefox_agree_with_those_that_fingerprintjs_rounds(rounded: int, real: int, fires: bool):
+def test_the_real_core_count_of_firefox_agrees_with_the_rounded_one_of_fingerprintjs(
+    rounded: int, real: int, fires: bool
+):
     facts = RequestFacts(ip="192.0.2.1", user_agent=FIREFOX)
     there = {"userAgent": FIREFOX, "platform": "Linux x86_64", "cores": real, "timeZone": "Europe/Berlin"}
     contexts = {"page": there, "iframe": there, "worker": there}
@@ -180,7 +182,7 @@ def test_the_real_cores_of_firefox_agree_with_those_that_fingerprintjs_rounds(ro
 # Private windows ------------------------------------------------------------------------------------------------------
 
 
-def test_a_private_window_that_the_sdk_measured_is_not_sure():
+def test_a_private_window_reported_by_the_sdk_is_low_confidence():
     assert look({**signals(), "incognito": True})["incognito"] == Observation("incognito", "low", ("private_mode",))
     told = look({"components": components(), "incognito": True})
     assert told["incognito"].confidence == "medium"
@@ -189,7 +191,7 @@ def test_a_private_window_that_the_sdk_measured_is_not_sure():
 @pytest.mark.parametrize(
     "hostile", [None, 7, "x", [], [1], {"page": 3}, {"worker": {"timeZone": ["UTC"], "cores": "8"}}]
 )
-def test_wrong_types_are_as_if_nothing_were_there(hostile: Any):
+def test_values_of_a_wrong_type_count_as_absent(hostile: Any):
     report = {**signals(), "probes": {"version": 1, "contexts": hostile, "drivers": hostile, "hints": hostile}}
     read = read_report(report, FACTS)
     assert (read.claims.contexts, read.claims.driver_marks) == (None, None)

@@ -94,7 +94,7 @@ def test_a_tree_gives_attributes_and_claims():
     ],
     ids=["named", "named whole answer", "whole answer", "top level"],
 )
-def test_the_tree_is_found_wherever_it_stands(signals: dict[str, Any]):
+def test_the_tree_is_found_at_any_level(signals: dict[str, Any]):
     report = read_report(signals, FACTS)
     assert report.collectors == ("thumbmark",)
     assert report.attributes == read_report({"thumbmark": tree()}, FACTS).attributes
@@ -115,7 +115,7 @@ def test_values_of_two_collectors_are_never_equal():
     assert first.values[Attribute.TIMEZONE] != second.values[Attribute.TIMEZONE]
 
 
-def test_a_second_collector_fills_what_the_first_left_open():
+def test_a_second_collector_fills_what_the_first_left_unset():
     components = {
         "timezone": {"value": "Europe/Paris", "duration": 1},
         "platform": {"value": "Win32", "duration": 0},
@@ -139,7 +139,7 @@ def test_a_component_that_failed_is_not_compared(name: str, failed: Any):
     assert report != read_report({"thumbmark": tree()}, FACTS)
 
 
-def test_failed_components_are_not_taken_for_those_of_fingerprintjs():
+def test_failed_components_are_not_mistaken_for_those_of_fingerprintjs():
     failed = {name: {"error": "x"} for name in ("audio", "fonts", "plugins", "math")}
     assert read_report(tree(**failed), FACTS).collectors == ("thumbmark",)
     assert read_report({"components": tree(**failed)}, FACTS).collectors == ("thumbmark",)
@@ -151,7 +151,7 @@ def test_a_failed_audio_measurement_is_not_compared(heard: Any):
 
 
 @pytest.mark.parametrize("memory", ["0", "undefined", "", 0, None, "eight", "-8"])
-def test_memory_that_is_not_told_is_not_compared(memory: Any):
+def test_unreported_memory_is_not_compared(memory: Any):
     hardware = {"videocard": ADRENO, "deviceMemory": memory}
     assert attribute(Attribute.HARDWARE, hardware=hardware) == "thumbmark:8/"
     assert attribute(Attribute.HARDWARE, hardware=hardware | {"deviceMemory": 8}) == "thumbmark:8/8"
@@ -161,11 +161,11 @@ def test_memory_that_is_not_told_is_not_compared(memory: Any):
     "card",
     ["undefined", None, {}, {"vendor": "WebKit", "renderer": "WebKit WebGL"}, {"vendor": "", "renderer": ""}],
 )
-def test_the_name_that_every_renderer_has_is_none(card: Any):
+def test_a_generic_renderer_name_is_ignored(card: Any):
     assert attribute(Attribute.GPU, hardware={"videocard": card}) is None
 
 
-def test_the_unmasked_renderer_counts_before_the_masked_one():
+def test_the_unmasked_renderer_takes_precedence_over_the_masked_one():
     card = {"vendor": "WebKit", "renderer": "WebKit WebGL", "rendererUnmasked": "Apple M2", "vendorUnmasked": "Apple"}
     assert attribute(Attribute.GPU, hardware={"videocard": card}) == "thumbmark:apple m2"
 
@@ -181,7 +181,7 @@ def test_languages_may_be_a_list_or_the_first_one():
     assert attribute(Attribute.LANGUAGES, locales={"languages": "de-DE"}) == "thumbmark:de-de"
 
 
-def test_what_follows_the_hour_or_the_release_is_no_attribute():
+def test_values_that_change_with_the_hour_or_the_release_are_not_attributes():
     before = read_report({"thumbmark": tree()}, FACTS)
     screen = tree()["screen"] | {
         "mediaMatches": ["prefers-color-scheme: dark", "any-pointer: coarse", "prefers-reduced-motion: reduce"]
@@ -192,26 +192,26 @@ def test_what_follows_the_hour_or_the_release_is_no_attribute():
     assert after.attributes == before.attributes
 
 
-def test_an_installed_font_leaves_the_widths_of_the_stock_ones():
+def test_an_installed_font_leaves_the_widths_of_the_standard_ones():
     more = tree()["fonts"] | {"Fira Code": 432.0}
     assert attribute(Attribute.FONTS, fonts=more) != attribute(Attribute.FONTS)
     assert attribute(Attribute.FONT_PREFERENCES, fonts=more) == attribute(Attribute.FONT_PREFERENCES)
     assert attribute(Attribute.FONTS, fonts={}) == "thumbmark:none"
 
 
-def test_voices_that_have_not_arrived_are_not_compared():
+def test_voices_that_have_not_loaded_are_not_compared():
     early = {"details": {"voiceCount": 0, "voicesHash": "empty"}, "hash": "x"}
     assert "speech=cc" in read_report({"thumbmark": tree()}, FACTS).rest
     assert not any(leaf.startswith("speech") for leaf in read_report({"thumbmark": tree(speech=early)}, FACTS).rest)
 
 
-def test_components_of_the_pages_own_making_are_leaves():
+def test_custom_components_of_the_page_are_in_the_rest():
     report = read_report({"thumbmark": tree(shop={"theme": "dark"}, late={"timeout": "true"})}, FACTS)
     assert "shop.theme=dark" in report.rest
     assert not any(leaf.startswith("late") for leaf in report.rest)
 
 
-def test_brave_is_masked_by_its_header_and_by_what_the_library_found():
+def test_brave_is_masked_by_its_header_and_by_the_verdict_of_the_library():
     brand = RequestFacts(ip="192.0.2.1", hints=ClientHints(brands=(("Brave", "142"),)))
     system = tree()["system"] | {"browser": {"name": "Brave", "version": "142.0"}}
     random = {"plugins": ["x7Gh|a|b"]}
@@ -244,7 +244,7 @@ def test_safari_is_masked_in_private_windows():
         {"components": {"locales": {"timezone": "UTC"}}},
     ],
 )
-def test_what_does_not_bear_the_marks_is_no_tree(signals: dict[str, Any]):
+def test_without_its_marker_fields_it_is_not_a_thumbmark_tree(signals: dict[str, Any]):
     assert read_report(signals, FACTS).collectors == ()
 
 

@@ -25,7 +25,7 @@ CHROME = {
         RequestFacts(ip="192.0.2.1", user_agent=BROWSER["user-agent"], hints=read_hints(CHROME)),
     ],
 )
-def test_archived_headers_are_read_back_as_they_were(facts: RequestFacts):
+def test_archived_headers_are_restored_unchanged(facts: RequestFacts):
     assert facts_of(facts.ip, read_headers(archived_headers(facts))) == facts
 
 
@@ -40,7 +40,7 @@ def test_the_headers_of_a_browser_take_less_than_a_hundred_bytes():
     assert len(archived_headers(facts)) < 100
 
 
-def test_headers_that_were_archived_before_are_still_read():
+def test_headers_archived_by_earlier_versions_are_still_read():
     """The dictionary of the compression is part of the stored format."""
     stored = bytes.fromhex("4373757269518ebe859e210ef390cca8ad0500")
     assert read_headers(stored) == RequestHeaders(user_agent="curl/8.1", accept_language="en")

@@ -44,7 +44,7 @@ def test_the_score_is_the_plain_sum_heaviest_first_ties_by_name() -> None:
     assert result.level == "medium"
 
 
-def test_a_trigger_carries_group_weight_in_force_and_confidence() -> None:
+def test_a_trigger_has_its_group_weight_and_confidence() -> None:
     profile = Weights(weights={"tor": 7})
     assert in_force(seen("tor", confidence="high"), profile, "web") == [Trigger("tor", "tor", 7, "high")]
 
@@ -66,7 +66,7 @@ def test_levels_change_at_the_threshold_and_at_twice_the_threshold(total: int, t
     assert level_of(total, threshold) == level
 
 
-def test_the_level_follows_the_profiles_own_threshold() -> None:
+def test_the_level_follows_the_threshold_of_the_profile() -> None:
     profile = Weights(threshold=100, weights=default_weights("web"))
     assert score(seen("automation"), profile, "web").level == "low"
 
@@ -76,17 +76,17 @@ def test_a_signal_of_weight_zero_does_not_trigger() -> None:
     assert fired("tor", profile=Weights(weights={"tor": 0})) == []
 
 
-def test_a_signal_that_a_stored_profile_does_not_name_counts_zero() -> None:
+def test_a_signal_missing_from_a_stored_profile_counts_zero() -> None:
     assert fired("tor", "hosting", profile=Weights(weights={"hosting": 15})) == ["hosting"]
 
 
-def test_a_signal_counts_only_on_the_platforms_that_know_it() -> None:
+def test_a_signal_counts_only_on_the_platforms_that_have_it() -> None:
     assert fired("headless", platform="web") == ["headless"]
     assert fired("headless", platform="ios", profile=default_profile("web")) == []
     assert fired("emulator", platform="web", profile=default_profile("android")) == []
 
 
-def test_a_name_outside_the_catalogue_counts_nothing() -> None:
+def test_a_name_outside_the_catalog_counts_nothing() -> None:
     assert fired("phase_of_the_moon", profile=Weights(weights={"phase_of_the_moon": 40})) == []
 
 
@@ -111,7 +111,7 @@ def test_tor_silences_relay_and_vpn_in_either_mode() -> None:
     assert fired(*network, profile=profile) == ["tor", "hosting"]
 
 
-def test_tor_silences_vpn_even_where_tor_weighs_nothing() -> None:
+def test_tor_silences_vpn_even_where_tor_has_weight_zero() -> None:
     profile = Weights(weights={"tor": 0, "vpn_public": 8})
     assert fired("tor", "vpn_public", profile=profile) == []
 
@@ -122,13 +122,13 @@ def test_relay_silences_only_the_public_vpn() -> None:
     assert fired("vpn_public", "vpn_relay", profile=profile) == [], "whatever the relay weighs"
 
 
-def test_in_confidence_mode_a_relay_counts_nothing_and_silences_no_confidence():
+def test_in_confidence_mode_a_relay_neither_counts_nor_silences():
     profile = Weights(weights=default_weights("web"), vpn_mode="confidence")
     assert fired("vpn_public", "vpn_relay", "vpn_low", profile=profile) == ["vpn_low"]
 
 
 @pytest.mark.parametrize("level", ["low", "medium", "high"])
-def test_each_confidence_of_both_families_weighs_what_the_catalogue_says(level: Level):
+def test_each_confidence_of_both_families_has_the_weight_of_the_catalog(level: Level):
     profile = Weights(weights=default_weights("web"), vpn_mode="confidence", residential_proxy_mode="confidence")
     names = (f"vpn_{level}", f"residential_proxy_{level}")
     weights = {"low": (4, 5), "medium": (9, 10), "high": (15, 18)}[level]
@@ -161,7 +161,7 @@ def test_no_triggers_make_no_groups() -> None:
     assert group_triggers([]) == ()
 
 
-def test_the_default_profile_holds_the_catalogues_weights() -> None:
+def test_the_default_profile_has_the_weights_of_the_catalog() -> None:
     for platform in PLATFORMS:
         profile = default_profile(platform)
         assert profile.threshold == 30
@@ -175,7 +175,7 @@ def test_the_default_profile_holds_the_catalogues_weights() -> None:
     threshold=st.integers(1, 1000),
     platform=st.sampled_from(PLATFORMS),
 )
-def test_any_profile_scores_what_its_triggers_and_its_groups_add_up_to(
+def test_the_score_equals_the_sum_of_its_triggers_and_of_its_groups(
     names: list[str], weights: dict[str, int], threshold: int, platform: Platform
 ) -> None:
     result = score(seen(*names), Weights(threshold=threshold, weights=weights), platform)

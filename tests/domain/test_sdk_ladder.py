@@ -88,7 +88,7 @@ def test_the_ladder_has_every_version_on_every_device():
         assert f"Chrome/{major}." in row["headers"]["user-agent"]
 
 
-def test_every_version_reports_all_that_recognition_uses():
+def test_every_version_reports_all_attributes_that_matching_uses():
     """But the pixel ratio, which the SDK does not ask for, the model, which phones alone have, and the memory beyond
     8 GB, which Chromium named at last between 143 and 147.
     """
@@ -105,7 +105,7 @@ def test_every_version_reports_all_that_recognition_uses():
         assert features_of(name, major, SHARED_ADDRESS).identifiable
 
 
-def test_a_driven_headless_browser_fires_what_it_is_and_nothing_else():
+def test_a_driven_headless_browser_fires_exactly_the_expected_signals():
     for (name, major), row in rows().items():
         facts, report = facts_of(row), report_of(row)
         seen = detect(report, facts, read_agent(facts, report), Network(state="enriched"), "web")
@@ -122,14 +122,14 @@ def test_a_device_keeps_its_id_through_all_versions_and_shares_it_with_none(days
 
 
 @pytest.mark.parametrize("days", [1, RELEASE_DAYS])
-def test_devices_behind_one_address_keep_their_ids_apart(days: int):
+def test_devices_behind_one_address_keep_their_ids_distinct(days: int):
     lost, owners = climb("office", days)
     assert lost == []
     assert [devices for devices in owners.values() if len(devices) > 1 and devices != TWINS] == []
 
 
 @pytest.mark.parametrize("days", [1, 28, 224])
-def test_a_jump_over_eight_captured_versions_is_recognised_at_home(days: int):
+def test_a_jump_over_eight_captured_versions_is_recognized_at_home(days: int):
     for before, after in pairwise(majors()[::8]):
         organization = Organization()
         for now_ms, major in ((START_MS, before), (START_MS + days * DAY_MS, after)):

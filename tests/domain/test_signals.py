@@ -70,13 +70,13 @@ ADDED = {"attestation_missing"}
 """By version 2 of the catalogue. Profiles that were stored before count them as 0."""
 
 
-def test_the_catalogue_is_the_documented_table_in_its_order() -> None:
+def test_the_catalog_is_the_documented_table_in_its_order() -> None:
     built = tuple((signal.group, signal.name, *map(signal.weights.get, PLATFORMS)) for signal in CATALOGUE.values())
     assert PLATFORMS == ("web", "android", "ios")
     assert built == DOCUMENTED
 
 
-def test_each_entry_is_filed_under_its_own_name_at_its_own_place() -> None:
+def test_each_entry_is_stored_under_its_own_name_and_position() -> None:
     assert [signal.name for signal in CATALOGUE.values()] == list(CATALOGUE)
     assert [CATALOGUE_ORDER[name] for name in CATALOGUE] == list(range(len(CATALOGUE)))
 
@@ -89,7 +89,7 @@ def test_only_the_vpn_and_residential_proxy_families_have_modes() -> None:
             assert signal.mode == ("confidence" if signal.name.endswith(("_low", "_medium", "_high")) else "method")
 
 
-def test_each_signal_is_described_in_one_sentence_for_people() -> None:
+def test_each_signal_is_described_in_one_sentence() -> None:
     for signal in CATALOGUE.values():
         assert signal.description.endswith(".")
         assert "\n" not in signal.description
@@ -97,7 +97,7 @@ def test_each_signal_is_described_in_one_sentence_for_people() -> None:
         assert signal.since == ("2" if signal.name in ADDED else "1")
 
 
-def test_default_weights_are_integers_a_configuration_may_hold() -> None:
+def test_default_weights_are_valid_in_a_configuration() -> None:
     for platform in PLATFORMS:
         for weight in default_weights(platform).values():
             assert 0 <= weight <= MAX_WEIGHT
@@ -110,12 +110,12 @@ def test_names_and_weights_of_a_platform_agree() -> None:
     assert "emulator" not in signal_names("web")
 
 
-def test_changing_the_defaults_of_one_caller_changes_nobody_elses() -> None:
+def test_changing_returned_default_weights_does_not_change_the_defaults() -> None:
     default_weights("web")["tor"] = 99
     assert default_weights("web")["tor"] == 25
 
 
-def test_ordinary_privacy_behaviour_together_stays_below_the_default_threshold() -> None:
+def test_ordinary_privacy_behavior_together_stays_below_the_default_threshold() -> None:
     weights = default_weights("web")
     method = ("vpn_public", "vpn_timezone_mismatch", "vpn_os_mismatch", "incognito", "privacy_settings")
     confidence = ("vpn_high", "incognito", "privacy_settings")
@@ -136,7 +136,7 @@ def test_the_page_names_every_signal_with_its_weights() -> None:
         assert sum(line.startswith(f"| `{signal.name}` | {weights} | ") for line in lines) == 1
 
 
-def test_the_program_shows_the_catalogue_for_people_and_for_programs() -> None:
+def test_the_command_line_shows_the_catalog_as_text_and_as_json() -> None:
     shown = CliRunner().invoke(signals)
     assert shown.exit_code == 0
     assert [line.split()[0] for line in shown.output.splitlines()] == ["signal", *CATALOGUE]

@@ -35,13 +35,13 @@ def test_a_zone_fits_the_countries_whose_clocks_show_the_same(zone: str, country
 @pytest.mark.parametrize(
     "zone", ["UTC", "Etc/GMT+5", "US/Pacific", "CET", "", "Mars/Olympus", "Europe", "Europe/", "../zone.tab"]
 )
-def test_of_a_zone_without_a_place_nothing_is_known(zone: str):
+def test_nothing_is_known_of_a_zone_without_a_place(zone: str):
     assert zone_fits_country(zone, "DE") is None
     assert country_of_zone(zone) is None
 
 
 @pytest.mark.parametrize("country", ["", "XK", "de", "EU"])
-def test_of_a_country_that_the_database_does_not_have_nothing_is_known(country: str):
+def test_nothing_is_known_of_a_country_missing_from_the_database(country: str):
     assert zone_fits_country("Europe/Berlin", country) is None
 
 
@@ -61,11 +61,11 @@ def test_of_a_country_that_the_database_does_not_have_nothing_is_known(country: 
         ({"Africa/Accra"}, "Africa/Accra"),
     ],
 )
-def test_all_names_of_a_countrys_zones_are_one_country(names: set[str], country: str):
+def test_all_names_of_the_zones_of_a_country_give_one_country(names: set[str], country: str):
     assert {country_of_zone(zone) for zone in names} == {country}
 
 
-def test_the_data_of_the_machine_is_not_read():
+def test_the_time_zone_data_of_the_machine_is_not_read():
     """With a search path that leads nowhere, as on a machine without time zones."""
     code = (
         "import zoneinfo; zoneinfo.reset_tzpath(['/nowhere'])\n"

@@ -14,7 +14,7 @@ OWNERS = st.sampled_from("abcd")
 
 
 @given(st.lists(st.one_of(OWNERS, st.none()), max_size=200))
-def test_an_item_waits_for_at_most_one_of_each_other_owner_for_each_of_its_own(steps: list[str | None]):
+def test_an_item_waits_for_at_most_one_item_of_each_other_owner_per_own_item(steps: list[str | None]):
     """An owner adds an item, or (`None`) one is taken."""
     turns: Turns[str, tuple[str, int]] = Turns()
     waiting: dict[tuple[str, int], Counter[str]] = {}
@@ -38,7 +38,7 @@ def test_an_item_waits_for_at_most_one_of_each_other_owner_for_each_of_its_own(s
         assert [item for item in left if item[0] == name] == sorted(item for item in waiting if item[0] == name)
 
 
-def test_an_owner_that_comes_does_not_wait_for_the_one_that_was_served_last():
+def test_a_new_owner_does_not_wait_for_the_one_that_was_served_last():
     turns: Turns[str, int] = Turns()
     for number in range(3):
         turns.add("busy", number)

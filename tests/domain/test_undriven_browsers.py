@@ -44,21 +44,21 @@ def those(kind: str) -> list[Capture]:
     return found
 
 
-def test_the_captures_hold_all_kinds_of_browsers():
+def test_the_captures_contain_all_kinds_of_browsers():
     kinds = Counter(capture.kind for capture in captures())
     assert set(kinds) == {"normal", "headless", "driven", "spoofed"}
     assert len({capture.browser for capture in those("normal")}) >= 10
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_persons_visit_fires_nothing_that_is_not_true_of_it(shape: Shape):
+def test_a_genuine_visit_fires_no_false_signal(shape: Shape):
     for capture in those("normal"):
         assert false_signals(capture, capture.observe(shape)) == set(), capture.tag
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("kind", ["headless", "driven", "spoofed"])
-def test_programs_and_disguises_are_found(kind: str, shape: Shape):
+def test_programs_and_disguises_are_detected(kind: str, shape: Shape):
     missed = {capture.tag for capture in those(kind) if not is_found(capture, capture.observe(shape))}
     assert missed == UNDETECTED.keys() & {capture.tag for capture in those(kind)}
 

@@ -67,7 +67,7 @@ def read(user_agent: str | None, hints: ClientHints = NO_HINTS, /, **claims: Any
         ),
     ],
 )  # fmt: skip
-def test_a_persons_browser_is_named_and_classed(
+def test_the_browser_of_a_person_is_named_and_classified(
     text: str, agent: str, version: str, family: str, number: int, system: str, release: int, kind: str
 ):
     found = read(text)
@@ -92,12 +92,12 @@ def test_a_headless_browser_stays_a_browser():
     ("platform_version", "shown", "release"),
     [("15.0.0", "11", 1100), ("13.0.0", "11", 1100), ("10.0.0", "10", 1000), ("0.3.0", "8.1", 801), ("x", "10", 1000)],
 )
-def test_hints_tell_the_release_of_windows(platform_version: str, shown: str, release: int):
+def test_hints_give_the_release_of_windows(platform_version: str, shown: str, release: int):
     found = read(WINDOWS_CHROME, ClientHints(platform="Windows", platform_version=platform_version))
     assert (found.os, found.os_version, found.os_release) == ("Windows", shown, release)
 
 
-def test_hints_tell_the_real_version_of_android_and_macos():
+def test_hints_give_the_real_version_of_android_and_macos():
     found = read(ANDROID, ClientHints(brands=BRANDS, mobile=True, platform="Android", platform_version="15.0.0"))
     assert (found.os_version, found.os_release, found.device_kind) == ("15.0.0", 1500, "mobile")
     mac = WINDOWS_CHROME.replace("Windows NT 10.0; Win64; x64", "Macintosh; Intel Mac OS X 10_15_7")
@@ -120,23 +120,23 @@ def test_a_brand_shows_the_browser_that_the_user_agent_hides(brand: str, agent: 
     assert (found.agent, found.browser_family, found.browser_version) == (agent, family, 1370)
 
 
-def test_a_chrome_brand_does_not_hide_the_browser_that_the_user_agent_names():
+def test_a_chrome_brand_does_not_hide_the_browser_of_the_user_agent():
     assert read(WINDOWS_CHROME + " OPR/121.0.0.0", ClientHints(brands=BRANDS)).browser_family == "opera"
 
 
-def test_hints_of_the_report_count_before_those_of_the_headers():
+def test_hints_of_the_report_take_precedence_over_those_of_the_headers():
     reported = ClientHints(platform="Windows", platform_version="15.0.0")
     assert read(WINDOWS_CHROME, ClientHints(platform="Windows"), hints=reported).os_version == "11"
     assert read(WINDOWS_CHROME, reported).os_version == "11"
 
 
-def test_the_reported_user_agent_counts_where_the_request_has_none():
+def test_the_reported_user_agent_applies_where_the_request_has_none():
     assert read(None, user_agent=MAC_SAFARI).agent == "Safari"
     assert read(WINDOWS_CHROME, user_agent=MAC_SAFARI).agent == "Chrome"
     assert read(None) == Agent()
 
 
-def test_an_ipad_that_asks_for_desktop_pages_is_no_mac():
+def test_an_ipad_with_desktop_pages_is_not_a_mac():
     found = read(MAC_SAFARI, touch_points=5)
     assert (found.os_family, found.device_kind, found.os_release) == ("ios", "tablet", 0)
     assert read(MAC_SAFARI, touch_points=0).os_family == "mac"
@@ -178,14 +178,12 @@ def test_a_program_is_named_and_runs_on_a_server(text: str, name: str):
         ("compatible; AdsBot-Google; +http://www.google.com/adsbot.html", "AdsBot-Google", None, None),
     ],
 )
-def test_a_crawler_has_a_kind_and_an_operator_whose_ranges_are_known(
-    text: str, name: str, kind: str | None, operator: str | None
-):
+def test_a_crawler_has_a_name_a_kind_and_an_operator(text: str, name: str, kind: str | None, operator: str | None):
     found = read(f"Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; {text}) Chrome/137.0.0.0 Safari/537.36")
     assert (found.program, found.crawler, found.operator) == (name, kind, operator)
 
 
-def test_operators_are_named_as_the_ranges_or_the_sources_name_them():
+def test_operators_have_the_names_of_their_ranges_or_sources():
     from iporigin import dataset_info
 
     from svc.domain.useragent.crawlers import _known
@@ -197,7 +195,7 @@ def test_operators_are_named_as_the_ranges_or_the_sources_name_them():
 
 
 @pytest.mark.parametrize("word", ["Cursor", "Operator"])
-def test_an_ordinary_word_names_an_ai_agent_at_the_beginning_only(word: str):
+def test_an_ordinary_word_names_an_ai_agent_only_at_the_beginning(word: str):
     assert read(f"{word}/1.2 (+https://agent.example)").crawler == "ai_bot"
     editor = (
         f"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 {word}/1.2 Chrome/138.0.0.0 Electron/37.0 Safari/537.36"
@@ -205,7 +203,7 @@ def test_an_ordinary_word_names_an_ai_agent_at_the_beginning_only(word: str):
     assert read(editor).crawler is None
 
 
-def test_the_model_of_a_phone_is_no_program():
+def test_the_model_of_a_phone_is_not_a_program():
     for model in (
         "CUBOT NOTE 20",
         "HTC Butterfly",
@@ -217,18 +215,18 @@ def test_the_model_of_a_phone_is_no_program():
         assert read(ANDROID.replace("; K)", f"; {model})")).program is None, model
 
 
-def test_the_locale_of_an_app_is_no_address_of_a_program():
+def test_the_locale_of_an_app_is_not_the_address_of_a_program():
     text = IPHONE + "Mobile/21F79 Instagram 330.0.3.29.91 (iPhone14,3; iOS 17_5; en_IR@calendar=gregorian; en)"
     assert read(text).program is None
 
 
-def test_a_system_built_on_another_is_named_itself():
+def test_a_derived_system_is_named_itself():
     fire = "Mozilla/5.0 (Linux; Android 9; KFTRWI) AppleWebKit/537.36 (KHTML, like Gecko) Silk/108.4 Safari/537.36"
     assert (read(fire).os, read(fire).os_family, read(fire).os_release) == ("Fire OS", "android", 900)
     assert read("Reeder/5 CFNetwork/1240.0.4 Darwin/20.6.0").os_family == "ios"
 
 
-def test_headers_of_hints_are_read():
+def test_client_hint_headers_are_read():
     headers = {
         "sec-ch-ua": '"Not/A)Brand";v="24", "Google Chrome";v="137", "Chromium";v="137"',
         "sec-ch-ua-mobile": "?1",
@@ -259,7 +257,7 @@ def test_headers_of_hints_are_read():
     ("platform", "version", "name", "release"),
     [("ios", "18.5.1", "iOS", 1805), ("android", "15", "Android", 1500), ("android", None, "Android", 0)],
 )
-def test_an_apps_sdk_says_its_system_whatever_library_sends_its_report(
+def test_an_app_sdk_determines_the_system_whatever_library_sends_its_report(
     user_agent: str | None, platform: Any, version: str | None, name: str, release: int
 ):
     found = read(user_agent, native_platform=platform, native_os_version=version, native_kind="tablet")
@@ -267,13 +265,13 @@ def test_an_apps_sdk_says_its_system_whatever_library_sends_its_report(
     assert (found.browser_family, found.browser_version, found.mobile, found.device_kind) == ("app", 0, True, "tablet")
 
 
-def test_an_app_that_does_not_tell_its_release_has_that_of_its_user_agent():
+def test_an_app_without_a_release_has_that_of_its_user_agent():
     dalvik = "Dalvik/2.1.0 (Linux; U; Android 14; Pixel 8 Build/UP1A)"
     assert read(dalvik, native_platform="android").os_release == 1400
     assert read(dalvik, native_platform="ios").os_release == 0
 
 
-def test_a_crawler_does_not_become_an_app_by_saying_so():
+def test_a_crawler_that_claims_to_be_an_app_stays_a_crawler():
     crawler = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
     assert read(crawler, native_platform="ios").crawler == "search_crawler"
     assert read("curl/8.5.0", native_platform="android").program == read("curl/8.5.0").program is not None

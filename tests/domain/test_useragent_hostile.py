@@ -51,7 +51,7 @@ def test_any_text_and_any_hints_are_read(
 
 
 @given(st.lists(st.sampled_from(PARTS), max_size=60))
-def test_texts_made_of_the_parts_of_user_agents_are_read(parts: list[str]):
+def test_texts_assembled_from_user_agent_parts_are_read(parts: list[str]):
     found = read("".join(parts))
     assert (found.program is None) is (found.device_kind != "server")
 
@@ -62,7 +62,7 @@ def test_texts_made_of_the_parts_of_user_agents_are_read(parts: list[str]):
         st.one_of(st.text(), st.text('",;v=\\ ?01aB')),
     )
 )
-def test_any_headers_of_hints_are_read(headers: dict[str, str]):
+def test_any_client_hint_headers_are_read(headers: dict[str, str]):
     assert len(read_hints(headers).brands) <= 12
 
 
@@ -75,13 +75,13 @@ def test_a_long_repetition_costs_little(part: str):
         assert time.process_time() - started < SLOWEST_S
 
 
-def test_what_is_kept_of_a_long_text_is_short():
+def test_long_texts_are_truncated():
     assert len(read("x" * 100_000).program or "") <= 80
     assert len(read("Some App" + "p" * 100_000 + "/1").agent or "") <= 80
     assert read_hints({"sec-ch-ua": '"' * 100_000, "sec-ch-ua-model": "x" * 100_000}).brands == ()
 
 
-def test_only_so_many_agents_are_kept():
+def test_the_agent_cache_is_bounded():
     assert _read.cache_info().maxsize == CACHED_AGENTS
     for number in range(50):
         read(f"Mozilla/5.0 (Windows NT 10.0; Win64; x64) number {number}")

@@ -60,7 +60,7 @@ def measured(measure: Measure, readings: list[Reading], *, tuned_on: bool) -> fl
         ("search crawlers: precision", 0.5),
     ],
 )
-def test_labelled_user_agents_are_read_as_well_in_the_half_held_back(
+def test_labeled_user_agents_are_read_as_well_in_the_held_out_half(
     labelled: list[Reading], name: str, least: float, tuned_on: bool
 ):
     assert measured(BY_NAME[name], labelled, tuned_on=tuned_on) >= least
@@ -68,7 +68,7 @@ def test_labelled_user_agents_are_read_as_well_in_the_half_held_back(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tuned_on", [True, False])
-def test_labelled_people_are_hardly_taken_for_bots(labelled: list[Reading], tuned_on: bool):
+def test_labeled_people_are_rarely_classified_as_bots(labelled: list[Reading], tuned_on: bool):
     assert measured(BY_NAME["people taken for bots"], labelled, tuned_on=tuned_on) <= 0.0025
 
 
@@ -80,7 +80,7 @@ def test_other_lists_agree_on_who_is_a_bot(listed: list[Reading], tuned_on: bool
 
 
 @pytest.mark.slow
-def test_no_search_crawler_is_read_as_an_ai_agent_but_by_policy(labelled: list[Reading]):
+def test_no_search_crawler_is_read_as_an_ai_agent_except_by_policy(labelled: list[Reading]):
     tuned_on = [reading for reading in labelled if reading.tuned_on()]
     assert {one.agent.program for one in tuned_on if one.is_search() and one.found_ai()} == {"TikTokSpider"}
     # Siri's search lists pages, and somebody who is compatible with Googlebot says to be it.
@@ -97,7 +97,7 @@ def test_the_table_of_equivalent_names_is_the_published_one():
             assert all(plain(ours) != plain(label) for label in theirs), f"{ours}: the rule says so already"
 
 
-def test_a_heading_that_the_page_does_not_have_is_refused():
+def test_a_heading_missing_from_the_page_is_rejected():
     with pytest.raises(SystemExit, match="Cars"):
         equivalents("Cars")
 
@@ -114,11 +114,11 @@ def test_a_heading_that_the_page_does_not_have_is_refused():
         (None, "Chrome", False),
     ],
 )
-def test_names_are_the_same_by_letters_or_by_the_table(ours: str | None, label: str, expected: bool):
+def test_names_match_by_their_letters_or_by_the_table(ours: str | None, label: str, expected: bool):
     assert same("Browsers and apps", ours, label) is expected
 
 
-def test_a_reading_is_judged_by_its_label():
+def test_a_reading_is_scored_by_its_label():
     label = {"ua": CHROME, "kind": "human", "os": "Windows", "client": "Chrome", "client_type": "browser"}
     right, wrong = read_one(label), read_one({**label, "os": "Mac", "client": "Firefox"})
     assert right.os_is_right()
@@ -129,7 +129,7 @@ def test_a_reading_is_judged_by_its_label():
     assert share(BY_NAME["bots found"], [right, wrong]) == (0, None)
 
 
-def test_errors_are_grouped_and_only_those_of_the_half_tuned_on_are_shown():
+def test_errors_are_grouped_and_shown_only_for_the_tuning_half():
     wrong = [
         read_one({"ua": f"{CHROME} {number}", "kind": "human", "os": "Mac", "client": "Chrome", "client_type": "x"})
         for number in range(20)

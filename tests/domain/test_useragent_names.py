@@ -52,9 +52,7 @@ def chrome_on(system: str, more: str = "") -> str:
         ("nothing that anybody knows", None, "other", 0),
     ],
 )  # fmt: skip
-def test_a_system_is_named_itself_and_not_by_what_it_is_built_on(
-    text: str, system: str | None, family: str, release: int
-):
+def test_a_derived_system_is_named_itself_and_not_its_base(text: str, system: str | None, family: str, release: int):
     found = read(text)
     assert (found.os, found.os_family, found.os_release) == (system, family, release)
 
@@ -80,7 +78,7 @@ def test_a_system_is_named_itself_and_not_by_what_it_is_built_on(
         ("samsung-GT-I8550/1.0 Linux/2.6 Android/4.2.2 Browser/AppleWebKit533.1 (KHTML, like Gecko)", "Android", None),
     ],
 )  # fmt: skip
-def test_a_browser_is_named_itself_and_not_by_what_it_is_built_on(text: str, agent: str, version: str | None):
+def test_a_derived_browser_is_named_itself_and_not_its_base(text: str, agent: str, version: str | None):
     assert (read(text).agent, read(text).agent_version) == (agent, version)
 
 
@@ -97,16 +95,14 @@ def test_a_browser_is_named_itself_and_not_by_what_it_is_built_on(text: str, age
         ("Nokia2323c-2/2.0 (08.20) Profile/MIDP-2.1 Configuration/CLDC-1.1", "Nokia Services (WAP) Browser", None, ""),
     ],
 )
-def test_an_own_name_counts_where_the_other_is_only_what_everybody_builds_on(
-    text: str, agent: str, version: str | None, family: str
-):
+def test_a_specific_name_takes_precedence_over_a_common_base(text: str, agent: str, version: str | None, family: str):
     found = read(text)
     assert found.agent == agent
     assert version is None or found.agent_version == version
     assert not family or found.browser_family == family
 
 
-def test_an_own_name_does_not_change_the_class_and_the_version_that_matching_compares():
+def test_a_specific_name_does_not_change_the_class_and_version_used_for_matching():
     plain, named = (read(chrome_on("Linux; Android 9; X", f"Mobile {more}")) for more in ("", "NoxBrowser/2.0.0 "))
     assert named.agent != plain.agent
     assert (named.browser_family, named.browser_version) == (plain.browser_family, plain.browser_version)
@@ -124,7 +120,7 @@ def test_an_own_name_does_not_change_the_class_and_the_version_that_matching_com
         (chrome_on("X11; Linux x86_64"), "desktop"),
     ],
 )
-def test_marks_tell_the_kind_of_device(text: str, kind: str):
+def test_markers_give_the_kind_of_device(text: str, kind: str):
     assert read(text).device_kind == kind
 
 
@@ -138,13 +134,13 @@ def test_marks_tell_the_kind_of_device(text: str, kind: str):
         (None, "Android", "mobile"),
     ],
 )
-def test_a_hinted_model_takes_the_place_of_the_frozen_one(model: str | None, system: str, kind: str):
+def test_a_hinted_model_replaces_the_frozen_one(model: str | None, system: str, kind: str):
     frozen = chrome_on("Linux; Android 10; K", "Mobile ")
     found = read(frozen, ClientHints(platform="Android", platform_version="14.0.0", mobile=True, model=model))
     assert (found.os, found.device_kind, found.agent) == (system, kind, "Chrome Mobile")
 
 
-def test_a_hinted_model_does_not_replace_one_that_the_user_agent_names():
+def test_a_hinted_model_does_not_replace_one_in_the_user_agent():
     named = chrome_on("Linux; Android 10; Pixel 8", "Mobile ")
     assert read(named, ClientHints(model="SM-X700")).device_kind == "mobile"
 
@@ -163,11 +159,11 @@ def test_a_hinted_model_does_not_replace_one_that_the_user_agent_names():
         ("Mozilla/5.0 (compatible; SomeRobot/1.0; +https://foo.example/)", "SomeRobot", None),
     ],
 )
-def test_a_program_is_named_and_sorted_by_the_policy(text: str, name: str, kind: str | None):
+def test_a_program_is_named_and_classified_by_policy(text: str, name: str, kind: str | None):
     assert (read(text).program, read(text).crawler) == (name, kind)
 
 
-def test_a_phone_whose_model_ends_in_ai_is_a_persons():
+def test_a_phone_whose_model_ends_in_ai_is_not_an_ai_agent():
     assert read(chrome_on("Linux; Android 9; Walton-AI Search", "Mobile ")).program is None
 
 
@@ -198,7 +194,7 @@ def test_browsers_on_one_engine_are_of_different_classes(text: str, name: str, f
 @pytest.mark.parametrize(
     "system", ["X11; Linux x86_64", "Windows NT 10.0; Win64; x64", "Macintosh; Intel Mac OS X 10_15_7"]
 )
-def test_a_product_that_nobody_knows_makes_a_class_of_its_own_on_a_desktop(system: str):
+def test_an_unknown_product_on_a_desktop_is_a_class_of_its_own(system: str):
     found = read(chrome_on(system, "Unheard/3.1 "))
     assert (found.agent, found.browser_family, found.browser_version) == ("Chrome", "unheard", 1370)
     assert read(chrome_on(system, "Unheard/4.0 ")).browser_family == "unheard"

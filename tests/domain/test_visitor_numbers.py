@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from svc.domain.visitor_numbers import NextNumber, VisitorNumbers
 
 
-def test_a_worker_that_is_alone_takes_one_number_at_a_time_and_has_none_in_hand():
+def test_a_single_worker_takes_one_number_at_a_time_and_holds_none():
     numbers = VisitorNumbers()
     for used in (1, 2, 3):
         (handed,) = numbers.hand_out([7])
@@ -16,7 +16,7 @@ def test_a_worker_that_is_alone_takes_one_number_at_a_time_and_has_none_in_hand(
         numbers.give_back(7, handed, used)
 
 
-def test_what_was_taken_beside_a_first_visit_goes_to_those_that_follow():
+def test_numbers_reserved_with_a_first_visit_go_to_the_next_visitors():
     numbers = VisitorNumbers(at_once=3)
     handed = numbers.hand_out([7, 8])
     assert handed == [NextNumber(None, 3)] * 2
@@ -25,7 +25,7 @@ def test_what_was_taken_beside_a_first_visit_goes_to_those_that_follow():
     assert numbers.hand_out([7, 7, 7, 8]) == [NextNumber(12, 3), NextNumber(13, 3), *[NextNumber(None, 3)] * 2]
 
 
-def test_a_number_that_was_not_used_is_handed_out_again_and_one_of_a_lost_commit_never():
+def test_an_unused_number_is_handed_out_again_and_one_of_a_failed_commit_never():
     numbers = VisitorNumbers(at_once=3)
     numbers.give_back(7, NextNumber(None, 3), 1)
     known, lost = numbers.hand_out([7, 7])
@@ -34,7 +34,7 @@ def test_a_number_that_was_not_used_is_handed_out_again_and_one_of_a_lost_commit
     assert numbers.hand_out([7, 7]) == [NextNumber(2, 3), NextNumber(None, 3)]
 
 
-def test_so_many_are_held_and_those_of_the_organization_that_was_quiet_longest_are_given_up():
+def test_held_numbers_are_bounded_and_those_of_the_least_active_organization_are_released():
     numbers = VisitorNumbers(at_once=3, most=5)
     for organization in (7, 8, 9):
         numbers.give_back(organization, NextNumber(None, 3), 1)
@@ -45,7 +45,9 @@ def test_so_many_are_held_and_those_of_the_organization_that_was_quiet_longest_a
     st.integers(1, 5),
     st.lists(st.tuples(st.integers(0, 1), st.lists(st.tuples(st.integers(1, 2), st.integers(0, 2))), st.booleans())),
 )
-def test_two_workers_give_no_number_twice(at_once: int, groups: list[tuple[int, list[tuple[int, int]], bool]]):
+def test_two_workers_never_hand_out_the_same_number(
+    at_once: int, groups: list[tuple[int, list[tuple[int, int]], bool]]
+):
     """Groups of visits, each of an organization and either known, new or refused at random; some commits are lost."""
     workers = [VisitorNumbers(at_once, most=20), VisitorNumbers(at_once, most=20)]
     counts: dict[int, int] = {}

@@ -103,7 +103,7 @@ def result(
 # The envelope and what is in it
 
 
-def test_the_envelope_says_what_the_interface_says():
+def test_the_envelope_matches_the_documented_format():
     sealed = seal(REQUEST_ID, "visitor.suspect", "live", "org_x", {"a": 1}, AT_MS)
     assert json.loads(sealed.body) == {
         "id": str(REQUEST_ID),
@@ -116,7 +116,7 @@ def test_the_envelope_says_what_the_interface_says():
     }
 
 
-def test_an_event_id_is_a_uuid_of_version_7_that_follows_from_the_fact():
+def test_an_event_id_is_a_uuid_of_version_7_derived_from_the_fact():
     one = identification_event_id("identification.completed", REQUEST_ID)
     assert one == identification_event_id("identification.completed", REQUEST_ID)
     assert (one.version, one.variant) == (7, "specified in RFC 4122")
@@ -130,7 +130,7 @@ def row(event: Event) -> dict[str, Any]:
     return json.loads(msgspec.json.encode(event_row(event, REQUEST_ID)))
 
 
-def test_the_row_of_an_event_says_who_it_is_and_leaves_out_what_does_not_apply():
+def test_the_row_of_an_event_has_its_properties_and_omits_those_that_do_not_apply():
     assert row(EVENT).items() >= {"visitor_is_new": True, "identifiable": True, "visitor_confidence": 0}.items()
     said = row(msgspec.structs.replace(with_verdict(suspect_score=None, suspect_level=None, triggers=()), origin=None))
     assert said["suspect_score"] is None
@@ -145,7 +145,7 @@ def test_the_row_of_an_event_has_its_signals_where_they_were_stored():
     assert row(with_verdict(signals=()))["signals"] == []
 
 
-def test_suspect_is_the_row_and_the_threshold():
+def test_the_suspect_event_is_the_row_plus_the_threshold():
     said = json.loads(msgspec.json.encode(suspect(EVENT, REQUEST_ID, 30)))
     assert said == {**row(EVENT), "suspect_threshold": 30}
 
@@ -174,7 +174,7 @@ def test_a_secret_follows_from_the_pepper_the_endpoint_and_the_generation():
         assert secret.replace("_", "").isalnum()
 
 
-def test_a_secret_stays_what_it_is_from_version_to_version():
+def test_a_secret_is_the_same_in_every_version():
     """It is kept nowhere, but receivers keep it."""
     assert secrets_key(b"p" * 32).hex() == "1f7ff132d657cd31d45e3bf875082c7366c5166da83bb8a85f3047b505da0f15"
     secret = "svc_whsec_rvf8mQJrxwsGYIhutBUv0Hzfj141LCBVl380R5YgILJ"
@@ -230,12 +230,12 @@ def test_nine_attempts_in_about_seven_hours_over_a_thousand_seeds():
     assert 7.0 < max(totals) <= 7.5
 
 
-def test_the_steps_are_those_of_the_decisions():
+def test_the_backoff_steps_are_as_decided():
     """Decisions 8.2."""
     assert STEPS_MS == (5_000, 30_000, 120_000, 600_000, 1_800_000, 3_600_000, 7_200_000, 11_700_000)
 
 
-def test_jitter_is_of_the_delivery_alone():
+def test_jitter_depends_only_on_the_delivery():
     steps = {
         jittered(10_000, queue, DeliveryKey(event_id, "auto"), attempt)
         for queue in (EndpointKey(1, 1), EndpointKey(1, 2))
@@ -246,7 +246,7 @@ def test_jitter_is_of_the_delivery_alone():
     assert jittered(10_000, QUEUE, KEY, 1) == jittered(10_000, QUEUE, KEY, 1)
 
 
-def test_retries_count_from_the_scheduled_time_unless_the_delivery_had_to_wait():
+def test_retries_count_from_the_scheduled_time_unless_the_delivery_was_delayed_long():
     step = jittered(STEPS_MS[3], QUEUE, KEY, 4)
     assert classify_result(result(4, started_ms=AT_MS + 9_000), QUEUE, KEY).due_ms == AT_MS + step
     days_later = AT_MS + 3 * 86_400_000
@@ -254,7 +254,7 @@ def test_retries_count_from_the_scheduled_time_unless_the_delivery_had_to_wait()
 
 
 @pytest.mark.parametrize("code", [429, 503])
-def test_retry_after_is_honoured_up_to_twice_the_step(code: int):
+def test_retry_after_is_honored_up_to_twice_the_step(code: int):
     step = jittered(STEPS_MS[2], QUEUE, KEY, 3)
     ended = AT_MS + 100
 
@@ -267,7 +267,7 @@ def test_retry_after_is_honoured_up_to_twice_the_step(code: int):
     assert classify_result(result(3, code=500, retry_after_s=180), QUEUE, KEY).due_ms == AT_MS + step
 
 
-def test_a_410_a_test_and_a_redelivery_are_not_tried_again():
+def test_a_410_a_test_and_a_redelivery_are_not_retried():
     assert classify_result(result(code=410), QUEUE, KEY) == ("failed", None)
     assert classify_result(result(), QUEUE, KEY).status == "retrying"
     kinds: list[DeliveryKind] = ["test", "redelivery"]
@@ -279,7 +279,7 @@ def test_a_410_a_test_and_a_redelivery_are_not_tried_again():
 # States
 
 
-def test_every_status_knows_what_follows_from_everything_that_can_happen():
+def test_every_endpoint_status_has_a_transition_for_every_trigger():
     triggers = {"paused", "resumed", "url_changed", "delivered", "broken"}
     assert all(set(row) == triggers for row in ENDPOINT_TRANSITIONS.values())
     assert [ENDPOINT_TRANSITIONS["failing"][trigger] for trigger in ("delivered", "url_changed", "resumed")] == [
@@ -316,13 +316,13 @@ def test_failures_are_counted_one_by_one_from_the_first():
         assert health == Health(number, AT_MS + 1, AT_MS + number)
 
 
-def test_a_delivery_that_ended_failed_or_a_410_fails_the_endpoint_at_once():
+def test_a_dead_letter_or_a_410_fails_the_endpoint_at_once():
     assert after(Health(), result(9))[1] == "broken"
     assert after(Health(), result(code=410))[1] == "broken"
     assert after(Health(), result(error=None, code=200)) == (Health(last_attempt_at_ms=AT_MS), "delivered")
 
 
-def test_a_pause_or_a_removal_says_nothing_of_the_receiver():
+def test_a_pause_or_a_removal_does_not_count_as_a_failure():
     for error in ("paused", "removed"):
         assert after(Health(failures=4), result(error=error, code=None)) == (Health(failures=4), None)
 
@@ -345,11 +345,11 @@ def refused(second: float, count: int = 1) -> RefusedRequest:
     )
 
 
-def test_refusals_for_want_of_rights_money_sense_or_patience_are_told():
+def test_refusals_for_authorization_payment_validation_and_rate_limits_are_notified():
     assert frozenset({401, 402, 413, 422, 429}) == NOTIFIABLE
 
 
-def test_the_first_refusal_is_told_at_once_and_then_one_a_minute_with_a_count():
+def test_the_first_refusal_is_notified_at_once_and_then_one_a_minute_with_a_count():
     kept: Refusals | None = None
     told: list[tuple[float, int]] = []
     for tenth in range(1200):  # ten a second for two minutes
@@ -367,7 +367,7 @@ def test_the_first_refusal_is_told_at_once_and_then_one_a_minute_with_a_count():
     assert notify(kept, "key_x", "rate_limited", AT_MS + 180_000) == (None, None), "nothing gathered: forgotten"
 
 
-def test_a_refusal_says_what_decisions_8_10_list():
+def test_a_refusal_notification_has_the_decided_fields():
     event, _ = note(None, refused(0, count=3))
     assert json.loads(msgspec.json.encode(event)) == {
         "request_id": str(REQUEST_ID),
@@ -381,7 +381,7 @@ def test_a_refusal_says_what_decisions_8_10_list():
     }
 
 
-def test_what_stands_in_keys_keeps_its_place():
+def test_values_stored_in_keys_keep_their_position():
     assert DELIVERY_KINDS == ("auto", "test", "redelivery")
     assert [DeliveryKey(b"", kind).place for kind in DELIVERY_KINDS] == [0, 1, 2]
     assert all(one < other for one, other in pairwise(STEPS_MS))

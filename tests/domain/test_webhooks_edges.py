@@ -16,7 +16,7 @@ KEY, OTHER = EndpointKey(1, 1), EndpointKey(1, 2)
 DELIVERY = DeliveryKey(bytes(16), "auto")
 
 
-def test_a_queue_that_was_dropped_wakes_nobody() -> None:
+def test_a_dropped_queue_wakes_nothing() -> None:
     queues: DeliveryScheduler[None] = DeliveryScheduler()
     queues.offer(KEY, 100)
     queues.offer(KEY, 50)
@@ -27,7 +27,7 @@ def test_a_queue_that_was_dropped_wakes_nobody() -> None:
     assert queues.wake_at_ms() is None
 
 
-def test_a_queue_that_waits_longer_than_it_was_said_wakes_nobody_at_the_earlier_time() -> None:
+def test_a_queue_with_a_later_due_time_does_not_wake_at_the_earlier_one() -> None:
     queues: DeliveryScheduler[None] = DeliveryScheduler()
     queues.offer(KEY, 100)
     queues.offer(OTHER, 300)
@@ -44,8 +44,8 @@ def test_a_queue_that_waits_longer_than_it_was_said_wakes_nobody_at_the_earlier_
     assert queues.wake_at_ms() == 500
 
 
-def test_a_queue_in_line_needs_no_waking() -> None:
-    """What it waits for is a slot, and whoever frees one goes on by itself."""
+def test_a_queue_in_line_needs_no_wakeup() -> None:
+    """What it waits for is a slot, and the one that is freed goes on by itself."""
     queues: DeliveryScheduler[None] = DeliveryScheduler()
     queues.offer(KEY, 0)
     queue = queues.take(10)
@@ -60,7 +60,7 @@ def test_a_queue_in_line_needs_no_waking() -> None:
 
 
 @pytest.mark.parametrize("at_ms", [0, 1, 1_767_225_600_001, (1 << 48) - 1])
-def test_the_id_of_an_event_carries_its_time_and_is_the_same_for_the_same_fact(at_ms: int) -> None:
+def test_the_id_of_an_event_contains_its_time_and_is_the_same_for_the_same_fact(at_ms: int) -> None:
     one = derived_event_id("usage.daily_settled", b"fact", at_ms)
     assert made_at_ms(one.bytes) == at_ms
     assert (one.version, one.variant) == (7, "specified in RFC 4122")
@@ -77,6 +77,6 @@ def test_the_id_of_an_event_carries_its_time_and_is_the_same_for_the_same_fact(a
     assert all((one.int ^ other.int) & random_bits & ~(0b11 << 62) for other in others)
 
 
-def test_the_id_of_the_event_of_an_identification_has_the_time_of_its_request() -> None:
+def test_the_id_of_an_identification_event_has_the_time_of_its_request() -> None:
     request_id = UUID(int=(1_767_225_600_001 << 80) | 0x7 << 76 | 0b10 << 62 | 5)
     assert made_at_ms(identification_event_id("identification.completed", request_id).bytes) == 1_767_225_600_001

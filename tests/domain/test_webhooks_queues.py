@@ -89,12 +89,12 @@ def test_an_endpoint_starts_with_two_slots_and_earns_up_to_eight():
         (failure("connect_error", None), 8),
     ],
 )
-def test_a_timeout_a_5xx_and_a_429_halve_the_window(result: Result, slots: int):
+def test_a_timeout_a_5xx_and_a_429_halve_the_concurrency_limit(result: Result, slots: int):
     assert ConcurrencyLimit(8).after(result, healed=False).slots == slots
     assert ConcurrencyLimit(1).after(failure("timeout", None), healed=False).slots == 1
 
 
-def test_after_an_outage_the_window_opens_by_doubling():
+def test_after_an_outage_the_concurrency_limit_doubles_with_each_success():
     window, seen = ConcurrencyLimit(5), []
     for number in range(4):
         window = window.after(OK, healed=number == 0)
@@ -103,7 +103,7 @@ def test_after_an_outage_the_window_opens_by_doubling():
     assert not window.opening
 
 
-def test_endpoint_queues_take_turns_and_none_has_more_than_its_slots():
+def test_endpoint_queues_take_turns_and_none_exceeds_its_slots():
     sender = Sender()
     for number in range(1, 4):
         sender.queues.offer(EndpointKey(number, 1), 0)
@@ -116,7 +116,7 @@ def test_endpoint_queues_take_turns_and_none_has_more_than_its_slots():
     assert sender.fill() == {EndpointKey(2, 1): 1}
 
 
-def test_an_organization_has_32_slots_and_all_have_256():
+def test_an_organization_has_32_slots_and_all_organizations_together_256():
     sender = Sender()
     for endpoint in range(10):
         sender.queues.offer(EndpointKey(1, endpoint), 0)
@@ -148,7 +148,7 @@ def test_failing_endpoints_have_one_slot_each_and_a_quarter_of_all():
     assert sender.fill().total() == 1
 
 
-def test_nobody_is_forgotten_behind_two_limits_at_once():
+def test_no_queue_starves_behind_two_limits_at_once():
     """Failing queues of full organizations, and failing queues of free ones behind them: all get their turn."""
     sender = Sender()
     for number in range(1, 60):
@@ -182,7 +182,7 @@ def test_a_queue_sleeps_until_it_is_due_and_an_earlier_offer_wakes_it():
     assert sender.queues.take(900) is queue
 
 
-def test_a_queue_with_nothing_to_do_and_nothing_to_remember_is_dropped():
+def test_an_idle_queue_without_state_is_dropped():
     sender = Sender()
     sender.queues.offer(EndpointKey(1, 1), 0)
     queue = sender.queues.take(0)
@@ -197,7 +197,7 @@ def test_a_queue_with_nothing_to_do_and_nothing_to_remember_is_dropped():
     assert sender.queues.take(10**15) is None
 
 
-def test_probes_of_an_outage_come_at_growing_distances_and_a_success_ends_them():
+def test_probes_of_an_outage_back_off_and_a_success_ends_them():
     queue: EndpointQueue[None] = EndpointQueue(key=EndpointKey(1, 1))
     waits = []
     for _ in range(9):
@@ -210,13 +210,13 @@ def test_probes_of_an_outage_come_at_growing_distances_and_a_success_ends_them()
     assert (queue.probes, queue.probe_at_ms, queue.slots) == (0, 0, 2)
 
 
-def test_the_limits_are_those_of_the_decisions():
+def test_the_limits_are_as_decided():
     """Decisions 8.8."""
     assert (SLOTS, ORGANIZATION_SLOTS, FAILING_SLOTS, ENDPOINT_SLOTS) == (256, 32, 64, 8)
     assert (OUTAGE_FAILURES, CROWD, PROBE_MS, LONGEST_PROBE_MS) == (5, 100, 5_000, 300_000)
 
 
-def test_a_queue_that_is_forgotten_while_it_sleeps_is_not_handed_out():
+def test_a_queue_removed_while_it_sleeps_is_not_handed_out():
     sender = Sender()
     sender.queues.offer(EndpointKey(1, 1), 500)
     queue = sender.queues.find(EndpointKey(1, 1))
@@ -263,7 +263,7 @@ def test_a_queue_whose_turn_came_before_the_clock_was_set_back_waits_for_it_agai
     assert sender.queues.take(500) is queue
 
 
-def test_a_slot_of_failing_endpoints_that_the_first_in_line_does_not_use_goes_to_the_next():
+def test_an_unused_slot_of_failing_endpoints_goes_to_the_next_in_line():
     sender = Sender()
     for number in range(1, FAILING_SLOTS + 3):
         sender.queues.offer(EndpointKey(number, 1), 0)
@@ -282,7 +282,7 @@ def test_a_slot_of_failing_endpoints_that_the_first_in_line_does_not_use_goes_to
     assert sender.fill() == {second: 1}
 
 
-def test_an_endpoint_whose_attempts_end_early_gets_no_second_turn_for_it():
+def test_an_endpoint_whose_attempts_end_early_gets_no_second_turn():
     """Where an organization is full, those that wait for a slot of it take turns."""
     sender = Sender()
     keys = [EndpointKey(1, endpoint) for endpoint in range(10)]
@@ -303,7 +303,7 @@ def test_an_endpoint_whose_attempts_end_early_gets_no_second_turn_for_it():
     assert set(turns.values()) == {3}
 
 
-def test_what_is_known_of_an_outage_is_counted_anew_after_each_attempt():
+def test_the_outage_state_is_determined_again_after_each_attempt():
     queue: EndpointQueue[None] = EndpointQueue(key=EndpointKey(1, 1), backlogged=True)
     adjust_concurrency(queue, failure(), 1000, failing=True)
     assert (queue.backlogged, queue.failing, queue.probes) == (False, True, 1)

@@ -28,7 +28,7 @@ def faults(change: WeightsChange, platform: Platform = "web") -> list[tuple[str,
     return [(detail.field, detail.issue) for detail in result.details]
 
 
-def test_the_keys_configuration_comes_before_the_organizations_and_that_before_the_default():
+def test_key_configuration_takes_precedence_over_organization_configuration_and_default():
     of_key, of_organization = saved(WeightsChange(threshold=10)), saved(WeightsChange(threshold=20))
     assert (resolve(of_key, of_organization, "web").threshold, resolve(of_key, None, "web").scope) == (10, "key")
     organization = resolve(None, of_organization, "web")
@@ -36,14 +36,14 @@ def test_the_keys_configuration_comes_before_the_organizations_and_that_before_t
     assert resolve(None, None, "ios") == default_profile("ios")
 
 
-def test_a_configuration_is_in_force_as_a_whole():
+def test_a_configuration_applies_as_a_whole():
     of_organization = saved(WeightsChange(weights={"tor": 90}, vpn_mode="confidence"))
     of_key = saved(WeightsChange(weights={"hosting": 1}))
     in_force = resolve(of_key, of_organization, "web")
     assert (in_force.weights["tor"], in_force.weights["hosting"], in_force.vpn_mode) == (25, 1, "method")
 
 
-def test_what_a_save_does_not_name_keeps_its_value_in_force():
+def test_values_missing_from_a_save_keep_their_current_value():
     first = saved(WeightsChange(threshold=50, weights={"tor": 1}, residential_proxy_mode="confidence"))
     assert first == StoredWeights(
         revision=1,
@@ -58,14 +58,14 @@ def test_what_a_save_does_not_name_keeps_its_value_in_force():
     assert (second.residential_proxy_mode, second.weights["tor"], second.weights["hosting"]) == ("confidence", 1, 0)
 
 
-def test_a_keys_first_configuration_starts_from_what_is_in_force_for_it():
+def test_the_first_configuration_of_a_key_starts_from_its_effective_values():
     of_organization = saved(WeightsChange(threshold=77, weights={"tor": 3}))
     first = changed(None, resolve(None, of_organization, "web"), WeightsChange(weights={"hosting": 2}), "web", 5)
     assert isinstance(first, StoredWeights)
     assert (first.revision, first.threshold, first.weights["tor"], first.weights["hosting"]) == (1, 77, 3, 2)
 
 
-def test_a_signal_that_came_after_the_configuration_counts_zero_also_after_the_next_save():
+def test_a_signal_newer_than_the_configuration_counts_zero_also_after_the_next_save():
     older = msgspec.structs.replace(
         saved(WeightsChange()), weights={name: 9 for name in default_weights("web") if name != "replayed"}
     )
@@ -99,7 +99,7 @@ def test_a_configuration_names_every_signal_of_its_platform():
         ),
     ],
 )
-def test_every_fault_of_a_change_is_named(change: WeightsChange, found: list[tuple[str, str]]):
+def test_every_error_of_a_change_is_named(change: WeightsChange, found: list[tuple[str, str]]):
     assert faults(change) == found
 
 
@@ -109,12 +109,12 @@ def test_a_signal_is_known_on_its_own_platforms():
 
 
 @pytest.mark.parametrize("threshold", [1, 1000])
-def test_the_bounds_themselves_are_within(threshold: int):
+def test_the_bounds_are_inclusive(threshold: int):
     stored = saved(WeightsChange(threshold=threshold, weights={"tor": 0, "hosting": 100}))
     assert (stored.threshold, stored.weights["tor"], stored.weights["hosting"]) == (threshold, 0, 100)
 
 
-def test_a_save_upon_another_revision_than_the_stored_one_is_a_conflict():
+def test_a_save_based_on_another_revision_is_a_conflict():
     stored = saved(WeightsChange())
     for revision in (0, 2):
         change = WeightsChange(revision=revision, threshold=40)
@@ -123,7 +123,7 @@ def test_a_save_upon_another_revision_than_the_stored_one_is_a_conflict():
     assert saved(WeightsChange(revision=0)).revision == 1
 
 
-def test_a_change_that_cannot_be_is_told_before_a_conflict():
+def test_an_invalid_change_is_reported_before_a_conflict():
     change = WeightsChange(revision=9, weights={"moon": 1})
     refusal = changed(None, default_profile("web"), change, "web", 6)
     assert refusal == Refusal("validation_error", (Detail("weights.moon", "unknown_signal", "body"),))
@@ -135,7 +135,7 @@ def test_a_change_that_cannot_be_is_told_before_a_conflict():
         max_size=6,
     )
 )
-def test_any_row_of_saves_ends_with_the_latest_value_of_each_weight(saves: list[tuple[int, dict[str, int]]]):
+def test_any_sequence_of_saves_ends_with_the_latest_value_of_each_weight(saves: list[tuple[int, dict[str, int]]]):
     stored, expected = None, default_weights("web")
     for threshold, weights in saves:
         expected |= weights

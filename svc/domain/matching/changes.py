@@ -18,7 +18,7 @@ def changes(features: Features, visitor: Visitor) -> tuple[str, ...]:
 
     Names of `Attribute` in lower case and in its order, then `browser_version`, `os_version`, and `device_class` where
     system or browser is another one. What either side did not report is no difference. Values of two collectors cannot
-    be compared: then `collector` stands in the place of the attributes.
+    be compared: then `collector` stands for the attributes.
     """
     found: list[str] = []
     if features.collector == visitor.collector:

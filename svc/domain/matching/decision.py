@@ -207,6 +207,7 @@ class _Judge:
     def __init__(self, features: Features, now_s: int, counts: Mapping[int, float], statistics: Statistics) -> None:
         self.features = features
         self.now_s = now_s
+        self.statistics = statistics
         self.chance = Chance(features, counts, statistics)
         self.return_rate = statistics.return_rate(features)
         self.change_table = statistics.change_tables[features.mobile]
@@ -249,8 +250,7 @@ class _Judge:
         if network_context in (NEAR, CROWDED, WIDE) and not agreement & _TIMEZONE_BIT:
             likelihood += parameters.LOG_MOVED_AT_HOME
         log_twins = self.chance.log_twins(agreement, same_version=same_version, exact=exact)
-        low, high = parameters.GAP_BOUNDS
-        recency = min(max(parameters.GAP_DAYS / (gap_days + parameters.GAP_DAYS / 3), low), high)
+        recency = self.statistics.recency(gap_days)
         likelihood += log_network + math.log(recency) + self._missing_token(visitor, gap_days)
         log_twins = math.log(math.exp(min(log_twins + log_twin_network, 30.0)) + clones)
         odds = math.exp(min(self.log_prior + likelihood - log_twins, 60.0))
@@ -275,8 +275,8 @@ class _Judge:
             same_wide = same_wide or known_wide == wide
         if same_wide:
             return 0.0, parameters.LOG_TWIN_SAME_WIDE_NETWORK, far_clones, WIDE
-        usual, most = parameters.OFTEN_VISITS
-        log_far = self.log_far + parameters.LOG_OFTEN * math.log(min(visitor.visits, most) / usual)
+        exponent, usual = parameters.LOG_OFTEN[visitor.keeps_tokens]
+        log_far = self.log_far + exponent * math.log(min(visitor.visits, parameters.OFTEN_AT_MOST) / usual)
         if gap_days < 1.0:
             log_far += parameters.LOG_FAR_AT_ONCE
         return log_far, 0.0, far_clones, FAR
@@ -292,7 +292,7 @@ class _Judge:
             forgets = features.forgetful and gap_days > parameters.FORGETFUL_DAYS
             usual = parameters.FORGETFUL_COMES_WITHOUT_TOKEN if forgets else parameters.COMES_WITHOUT_TOKEN
             return math.log((visitor.visits_without_token + 2.0 * usual) / (visitor.visits + 1.0) / usual)
-        if any(token & CAME_BACK for token in visitor.tokens):
+        if visitor.keeps_tokens:
             return parameters.LOG_OTHER_LIVE_TOKEN
         return 0.0
 
@@ -337,7 +337,8 @@ def decide(
     # What the calibration takes from the best is shared by the others as before.
     doubt = (1.0 - probability) / max(1.0 - raw, 1e-9)
     probability_new = min((1.0 - rate) / total * doubt, 1.0 - probability)
-    linked = probability >= parameters.LINK_PROBABILITY
+    bar = _link_probability(features, best, counts)
+    linked = probability >= bar
     outcome: Outcome
     if linked:
         outcome = "exact" if best.exact else "match"
@@ -345,7 +346,7 @@ def decide(
         sole = sole and probability >= parameters.SOLE_PROBABILITY
         confidence = 100 if sole else min(99, max(85, int(100 * reported_probability(kind, probability))))
     else:
-        outcome = "ambiguous" if probability_new < 1.0 - parameters.LINK_PROBABILITY else "doubtful"
+        outcome = "ambiguous" if probability_new < 1.0 - bar else "doubtful"
         confidence = 0
     return LinkDecision(
         number=best.number,
@@ -359,6 +360,17 @@ def decide(
         distinct=distinct,
         near=any((~candidate.agreement & INDEPENDENT).bit_count() <= 2 for candidate in weighed),
     )
+
+
+def _link_probability(features: Features, best: _Candidate, counts: Mapping[int, float]) -> float:
+    """The calibrated probability from which on the report is linked to this candidate."""
+    alike = max(counts.get(kind, 0.0) for kind in (blocks.EXACT, blocks.EVERYTHING)) >= parameters.SOLE_DEVICE
+    if features.token:
+        return parameters.LINK_WITH_TOKEN[alike]
+    if best.visitor.keeps_tokens:
+        return parameters.LINK_PRIVATE[alike]
+    at_home = best.network_context in (NEAR, CROWDED, UNKNOWN)
+    return parameters.LINK_AT_HOME if at_home else parameters.LINK_ELSEWHERE
 
 
 def reported_probability(kind: int, probability: float) -> float:

@@ -235,15 +235,24 @@ LOG_FAR_NETWORK_MOBILE: Final = -3.3
 GAP_DAYS: Final = 5.5
 """Recency: a visitor weighs GAP_DAYS / (absence + GAP_DAYS / 3), within the bounds below."""
 GAP_BOUNDS: Final = (0.15, 3.0)
+RHYTHM_BOUNDS: Final = (1.0, 8.0)
+RHYTHM_SHRINK: Final = 100.0
+"""Lowest and highest factor by which an organization's own returns correct recency, and how many returns the belief
+above is worth in each row of `CHANGE_DAYS` (`rhythm`). The lowest is 1, so that an unexpected visitor is as likely as
+without rhythm: .1 split visitors that came back late (ADR 62)."""
+RHYTHM_EVERY: Final = 32
+RHYTHM_MEMORY: Final = 20_000.0
+"""Proven returns after which the correction is computed again, and how many are remembered."""
 LOG_FAR_UNVISITED: Final = -1.8
 LOG_FAR_SHARED: Final = (1.2, 2.5)
 """Corrections to a far network where no other device was seen; where one was, or several: people roam to places that
 others use as well, while strangers come from homes of their own."""
 LOG_FAR_AT_ONCE: Final = -0.8
 """And when the visitor was elsewhere within the last day."""
-LOG_OFTEN: Final = 1.0
-OFTEN_VISITS: Final = (4.0, 40.0)
-"""A visitor of many visits is met elsewhere more often than one of few: exponent, usual visits, most that count."""
+LOG_OFTEN: Final = ((1.9, 8.0), (1.0, 4.0))
+OFTEN_AT_MOST: Final = 40.0
+"""A visitor of many visits is met elsewhere more often than one of few: exponent and usual visits, the same for one
+whose tokens come back, and the most visits that count."""
 LOG_HIDDEN_FIRST: Final = -1.5
 """Of an address that tells nothing (VPN, Tor, relay, proxy), for a visitor that always came from one that does: who
 hides does so by habit. For one that hid before, such addresses count as one network (`SAME_NETWORK_DESKTOP`)."""
@@ -324,8 +333,15 @@ CROWDED_DEVICES: Final = 1.5
 
 # ---- the decision
 
-LINK_PROBABILITY: Final = 0.87
-"""Tau: a visit is linked from here on. A doubtful split costs less than a false merge."""
+LINK_AT_HOME: Final = 0.87
+LINK_ELSEWHERE: Final = 0.93
+LINK_WITH_TOKEN: Final = (0.8, 0.97)
+LINK_PRIVATE: Final = (0.75, 0.92)
+"""Tau: a visit is linked from this probability on. A doubtful split costs less than a false merge (ADR 65). Without a
+token: where the visitor is known to be, that is on a network of its own or behind an address that hides as before; and
+anywhere else, where nothing but likeness speaks, and where equal devices stand that nobody has seen yet. With a token
+that is not known, and without one for a visitor whose tokens come back: where no other device is known to report what
+this one does, and where one is. The curves are cautious for the former of each pair, and not for the latter."""
 SOLE_DEVICE: Final = 1.5
 SOLE_PROBABILITY: Final = 0.9985
 """A report that fewer devices than this sent, and that is that surely its sender's, can belong to one device only."""

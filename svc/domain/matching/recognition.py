@@ -213,7 +213,8 @@ def _judged(
 ) -> Recognition:
     found = likeliest_visitor(index, statistics, features, now_ms)
     judgement = found.judgement
-    if judgement.linked:
+    # A token that is not believed makes no private window of the visit.
+    if judgement.linked and (not token_conflict or judgement.probability >= parameters.LINK_ELSEWHERE):
         number, visitor = next(pair for pair in found.candidates if pair[0] == judgement.number)
         trials: tuple[CalibrationSample, ...] = ()
         if proven_by_network(judgement) and statistics.wants_trial(features, now_ms):
@@ -233,7 +234,7 @@ def _judged(
     return Recognition(
         probability=judgement.probability,
         token_conflict=token_conflict,
-        outcome=judgement.outcome,
+        outcome="doubtful" if judgement.linked else judgement.outcome,
         visitor=first_record(features, now_ms, parent=parent, parent_probability=parent_probability),
         postings=tuple((key, judgement.probability_new) for key in block_keys(features)),
         lesson=StatisticsUpdate(
@@ -341,6 +342,7 @@ def _linked(
         before=visitor if judgement.probability > parameters.EVIDENCE_PROBABILITY else None,
         days=gap_s // DAY_S,
         proven=proven,
+        returned_at_s=now_ms // 1000 if proven or proven_by_network(judgement) else 0,
         trials=trials,
     )
     postings: tuple[tuple[BlockKey, float], ...] = ()

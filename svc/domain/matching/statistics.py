@@ -43,6 +43,7 @@ from svc.domain.matching.parameters import (
     YOUNG_TRIALS,
     ChangeRate,
 )
+from svc.domain.matching.rhythm import ROW_OF_DAY, Rhythm
 from svc.domain.matching.visitor import Visitor
 from svc.domain.model import Attribute
 
@@ -67,9 +68,6 @@ TABLE_OF_RELEASES: Final = tuple(
     min(range(len(CHANGE_RELEASES)), key=lambda table: abs(CHANGE_RELEASES[table] - releases))
     for releases in range(CHANGE_RELEASES[-1] + 1)
 )
-ROW_OF_DAY: Final = tuple(
-    min(range(len(CHANGE_DAYS)), key=lambda row: abs(CHANGE_DAYS[row] - day)) for day in range(CHANGE_DAYS[-1] + 1)
-)
 
 
 class StatisticsUpdate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -87,6 +85,8 @@ class StatisticsUpdate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Whole days since that visitor's last visit."""
     proven: bool = False
     """The link was proven by a token rather than judged."""
+    returned_at_s: int = 0
+    """When `before` came back, in seconds since 1970, where its token or its own network proves that; 0 = nothing."""
     trials: tuple[CalibrationSample, ...] = ()
     """How it would have been judged without its token."""
 
@@ -121,6 +121,7 @@ class _Shared(msgspec.Struct, gc=False):
     returns: dict[int, tuple[float, float]] = msgspec.field(default_factory=dict[int, tuple[float, float]])
     changes: list[_Changes] = msgspec.field(default_factory=lambda: [_Changes(), _Changes()])
     calibration: Calibration = msgspec.field(default_factory=Calibration)
+    rhythm: Rhythm = msgspec.field(default_factory=Rhythm)
 
 
 class _Format2(msgspec.Struct, gc=False):
@@ -238,7 +239,7 @@ class Statistics:
         return family in self._shared.classes
 
     def load(self, family: int, raw: bytes) -> None:
-        """Read the stored row of a class into memory, in the place of what is loaded of it. Raises
+        """Read the stored row of a class into memory, instead of what is loaded of it. Raises
         `msgspec.DecodeError`.
         """
         self._classes[family] = msgspec.msgpack.decode(raw, type=_Class)
@@ -288,6 +289,10 @@ class Statistics:
         rate += (usual - rate) * CLASS_VISITS / (CLASS_VISITS + of_class)
         return min(max(rate, low), high)
 
+    def recency(self, gap_days: float) -> float:
+        """How much likelier than others a visitor that has been away for so long is to come now (`rhythm`)."""
+        return self._shared.rhythm.recency(gap_days)
+
     def calibrated(self, kind: int, raw: float, prior: float) -> float:
         """The probability that a link decision of this kind and raw probability is right
         (`Calibration.probability`).
@@ -314,6 +319,10 @@ class Statistics:
             _count_device(known, features, lesson.new_devices)
         _count_version(known, features)
         given_up = self._note(features.family, known.version_visits)
+        if lesson.before is not None and lesson.returned_at_s:
+            self._shared.rhythm.learn(lesson.days, lesson.before.first_seen_s, lesson.returned_at_s)
+        else:
+            self._shared.rhythm.learn(None, 0, 0)
         if lesson.returned is not None:
             state = _token_state(features)
             returned, visits = self._shared.returns.get(state, (0.0, 0.0))

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 FORMAT: Final = 2
 """First byte of a packed record. Format 1, of store version 1, had no probation."""
-VISITOR_ID_LENGTH: Final = 20
 FORMER_VALUES: Final = 12
 NETWORKS: Final = 4
 TOKENS: Final = 3
@@ -96,6 +95,11 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def is_proven_address(self, features: Features) -> bool:
         """Whether a proven visit came from this very address; `False` where the report's address is unknown (0)."""
         return features.address != 0 and features.address in self.addresses
+
+    @property
+    def keeps_tokens(self) -> bool:
+        """Whether a token of this visitor ever came back: its browser stores them, private windows apart."""
+        return any(token & CAME_BACK for token in self.tokens)
 
     def token_probation(self, token: int) -> int:
         """Days of probation that are left to this token; those of a token that would join now, where it is unknown."""

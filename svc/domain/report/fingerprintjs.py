@@ -92,7 +92,7 @@ def _canvas(geometry: Any, drawn: Any) -> str | None:
 
 
 def _canvas_noise(geometry: Any, drawn: Any) -> bool | None:
-    """`unstable` in the place of an image that came out differently when it was drawn once more."""
+    """`unstable` instead of an image that came out differently when it was drawn once more."""
     return True if UNSTABLE in (geometry, drawn) else None
 
 

@@ -61,7 +61,7 @@ def deliberate_noise(
     """The attributes to which this browser adds noise on purpose, which must not be compared; empty for most browsers,
     and where it is not evident.
     """
-    if _has_brand(claims, facts, "Brave"):
+    if _is_brave(claims, facts):
         names = first_part(readings, "plugin_names")
         return BRAVE_RENDERING if names == STANDARD_PLUGINS else BRAVE
     user_agent = facts.user_agent or claims.user_agent or ""
@@ -99,9 +99,5 @@ def _is_safari(user_agent: str) -> bool:
     return "Safari/" in user_agent and "Version/" in user_agent and "Chrom" not in user_agent
 
 
-def _has_brand(claims: Claims, facts: RequestFacts, name: str) -> bool:
-    for hints in (claims.hints, facts.hints):
-        for brand, _ in hints.brands:
-            if brand == name:
-                return True
-    return False
+def _is_brave(claims: Claims, facts: RequestFacts) -> bool:
+    return any(brand == "Brave" for hints in (claims.hints, facts.hints) for brand, _ in hints.brands)

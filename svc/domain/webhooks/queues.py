@@ -93,7 +93,7 @@ class DeliveryScheduler(Generic[H]):
     """The queues of all endpoints with work, and whose turn it is."""
 
     def __init__(self) -> None:
-        self._lanes: dict[EndpointKey, EndpointQueue[H]] = {}
+        self._by_endpoint: dict[EndpointKey, EndpointQueue[H]] = {}
         self._asleep: list[tuple[int, EndpointKey]] = []
         """A heap; an entry that is not the queue's `due_ms` any more is stale."""
         self._ready: deque[EndpointQueue[H]] = deque()
@@ -101,23 +101,26 @@ class DeliveryScheduler(Generic[H]):
         self._behind_failing: deque[EndpointQueue[H]] = deque()
         self._organization_in_flight: dict[int, int] = {}
         self._failing_in_flight: set[tuple[EndpointKey, DeliveryKey]] = set()
+        self._taken: dict[EndpointKey, bool] = {}
+        """Those that were taken and not handed back yet, and whether they failed then: each may need a slot."""
         self.in_flight = 0
+        self.organization_slots = ORGANIZATION_SLOTS
 
     def find(self, key: EndpointKey) -> EndpointQueue[H] | None:
         """The queue of this endpoint, `None` where it has neither work nor anything learned."""
-        return self._lanes.get(key)
+        return self._by_endpoint.get(key)
 
     def all(self) -> list[EndpointQueue[H]]:
         """Every queue there is, in no promised order."""
-        return list(self._lanes.values())
+        return list(self._by_endpoint.values())
 
     def offer(self, key: EndpointKey, due_ms: int) -> None:
         """Something may be due in this queue from `due_ms` on; creates the queue where needed. Too early a time costs
         one look, too late a time delays the delivery.
         """
-        queue = self._lanes.get(key)
+        queue = self._by_endpoint.get(key)
         if queue is None:
-            queue = self._lanes[key] = EndpointQueue(key=key)
+            queue = self._by_endpoint[key] = EndpointQueue(key=key)
         queue.news = True
         if queue.due_ms is None or due_ms < queue.due_ms:
             self._due(queue, due_ms)
@@ -126,7 +129,7 @@ class DeliveryScheduler(Generic[H]):
         """Send nothing more to this endpoint and drop what was learned of it. Returns its queue, whose deliveries in
         flight still have to `end`; `None` where there is none.
         """
-        queue = self._lanes.get(key)
+        queue = self._by_endpoint.get(key)
         if queue is not None:
             queue.due_ms, queue.window, queue.failing, queue.news = None, ConcurrencyLimit(), False, True
             self._drop_if_idle(queue)
@@ -134,30 +137,31 @@ class DeliveryScheduler(Generic[H]):
 
     def take(self, now_ms: int) -> EndpointQueue[H] | None:
         """The next queue in turn that may send at `now_ms`; `None` while no queue may. It must be handed back: to
-        `start`, `wait` or `again`.
+        `start`, `wait` or `again`. Several may be taken before the first is handed back.
         """
         while self._asleep and self._asleep[0][0] <= now_ms:
             due_ms, key = heapq.heappop(self._asleep)
-            queue = self._lanes.get(key)
+            queue = self._by_endpoint.get(key)
             if queue is not None and queue.due_ms == due_ms:
                 self._queue(queue)
-        while self.in_flight < SLOTS:
+        while self.in_flight + len(self._taken) < SLOTS:
             queue = self._next()
             if queue is None:
                 return None
             queue.queued = False
-            if queue.due_ms is None or len(queue.in_flight) >= queue.slots:
-                continue  # `offer` or `end` brings it back
+            if queue.key in self._taken or queue.due_ms is None or len(queue.in_flight) >= queue.slots:
+                continue  # it is handed back, or `offer` or `end` brings it back
             if queue.due_ms > now_ms:
                 self._due(queue, queue.due_ms)
-            elif self._organization_in_flight.get(queue.key.organization, 0) >= ORGANIZATION_SLOTS:
+            elif self._slots_taken(queue.key.organization) >= self.organization_slots:
                 queue.queued = True
                 self._behind_organization.setdefault(queue.key.organization, []).append(queue)
-            elif queue.failing and len(self._failing_in_flight) >= FAILING_SLOTS:
+            elif queue.failing and not self._may_try_failing():
                 queue.queued = True
                 self._behind_failing.append(queue)
             else:
                 queue.news = False
+                self._taken[queue.key] = queue.failing
                 return queue
         return None
 
@@ -165,6 +169,7 @@ class DeliveryScheduler(Generic[H]):
         """A delivery of a queue that `take` returned is in flight, `handle` being what the sender keeps of it; the
         queue goes to the end of the line.
         """
+        del self._taken[queue.key]
         queue.in_flight[delivery] = handle
         self.in_flight += 1
         number = queue.key.organization
@@ -177,12 +182,14 @@ class DeliveryScheduler(Generic[H]):
         """Hand back a queue that `take` returned and that must be looked at once more; it goes to the end of the
         line.
         """
+        self._hand_back(queue)
         self._queue(queue)
 
     def wait(self, queue: EndpointQueue[H], due_ms: int | None) -> None:
         """Hand back a queue that `take` returned and that has nothing to send before `due_ms`; `None` = before `end` or
         `offer` brings it back.
         """
+        self._hand_back(queue)
         queue.due_ms = None
         if due_ms is None:
             self._drop_if_idle(queue)
@@ -213,7 +220,7 @@ class DeliveryScheduler(Generic[H]):
         """Unix ms when the next queue that waits for a time has work; `None` = no queue waits for one."""
         while self._asleep:
             due_ms, key = self._asleep[0]
-            queue = self._lanes.get(key)
+            queue = self._by_endpoint.get(key)
             if queue is not None and queue.due_ms == due_ms and not queue.queued:
                 return due_ms
             heapq.heappop(self._asleep)
@@ -222,14 +229,26 @@ class DeliveryScheduler(Generic[H]):
     def _next(self) -> EndpointQueue[H] | None:
         if self._ready:
             return self._ready.popleft()
-        if self._behind_failing and len(self._failing_in_flight) < FAILING_SLOTS:
+        if self._behind_failing and self._may_try_failing():
             return self._behind_failing.popleft()
         return None
+
+    def _slots_taken(self, organization: int) -> int:
+        taken = sum(key.organization == organization for key in self._taken)
+        return self._organization_in_flight.get(organization, 0) + taken
+
+    def _may_try_failing(self) -> bool:
+        return len(self._failing_in_flight) + sum(self._taken.values()) < FAILING_SLOTS
+
+    def _hand_back(self, queue: EndpointQueue[H]) -> None:
+        """It needs no slot: those that wait for one may."""
+        del self._taken[queue.key]
+        self._ready.extend(self._behind_organization.pop(queue.key.organization, ()))
 
     def _drop_if_idle(self, queue: EndpointQueue[H]) -> None:
         """Where it knows nothing that a new one would not."""
         if not queue.in_flight and queue.window == ConcurrencyLimit() and not queue.failing:
-            del self._lanes[queue.key]
+            self._by_endpoint.pop(queue.key, None)
 
     def _queue(self, queue: EndpointQueue[H]) -> None:
         if not queue.queued:
@@ -253,6 +272,13 @@ def adjust_concurrency(queue: EndpointQueue[H], result: Result, now_ms: int, *, 
         queue.probes += 1
     else:
         queue.probes = queue.probe_at_ms = 0
+
+
+def organization_slots(senders: int) -> int:
+    """Deliveries of one organization that one of so many processes may have in flight: a part of what all may have
+    together, and what one endpoint may have at least.
+    """
+    return max(-(-ORGANIZATION_SLOTS // senders), ENDPOINT_SLOTS)
 
 
 def is_failing(endpoint: Endpoint, health: Health) -> bool:

@@ -14,21 +14,17 @@ from svc.domain.webhooks.schedule import GONE, Result, Verdict
 
 EndpointTrigger = Literal["paused", "resumed", "url_changed", "delivered", "broken"]
 
+_SENT_TO: dict[EndpointTrigger, EndpointStatus] = {
+    "paused": "paused",
+    "resumed": "active",
+    "url_changed": "active",
+    "delivered": "active",
+    "broken": "failing",
+}
+
 ENDPOINT_TRANSITIONS: dict[EndpointStatus, dict[EndpointTrigger, EndpointStatus]] = {
-    "active": {
-        "paused": "paused",
-        "resumed": "active",
-        "url_changed": "active",
-        "delivered": "active",
-        "broken": "failing",
-    },
-    "failing": {
-        "paused": "paused",
-        "resumed": "active",
-        "url_changed": "active",
-        "delivered": "active",
-        "broken": "failing",
-    },
+    "active": _SENT_TO,
+    "failing": _SENT_TO,
     "paused": {
         "paused": "paused",
         "resumed": "active",

@@ -1,0 +1,72 @@
+"""From a stored record to the body that shows it: what both call the same is taken over, and nobody writes it twice.
+
+What may live here: the rule by which fields of records become fields of bodies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from operator import attrgetter
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import UNSET
+
+from svc.domain.timestamps import timestamp
+
+B = TypeVar("B", bound=msgspec.Struct)
+
+
+def body_of(body: type[B], *records: msgspec.Struct, **others: Any) -> B:
+    """A body from the fields and properties of `records`, which have no name in common.
+
+    A field of the same name is taken over, and `created_at` is written from `created_at_ms` (RFC 3339). `None` is left
+    out where the body may leave the field out, and else `null`. `others` are the fields that no record has in the form
+    of the body. Raises `TypeError` where a required field is in neither.
+    """
+    fields = {
+        name: None if value is None else shape(value)
+        for record in records
+        for name, read, shape, nothing in _plan(body, type(record))
+        if name not in others and ((value := read(record)) is not None or nothing is not UNSET)
+    }
+    return body(**fields, **others)
+
+
+def named(record: Any, *names: str) -> dict[str, Any]:
+    """Fields and properties of a record by name; `created_at` is `created_at_ms` in RFC 3339, and `None` stays."""
+
+    def read(name: str) -> Any:
+        if hasattr(record, name):
+            return getattr(record, name)
+        at_ms = getattr(record, f"{name}_ms")
+        return None if at_ms is None else timestamp(at_ms)
+
+    return {name: read(name) for name in names}
+
+
+def present(value: Any) -> Any:
+    """The value, or `UNSET` for `None`: what does not apply is left out of a body, not `null` (interface 2)."""
+    return UNSET if value is None else value
+
+
+@cache
+def _plan(
+    body: type[msgspec.Struct], record: type[msgspec.Struct]
+) -> tuple[tuple[str, Callable[[Any], Any], Callable[[Any], Any], Any], ...]:
+    """(field of the body, how it is read, how it is written, its default) of each that the record has."""
+    known = {*record.__struct_fields__, *(name for name, value in vars(record).items() if isinstance(value, property))}
+    return tuple(
+        (
+            (field.name, attrgetter(field.name), _as_it_is, field.default)
+            if field.name in known
+            else (field.name, attrgetter(f"{field.name}_ms"), timestamp, field.default)
+        )
+        for field in msgspec.structs.fields(body)
+        if field.name in known or f"{field.name}_ms" in known
+    )
+
+
+def _as_it_is(value: Any) -> Any:
+    return value

@@ -1,0 +1,88 @@
+"""Rhythm: after how many days the visitors of an organization come back.
+
+What may live here: the counts of absences that ended in a proven return, and the factors by which they correct the
+built-in belief about recency. Pure but for `Rhythm.learn`; nothing here knows a report.
+
+A known visitor that has been away for g days is the likelier one to stand behind a visit, the more often visitors of
+that absence come back on such a day (the hazard of a return, as in survival analysis). The built-in curve falls with
+the absence, as visits to most sites do. A site that is used on workdays, or that sends a letter every week, is another
+case: there, a visitor who was here a week ago is expected. Rhythm only raises the odds of an expected visitor
+(`parameters.RHYTHM_BOUNDS`): one that comes back late, or early, is judged by the built-in curve.
+
+The factors are observed over expected returns by days of absence (a standardised ratio, shrunk towards one), where the
+expected ones follow the built-in curve and add up to the observed ones. Only returns that a token or the visitor's own
+network has proven are counted: those that were judged by recency would confirm what they rest on.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from svc.domain.matching import parameters
+from svc.domain.matching.parameters import CHANGE_DAYS
+
+_DAY_S: Final = 86_400
+ROW_OF_DAY: Final = tuple(
+    min(range(len(CHANGE_DAYS)), key=lambda row: abs(CHANGE_DAYS[row] - day)) for day in range(CHANGE_DAYS[-1] + 1)
+)
+"""Days of absence -> the row of `CHANGE_DAYS` that they belong to."""
+_ROWS: Final = len(CHANGE_DAYS)
+_DAYS_IN_ROW: Final = tuple(ROW_OF_DAY.count(row) for row in range(_ROWS))
+
+
+def usual_recency(gap_days: float) -> float:
+    """The built-in belief: how much likelier than others a visitor that has been away for so long is to come now."""
+    low, high = parameters.GAP_BOUNDS
+    return min(max(parameters.GAP_DAYS / (gap_days + parameters.GAP_DAYS / 3), low), high)
+
+
+_USUAL: Final = tuple(usual_recency(day + 0.5) for day in CHANGE_DAYS)
+
+
+class Rhythm(msgspec.Struct, gc=False):
+    """The returns of one scope of an organization by days of absence, in the rows of `CHANGE_DAYS`."""
+
+    visits: float = 0.0
+    """Visits that a return could follow."""
+    returns: list[float] = msgspec.field(default_factory=lambda: [0.0] * _ROWS)
+    since_s: int = 0
+    """When the first visitor that came back was first seen; 0 = none came back."""
+    factors: list[float] = msgspec.field(default_factory=lambda: [1.0] * _ROWS)
+
+    def recency(self, gap_days: float) -> float:
+        """How much likelier than others a visitor that has been away for so long is to come now."""
+        return usual_recency(gap_days) * self.factors[ROW_OF_DAY[min(int(gap_days), CHANGE_DAYS[-1])]]
+
+    def learn(self, days: int | None, first_seen_s: int, now_s: int) -> None:
+        """Count a visit: a return that is proven, after so many whole days, of a visitor that was first seen then.
+        `days` is `None` where nothing is proven.
+        """
+        self.visits += 1.0
+        if days is None:
+            return
+        self.since_s = min(self.since_s or first_seen_s, first_seen_s)
+        self.returns[ROW_OF_DAY[min(days, CHANGE_DAYS[-1])]] += 1.0
+        returned = sum(self.returns)
+        if returned % parameters.RHYTHM_EVERY < 1.0:
+            self._refresh((now_s - self.since_s) / _DAY_S, returned)
+        if returned >= parameters.RHYTHM_MEMORY:
+            self.visits /= 2.0
+            self.returns = [count / 2.0 for count in self.returns]
+
+    def _refresh(self, known_days: float, returned: float) -> None:
+        """Compute the factors again, `known_days` after the first visit."""
+        away, expected = max(self.visits, returned), [0.0] * _ROWS
+        for row, count in enumerate(self.returns):
+            # Of visits spread over the known days, so many are that old.
+            at_risk = max(away - count / 2.0, 0.0) * max(1.0 - CHANGE_DAYS[row] / max(known_days, 1.0), 0.0)
+            expected[row] = at_risk * _DAYS_IN_ROW[row] * _USUAL[row]
+            away -= count
+        scale = returned / max(sum(expected), 1e-9)
+        shrink = parameters.RHYTHM_SHRINK
+        low, high = parameters.RHYTHM_BOUNDS
+        self.factors = [
+            min(max((count + shrink) / (scale * share + shrink), low), high)
+            for count, share in zip(self.returns, expected, strict=True)
+        ]

@@ -5,6 +5,10 @@ itself is the store. Hears nudges after commits, and of endpoints that were chan
 actors. Never holds what is not on disk, and never begins an attempt while an earlier one of the same delivery is not
 written down: a crash repeats what was in flight, with the same id and bytes, and nothing else.
 
+Several processes may send, each to the endpoints of its shares (`shares.py`). Of a share that is lost, what is in
+flight is abandoned: another process makes those attempts again. One that others wait for is given back when what is in
+flight there is written down.
+
 Nothing polls: it sleeps until the next delivery is due or somebody nudges it. Only what another process has committed,
 such as the command line, is nobody's nudge; for that it looks at the first row of each queue every `POLL_INTERVAL_MS`.
 """
@@ -14,7 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -22,17 +26,20 @@ import structlog
 import trio
 
 from svc.actors.mailbox import Mailbox
+from svc.actors.shares import EVERY_SHARE, Shares
 from svc.domain.histogram import REQUEST_S, Histogram, HistogramStatistics
-from svc.domain.webhooks.queues import DeliveryScheduler, EndpointQueue, adjust_concurrency
-from svc.domain.webhooks.records import AttemptError, AttemptStatus, EndpointKey
+from svc.domain.webhooks.queues import DeliveryScheduler, EndpointQueue, adjust_concurrency, organization_slots
+from svc.domain.webhooks.records import AttemptError, AttemptStatus, DeliveryKey, EndpointKey
 from svc.domain.webhooks.schedule import Result
+from svc.domain.webhooks.shares import share_of
 from svc.domain.webhooks.signature import secrets_in_force, signed_headers
 from svc.domain.webhooks.transport_types import Attempted, Transport
 from svc.store.engine import UnavailableError
-from svc.store.snapshot import Snapshot, Transaction
+from svc.store.lease import LeaseEpoch, LeaseLostError
+from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError
 from svc.store.transactions.webhooks import AttemptOutcome, AttemptRecord, log_attempt, sweep_removed
-from svc.store.webhook_views import ClaimedDelivery, NoWork, first_removed, is_answering, lanes_with_work, next_delivery
+from svc.store.webhook_views import Asked, ClaimedDelivery, NoWork, first_removed, next_deliveries, poll_queues
 from svc.world import World
 
 log = structlog.get_logger()
@@ -41,7 +48,7 @@ T = TypeVar("T")
 
 POLL_INTERVAL_MS = 15_000
 """Between two looks for what other processes have committed."""
-LANES_PER_LOOK = 256
+QUEUES_PER_LOOK = 256
 """Queues looked at without a pause: about a millisecond."""
 STARTS_PER_PASS = 8
 """Attempts begun without a pause: about a millisecond."""
@@ -73,16 +80,40 @@ class OutboxStatistics(msgspec.Struct, frozen=True):
     """How long attempts took."""
 
 
-class Outbox:
-    """Sends webhook deliveries. `transport` does the HTTP; `secrets_key` as in `signature.secrets_key`."""
+class _InFlight(msgspec.Struct, eq=False):
+    """An attempt in flight."""
 
-    def __init__(self, store: Store, world: World, transport: Transport, secrets_key: bytes) -> None:
+    scope: trio.CancelScope
+    lease: LeaseEpoch | None
+    is_lost: bool = False
+    """Its share is another's: its outcome must not be written down here."""
+
+
+_Queue = EndpointQueue[_InFlight]
+
+
+class _Made(NamedTuple):
+    """An attempt that has ended, to be written down."""
+
+    record: AttemptRecord
+    lease: LeaseEpoch | None
+
+
+class Outbox:
+    """Sends webhook deliveries to the endpoints of these shares. `transport` does the HTTP; `secrets_key` as in
+    `signature.secrets_key`.
+    """
+
+    def __init__(
+        self, store: Store, world: World, transport: Transport, secrets_key: bytes, shares: Shares = EVERY_SHARE
+    ) -> None:
         self._store = store
         self._world = world
         self._transport = transport
         self._secrets_key = secrets_key
-        self._lanes: DeliveryScheduler[trio.CancelScope] = DeliveryScheduler()
-        self._made = Mailbox[AttemptRecord](BATCH)
+        self._shares = shares
+        self._queues: DeliveryScheduler[_InFlight] = DeliveryScheduler()
+        self._made = Mailbox[_Made](BATCH)
         self._awake = trio.Event()
         self._swept = trio.Event()
         self._drained = trio.Event()
@@ -90,23 +121,24 @@ class Outbox:
         self._attempts: dict[AttemptStatus, int] = {"delivered": 0, "retrying": 0, "failed": 0}
         self._errors: Counter[AttemptError] = Counter()
         self._attempts_s = Histogram(REQUEST_S)
-        self._looked_at_ms = self._look_at_ms = 0
+        self._looked_at_ms = world.now_ms()  # the first poll has a minute too
+        self._look_at_ms = 0
         self._found_late = False
 
     def nudge(self, queues: Iterable[EndpointKey]) -> None:
         """Send what is due in these queues now. To be called after the commit that queued it."""
         for queue in queues:
-            self._lanes.offer(queue, 0)
+            self._queues.offer(queue, 0)
             self._awake.set()
 
     def removed(self, key: EndpointKey) -> None:
         """Cancel what is in flight to a removed endpoint, and delete its rows in the background. To be called after the
         commit that removed it.
         """
-        queue = self._lanes.forget(key)
+        queue = self._queues.forget(key)
         if queue is not None:
-            for scope in queue.in_flight.values():
-                scope.cancel()
+            for flight in queue.in_flight.values():
+                flight.scope.cancel()
         self._swept.set()
 
     def look(self) -> None:
@@ -118,13 +150,13 @@ class Outbox:
     async def drain(self) -> None:
         """Begin no more attempts; returns when those in flight are written down, or after `DRAIN_S`."""
         self._draining = True
-        if self._lanes.in_flight:
+        if self._queues.in_flight:
             with trio.move_on_after(DRAIN_S):
                 await self._drained.wait()
 
     def is_behind(self) -> bool:
         """Whether at the last poll a delivery to an endpoint that responds was over `LATE_MS` late, or that poll itself
-        was so long ago.
+        was so long ago. Before the first one, whether the outbox was made so long ago.
 
         Deliveries that wait for a paused or failing endpoint are not late: nothing here could send them.
         """
@@ -133,8 +165,8 @@ class Outbox:
     def statistics(self) -> OutboxStatistics:
         """A copy of the counts; `attempts` names every status, `errors` only those that occurred."""
         return OutboxStatistics(
-            in_flight=self._lanes.in_flight,
-            queues=len(self._lanes.all()),
+            in_flight=self._queues.in_flight,
+            queues=len(self._queues.all()),
             attempts=dict(self._attempts),
             errors=dict(self._errors),
             attempts_s=self._attempts_s.statistics(),
@@ -142,11 +174,12 @@ class Outbox:
 
     async def run(self) -> None:
         """Deliver until cancelled. Starts from what is on disk, also when it is called again after a failure."""
-        self._lanes = DeliveryScheduler()
-        self._made = Mailbox[AttemptRecord](BATCH)
+        self._queues = DeliveryScheduler()
+        self._made = Mailbox[_Made](BATCH)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._write_down)
             nursery.start_soon(self._sweep)
+            nursery.start_soon(self._follow_shares)
             self._look_at_ms = 0
             while True:
                 self._awake = trio.Event()
@@ -171,13 +204,15 @@ class Outbox:
         after, late = EndpointKey(0, 0), False
         late_ms = self._world.now_ms() - LATE_MS
         while True:
-            found, some_late = await self._store.query(partial(_work, after=after, late_ms=late_ms))
+            look = partial(poll_queues, after=after, late_ms=late_ms, limit=QUEUES_PER_LOOK)
+            waiting, some_late = await self._store.query(look)
             late = late or some_late
-            for queue, due_ms in found:
-                self._lanes.offer(queue, due_ms)
-            if len(found) < LANES_PER_LOOK:
+            for queue, due_ms in waiting.queues:
+                if self._shares.sends(queue):
+                    self._queues.offer(queue, due_ms)
+            if not waiting.has_more:
                 break
-            after = found[-1][0]
+            after = waiting.queues[-1][0]
             await trio.lowlevel.checkpoint()
         self._looked_at_ms, self._found_late = late_ms + LATE_MS, late
 
@@ -187,50 +222,86 @@ class Outbox:
             await trio.lowlevel.checkpoint()
 
     async def _begin_some(self, nursery: trio.Nursery) -> bool:
-        """Begin up to `STARTS_PER_PASS` attempts; whether there may be more to begin."""
+        """Begin up to `STARTS_PER_PASS` attempts, which are found together; whether there may be more to begin."""
         now_ms = self._world.now_ms()
-        for _ in range(STARTS_PER_PASS):
-            queue = self._lanes.take(now_ms)
-            if queue is None:
-                return False
-            await self._begin(queue, now_ms, nursery)
+        taken: list[tuple[_Queue, LeaseEpoch | None]] = []
+        while len(taken) < STARTS_PER_PASS and (queue := self._queues.take(now_ms)) is not None:
+            if self._shares.sends(queue.key):
+                taken.append((queue, self._shares.lease(queue.key)))
+            else:
+                self._queues.wait(queue, None)
+                self._queues.forget(queue.key)
+        if not taken:
+            return False
+        # What is in flight now and ends meanwhile may look as if it were still due.
+        asked = [Asked(queue.key, frozenset(queue.in_flight), queue.backlogged) for queue, _ in taken]
+        found = await self._store.query(partial(next_deliveries, asked=asked, now_ms=now_ms))
+        for (queue, lease), one in zip(taken, found, strict=True):
+            self._begin(queue, lease, one, now_ms, nursery)
         return True
 
-    async def _begin(self, queue: EndpointQueue[trio.CancelScope], now_ms: int, nursery: trio.Nursery) -> None:
+    def _begin(
+        self,
+        queue: _Queue,
+        lease: LeaseEpoch | None,
+        found: ClaimedDelivery | NoWork,
+        now_ms: int,
+        nursery: trio.Nursery,
+    ) -> None:
         """Begin the next attempt of a queue that was taken, or hand it back."""
-        in_flight = frozenset(queue.in_flight)  # what ends meanwhile may look as if it were still due
-        find = partial(next_delivery, queue=queue.key, now_ms=now_ms, in_flight=in_flight, backlogged=queue.backlogged)
-        found = await self._store.query(find)
         if queue.news:  # it was offered or forgotten meanwhile, and may have been read before that
-            self._lanes.again(queue)
+            self._queues.again(queue)
         elif isinstance(found, NoWork):
-            self._lanes.wait(queue, found.due_ms)
+            self._queues.wait(queue, found.due_ms)
         elif found.failing and not queue.failing:
             queue.failing = True
-            self._lanes.again(queue)  # the slots of failing endpoints are fewer
+            self._queues.again(queue)  # the slots of failing endpoints are fewer
         elif found.backlogged and now_ms < queue.probe_at_ms:
             queue.backlogged = True
-            self._lanes.wait(queue, queue.probe_at_ms)
+            self._queues.wait(queue, queue.probe_at_ms)
         else:
-            scope = trio.CancelScope()
-            self._lanes.start(queue, found.key, scope)
-            nursery.start_soon(self._attempt, found, scope)
+            flight = _InFlight(trio.CancelScope(), lease)
+            self._queues.start(queue, found.key, flight)
+            nursery.start_soon(self._attempt, found, flight)
 
     async def _rest(self, look_at_ms: int) -> None:
         """Until something is due, a nudge, or the next look."""
-        due_ms = None if self._draining else self._lanes.wake_at_ms()
+        due_ms = None if self._draining else self._queues.wake_at_ms()
         until_ms = look_at_ms if due_ms is None else min(due_ms, look_at_ms)
         with trio.move_on_after(max(0.0, (until_ms - self._world.now_ms()) / 1000)):
             await self._awake.wait()
 
-    async def _attempt(self, claim: ClaimedDelivery, scope: trio.CancelScope) -> None:
+    async def _follow_shares(self) -> None:
+        """Abandon what is in flight in shares that are lost, and send what is due in those that are new."""
+        while True:
+            self._queues.organization_slots = organization_slots(self._shares.senders)
+            await self._shares.changed()
+            for queue in self._queues.all():
+                for flight in queue.in_flight.values():
+                    if flight.lease is not None and self._shares.is_lost(flight.lease):
+                        flight.is_lost = True
+                        flight.scope.cancel()
+                if not self._shares.sends(queue.key):
+                    self._queues.forget(queue.key)
+            self._give_back()
+            self.look()
+
+    def _give_back(self) -> None:
+        if self._shares.leaving:
+            busy = {share_of(queue.key) for queue in self._queues.all() if queue.in_flight}
+            self._shares.give_back(share for share in self._shares.leaving if share not in busy)
+
+    async def _attempt(self, claim: ClaimedDelivery, flight: _InFlight) -> None:
         """One POST and its outcome, handed to `_write_down`."""
         started_ms, began = self._world.now_ms(), trio.current_time()
         attempt_id = self._world.request_id(started_ms)  # now, so that attempts are listed in the order of their times
         attempted: Attempted | None = None
         paused = claim.endpoint.status == "paused"
-        with scope:
+        with flight.scope:
             attempted = None if paused else await self._post(claim, started_ms)
+        if flight.is_lost:
+            self._abandon(claim.queue, claim.key)
+            return
         result = Result(
             attempt=claim.delivery.attempts + 1,
             scheduled_ms=claim.delivery.due_ms,
@@ -240,7 +311,8 @@ class Outbox:
             error=("paused" if paused else "removed") if attempted is None else attempted.error,
             retry_after_s=None if attempted is None else attempted.retry_after_s,
         )
-        await self._made.put(AttemptRecord(attempt_id, claim.queue, claim.key, claim.endpoint, claim.event, result))
+        record = AttemptRecord(attempt_id, claim.queue, claim.key, claim.endpoint, claim.event, result)
+        await self._made.put(_Made(record, flight.lease))
 
     async def _post(self, claim: ClaimedDelivery, started_ms: int) -> Attempted:
         """A transport that breaks on one receiver fails that attempt alone."""
@@ -259,21 +331,29 @@ class Outbox:
         """Group commits: while one is on the disk, the attempts that end gather for the next."""
         while True:
             batch = await self._gathered()
-            organizations = [made.queue.organization for made in batch]
-            outcomes = await self._write([partial(log_attempt, made=made) for made in batch], organizations)
-            for made, logged in zip(batch, outcomes, strict=True):
-                self._ended(made, logged)
-            self._awake.set()
-            if self._draining and not self._lanes.in_flight:
-                self._drained.set()
+            jobs = [partial(log_attempt, made=record) for record, _ in batch]
+            organizations = [record.queue.organization for record, _ in batch]
+            outcomes = await self._write(jobs, organizations, [lease for _, lease in batch])
+            for (record, _), logged in zip(batch, outcomes, strict=True):
+                if isinstance(logged, LeaseLostError):
+                    self._abandon(record.queue, record.key)
+                else:
+                    self._ended(record, logged)
+            self._note_end()
 
-    async def _gathered(self) -> list[AttemptRecord]:
+    def _note_end(self) -> None:
+        self._give_back()
+        self._awake.set()
+        if self._draining and not self._queues.in_flight:
+            self._drained.set()
+
+    async def _gathered(self) -> list[_Made]:
         """Half of what is in flight, so that one half is written down while the other is sent; less where more would
         take longer than `GATHER_S`. A commit costs as much as some seven attempts in it.
         """
         batch = await self._made.batch(BATCH)
         with trio.move_on_after(GATHER_S):
-            while len(batch) < min(self._lanes.in_flight / 2, BATCH):
+            while len(batch) < min(self._queues.in_flight / 2, BATCH):
                 batch += await self._made.batch(BATCH - len(batch))
         return batch
 
@@ -282,15 +362,24 @@ class Outbox:
         self._attempts_s.observe(made.result.duration_ms / 1000)
         if made.result.error is not None:
             self._errors[made.result.error] += 1
-        queue = self._lanes.find(made.queue)
+        queue = self._queues.find(made.queue)
         assert queue is not None, "a queue is kept while a delivery is in flight"
         if made.result.error not in ("paused", "removed"):
             self._learn(queue, made, logged)
-        self._lanes.end(queue, made.key)
-        if logged.due_ms is not None:
-            self._lanes.offer(made.queue, logged.due_ms)
+        self._queues.end(queue, made.key)
+        if not self._shares.sends(made.queue):
+            self._queues.forget(made.queue)
+        elif logged.due_ms is not None:
+            self._queues.offer(made.queue, logged.due_ms)
 
-    def _learn(self, queue: EndpointQueue[trio.CancelScope], made: AttemptRecord, logged: AttemptOutcome) -> None:
+    def _abandon(self, key: EndpointKey, delivery: DeliveryKey) -> None:
+        """An attempt in flight is another process's."""
+        queue = self._queues.find(key)
+        assert queue is not None, "a queue is kept while a delivery is in flight"
+        self._queues.end(queue, delivery)
+        self._note_end()
+
+    def _learn(self, queue: _Queue, made: AttemptRecord, logged: AttemptOutcome) -> None:
         was_failing = queue.failing
         adjust_concurrency(queue, made.result, self._world.now_ms(), failing=logged.failing)
         if was_failing != logged.failing:
@@ -298,30 +387,42 @@ class Outbox:
 
     async def _sweep(self) -> None:
         """Delete what removed endpoints have left behind, some rows at a time so that nobody waits."""
+        first = partial(first_removed, sends=self._shares.sends)
         while True:
             self._swept = trio.Event()
-            while (removed := await self._store.query(first_removed)) is not None:
+            while (removed := await self._store.query(first)) is not None and self._shares.sends(removed):
                 sweep = partial(sweep_removed, queue=removed, limit=SWEEP_ROWS)
-                await self._write([sweep], [removed.organization])
+                await self._write([sweep], [removed.organization], [self._shares.lease(removed)])
             await self._swept.wait()
 
-    async def _write(self, jobs: Sequence[Callable[[Transaction], T]], organizations: Sequence[int]) -> list[T]:
-        """Commit, however long there is no room: what was sent must not be forgotten. `organizations` has that of each
-        job. Raises what a job raised.
+    async def _write(
+        self,
+        jobs: Sequence[Callable[[Transaction], T]],
+        organizations: Sequence[int],
+        leases: Sequence[LeaseEpoch | None],
+    ) -> list[T | LeaseLostError]:
+        """Commit, however long there is no room: what was sent must not be forgotten. `organizations` and `leases` have
+        those of each job; a job whose lease is lost comes to `LeaseLostError`. Raises what a job raised.
         """
-        written: dict[int, T] = {}
+        written: dict[int, T | LeaseLostError] = {}
         left: list[int] = list(range(len(jobs)))
         while left:
             outcomes: Sequence[T | Exception]
             try:
                 outcomes = await self._store.write(
-                    [jobs[place] for place in left], organizations=[organizations[place] for place in left]
+                    [jobs[place] for place in left],
+                    organizations=[organizations[place] for place in left],
+                    leases=[leases[place] for place in left],
                 )
             except (StoreFullError, UnavailableError) as error:
                 outcomes = [error] * len(left)
             rejected: Exception | None = None
             for place, outcome in zip(left, outcomes, strict=True):
-                if isinstance(outcome, StoreFullError | UnavailableError):
+                if isinstance(outcome, LeaseLostError):
+                    self._shares.drop(outcome.lost)
+                    if leases[place] in outcome.lost:
+                        written[place] = outcome
+                elif isinstance(outcome, StoreFullError | UnavailableError):
                     rejected = outcome
                 elif isinstance(outcome, Exception):
                     raise outcome
@@ -338,12 +439,6 @@ def _event_of(rejected: Exception) -> str:
     if isinstance(rejected, StoreFullError):
         return "store full, write rejected"
     return "store not available, write rejected"
-
-
-def _work(snapshot: Snapshot, after: EndpointKey, late_ms: int) -> tuple[list[tuple[EndpointKey, int]], bool]:
-    """(queues with work, whether one that should be answered has been due since before `late_ms`)."""
-    found = lanes_with_work(snapshot, after, LANES_PER_LOOK)
-    return found, any(due_ms < late_ms and is_answering(snapshot, queue) for queue, due_ms in found)
 
 
 def _ms_since(began: float) -> int:

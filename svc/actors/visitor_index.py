@@ -102,7 +102,8 @@ async def _record_at_once(
     record: Callable[[list[Assessed]], Awaitable[None]],
     frequencies: Frequencies,
 ) -> None:
-    """Until the inbox is closed and empty, with up to `most` batches on their way; raises `trio.EndOfChannel` then.
+    """Until the inbox is closed and empty, with up to `most` parts of batches on their way; raises `trio.EndOfChannel`
+    then. Each organization's part is recorded by itself: none waits for the response to another's.
 
     Statistics are written while none is: what they learn during the write would be lost.
     """
@@ -120,8 +121,9 @@ async def _record_at_once(
                 batch = await inbox.batch(batch_limit)
             except trio.EndOfChannel:
                 break
-            await free.acquire()
-            nursery.start_soon(recorded, batch)
+            for part in _by_organization(batch):
+                await free.acquire()
+                nursery.start_soon(recorded, part)
             if frequencies.is_due(LESSONS_BETWEEN_WRITES):
                 for _ in range(most):
                     await free.acquire()
@@ -129,6 +131,13 @@ async def _record_at_once(
                 for _ in range(most):
                     free.release()
     raise trio.EndOfChannel
+
+
+def _by_organization(batch: list[Assessed]) -> Iterable[list[Assessed]]:
+    parts: dict[int, list[Assessed]] = {}
+    for message in batch:
+        parts.setdefault(_organization(message), []).append(message)
+    return parts.values()
 
 
 class ClassKey(NamedTuple):

@@ -9,7 +9,7 @@ from svc.domain.refusals import Refusal
 from svc.domain.timestamps import timestamp
 from svc.http.change import caller_of, change
 from svc.http.endpoint import Call, Outcome, Services
-from svc.http.route import KEYED, Route
+from svc.http.route import Route
 from svc.http.schema import ChallengeAnswer
 from svc.store.transactions.attestation import issue_challenge
 
@@ -48,6 +48,5 @@ ROUTES: tuple[Route, ...] = (
         kinds=("public",),
         answer=ChallengeAnswer,
         from_browsers=True,
-        errors=KEYED,
     ),
 )

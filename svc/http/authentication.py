@@ -289,7 +289,7 @@ def _connection_os(gate: AuthPolicy, headers: Headers, peer: str) -> str | None:
 def _from_the_reference(key: ApiKey, headers: Headers) -> bool:
     """A development key from the page `/docs` of this very service: its origin is where it asks (decisions 2.8).
 
-    The scheme is taken as the browser says it, since a front may have ended TLS.
+    The scheme is taken as the browser says it, since a reverse proxy may have ended TLS.
     """
     origin = normalise_origin(headers["origin"])
     if key.environment != "development" or origin is None:

@@ -192,12 +192,10 @@ def decode(body: bytes, kind: type[T]) -> T | Refusal:
     return _wrong_names(body, value) or value
 
 
-def decode_object(raw: bytes, field: str) -> dict[str, Any] | Refusal:
-    """Decode a free-form member such as `signals`, given as the raw JSON of a decoded body. `422` (`wrong_type`, with
-    `field`) where it is no object.
-    """
+def decode_signals(raw: bytes) -> dict[str, Any] | Refusal:
+    """Decode `signals`, given as the raw JSON of a decoded body. `422` (`wrong_type`) where it is no object."""
     if raw[:1] != b"{":
-        return invalid(field, "wrong_type")
+        return invalid("signals", "wrong_type")
     try:
         value = _decode_object(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):

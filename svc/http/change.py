@@ -36,14 +36,26 @@ T = TypeVar("T")
 async def change(
     services: Services, call: Call, job: Callable[[Transaction], T], *, may_use_reserve: bool = False
 ) -> T | Refusal:
-    """What the job returned, once it is durable; `503 service_unavailable` where the store has no room.
+    """What the job returned, once it is durable; `503 service_unavailable` where the store has no room. `429
+    rate_limited` for a change by a management key beyond `AuditBudget`, unless it takes something away.
 
     The use of the key and of the session is noted with it, at most once a minute (decisions 2.3); a management key's
-    change is recorded with it, once for a request. `may_use_reserve` as in `Store.write`. Raises what the job raised.
+    change is recorded with it, once for a request. `may_use_reserve` as in `Store.write`, for what takes something
+    away. Raises what the job raised.
     """
-    if caller_of(call).key.kind == "management":
-        job = audited(job, call.request_id, partial(_record, call))
-    return await _commit(services, call, job, may_use_reserve=may_use_reserve)
+    caller = caller_of(call)
+    if caller.key.kind != "management":
+        return await _commit(services, call, job, may_use_reserve=may_use_reserve)
+    budget = services.limits.audit
+    over = None if may_use_reserve else budget.refusal(caller.organization.number, call.at_ms)
+    if over is not None:
+        return over
+    job = audited(job, call.request_id, partial(_record, call))
+    outcome = await _commit(services, call, job, may_use_reserve=may_use_reserve)
+    record = _record(call, outcome)
+    if record is not None:
+        budget.note(record)
+    return outcome
 
 
 async def _commit(

@@ -19,7 +19,7 @@ from svc.domain.ids import ordered_digest
 from svc.domain.refusals import Refusal, invalid, over_rate
 from svc.domain.signed_verdict import signed_verdict
 from svc.http.authentication import Caller
-from svc.http.body import decode_object
+from svc.http.body import decode_signals
 from svc.http.endpoint import Call, Outcome, Services, unavailable
 from svc.http.limits import visitor_address
 from svc.http.parameters import ADMITTED, FORWARDED
@@ -69,7 +69,7 @@ def read_submission(services: Services, call: Call, caller: Caller, body: Identi
     `Idempotency-Key` (decisions 3.2, 7.4).
     """
     signals_json = bytes(body.signals)
-    signals = decode_object(signals_json, "signals")
+    signals = decode_signals(signals_json)
     if isinstance(signals, Refusal):
         return signals
     if signals.get("tier") == "deferred":

@@ -334,12 +334,11 @@ class Connection:
         return bool(data)
 
     async def _begin(self) -> None:
-        """Wait for the turn of the request that has begun. Until then it waits for us and not for its client."""
+        """Wait for the turn of the request that has begun: until then it waits for us. `_act` then sets a deadline."""
         self._waits_since, self._watch.deadline = None, inf
         await self.shared.turnstile.enter(self._owner)
         self._waits_since = trio.current_time()
         self._arrives_by = self._waits_since + self.shared.limits.request_timeout_s
-        self._set_deadline()
 
     async def _act(self) -> None:
         """Do what follows from all that has been read."""

@@ -42,6 +42,7 @@ from quart_trio.asgi import TrioASGIHTTPConnection
 from quart_trio.wrappers.request import TrioBody
 from werkzeug.exceptions import ClientDisconnected
 
+from svc.http.accepting import PlainListener
 from svc.http.capacity import Refuse, Shared
 from svc.http.connection import AnyStream, Connection
 from svc.http.edge_limits import EdgeLimits
@@ -53,7 +54,7 @@ __all__ = ["Edge", "EdgeLimits", "EdgeStatistics", "Refuse", "TrioConnection", "
 
 LOGGER = logging.getLogger(__name__)
 
-AnyListener = trio.SocketListener | TlsListener
+AnyListener = PlainListener | TlsListener
 
 
 class EdgeStatistics(msgspec.Struct, frozen=True):
@@ -146,11 +147,11 @@ async def serve(
 
 def open_listeners(
     sockets: Sequence[socket.socket], *, ssl_context: ssl.SSLContext | None = None
-) -> list[trio.SocketListener] | list[TlsListener]:
+) -> list[PlainListener] | list[TlsListener]:
     """Listeners of sockets that listen already (`sockets.py`). With `ssl_context` they speak TLS."""
     for one in sockets:
         one.setblocking(False)
-    listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(one)) for one in sockets]
+    listeners = [PlainListener(one) for one in sockets]
     if ssl_context is None:
         return listeners
     return [TlsListener(listener, ssl_context) for listener in listeners]

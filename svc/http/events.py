@@ -23,11 +23,11 @@ from svc.domain.model import Environment
 from svc.domain.records import RETENTION_MS, DeferredReport, Event
 from svc.domain.refusals import Detail, Refusal
 from svc.http.authentication import Caller
-from svc.http.body import decode_object
+from svc.http.body import decode_signals
 from svc.http.change import caller_of, change, noted
 from svc.http.endpoint import Call, Outcome, Services
 from svc.http.parameters import FORWARDED
-from svc.http.route import BODY, KEYED, Route
+from svc.http.route import Route
 from svc.http.rows import read_and_encoded
 from svc.http.schema import (
     DocumentBody,
@@ -95,7 +95,7 @@ async def find_places(
     rows, resume = await _some_places(services, number, environment, listing)
     if resume is None or len(rows) == listing.limit:
         return events.Places(rows, resume)
-    async with services.limits.long_reads.in_turn():
+    async with services.limits.long_reads.in_turn(number):
         for _ in range(KEYS_AT_ONCE, most_keys, KEYS_AT_ONCE):
             await trio.lowlevel.checkpoint()
             left = listing._replace(limit=listing.limit - len(rows), after=resume.after, offset=resume.offset)
@@ -170,7 +170,7 @@ async def supplement_event(services: Services, call: Call) -> Outcome:
     if isinstance(request_id, Refusal):
         return Outcome(request_id)
     signals_json = bytes(body.signals)
-    signals = decode_object(signals_json, "signals")
+    signals = decode_signals(signals_json)
     if isinstance(signals, Refusal):
         return Outcome(signals)
     refusal = token_refusal(services, call, caller, body.token, request_id)
@@ -263,14 +263,7 @@ ROUTES: tuple[Route, ...] = (
         answer=SupplementAnswer,
         status=202,
         from_browsers=True,
-        errors=(
-            *KEYED,
-            *BODY,
-            "supplement_conflict",
-            "invalid_supplement",
-            "invalid_request_id",
-            "invalid_visitor_metadata",
-        ),
+        errors=("supplement_conflict", "invalid_supplement", "invalid_request_id", "invalid_visitor_metadata"),
     ),
     Route(
         operation_id="listEvents",
@@ -291,7 +284,7 @@ ROUTES: tuple[Route, ...] = (
         kinds=("secret",),
         query=ListEventsQuery,
         answer=EventsAnswer,
-        errors=(*KEYED, "invalid_window"),
+        errors=("invalid_window",),
     ),
     Route(
         operation_id="getEvent",
@@ -308,6 +301,6 @@ ROUTES: tuple[Route, ...] = (
         endpoint=get_event,
         kinds=("secret",),
         answer=EventDetailBody,
-        errors=(*KEYED, "event_not_found", "invalid_request_id"),
+        errors=("event_not_found", "invalid_request_id"),
     ),
 )

@@ -62,7 +62,7 @@ class Response(NamedTuple):
     headers: list[tuple[bytes, bytes]]
     body: bytes
     stream: Stream | None = None
-    """Whoever is given one closes it: until then the request is in progress."""
+    """The receiver of one closes it: until then the request is in progress."""
 
 
 class Exchange:

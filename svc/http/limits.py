@@ -6,11 +6,10 @@ the organization's own servers out.
 
 from __future__ import annotations
 
-from ipaddress import IPv6Address, ip_address
-
-from svc.domain.eviction import client_prefix
+from svc.domain.eviction import client_prefix, site_prefix
 from svc.domain.ratelimit import Allowances, BucketName, Buckets, Limiter, MemoryBuckets, Shares, Use
 from svc.domain.refusals import Refusal, over_rate
+from svc.http.audit_budget import AuditBudget
 from svc.http.authentication import Caller
 from svc.http.long_reads import LongReads
 
@@ -38,6 +37,7 @@ class RequestLimits:
         self._servers = Limiter("server", _WHOLE, buckets)
         """Of `client` requests that come with another key than a public one."""
         self.long_reads = LongReads()
+        self.audit = AuditBudget()
 
     def allow(self, allowances: Allowances) -> None:
         """Requests per second from now on; what was used up stays so."""
@@ -66,7 +66,7 @@ class RequestLimits:
         and then a token was taken of both.
         """
         wanted = {_sign_ins_of(client_prefix(address)): SIGN_INS_PER_S}
-        site = site_prefix(address)
+        site = site_prefix(client_prefix(address))
         if site is not None:
             wanted[_sign_ins_of(site)] = SITE_SIGN_INS_PER_S
         taken = self._buckets.take(wanted, at_ms)
@@ -79,17 +79,6 @@ class RequestLimits:
 
 def _sign_ins_of(prefix: str) -> BucketName:
     return BucketName("sign-in", 0, "address", prefix)
-
-
-def site_prefix(host: str) -> str | None:
-    """The /48 of an IPv6 address; `None` for any other text."""
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return None
-    if not isinstance(address, IPv6Address) or address.ipv4_mapped is not None:
-        return None
-    return f"{int(address) >> 80:x}/48"
 
 
 def visitor_address(caller: Caller) -> str | None:

@@ -20,7 +20,7 @@ from svc.domain.refusals import CATALOGUE
 from svc.http import json_schema
 from svc.http.json_schema import Json, reference
 from svc.http.parameters import EVERYWHERE, PATH, REQUEST_HEADERS, RESPONSE_HEADERS
-from svc.http.route import BASE, CONSOLE, EVERY_ROUTE, Route
+from svc.http.route import BASE, CONSOLE, Route
 from svc.http.schema import DetailBody, ErrorBody
 from svc.http.sessions import COOKIES
 
@@ -102,7 +102,7 @@ def emit(routes: Sequence[Route]) -> Json:
     for route in routes:
         paths.setdefault(route.documented_path, {})[route.method.lower()] = _operation(route)
     used = {route.tag for route in routes}
-    codes = sorted({code for route in routes for code in _codes(route)})
+    codes = sorted({code for route in routes for code in route.codes})
     return {
         "openapi": "3.1.0",
         "info": {"title": TITLE, "version": svc.__version__, "description": INTRODUCTION},
@@ -193,15 +193,11 @@ def _answers(route: Route) -> dict[int, list[type[msgspec.Struct]]]:
     return answers
 
 
-def _codes(route: Route) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*route.errors, *EVERY_ROUTE)))
-
-
 def _responses(route: Route, headers: tuple[str, ...]) -> Json:
     """Every status the operation may answer with. `headers`: those of answers that reached admission."""
     answers = _answers(route)
     refusals: dict[int, list[str]] = {}
-    for code in _codes(route):
+    for code in route.codes:
         refusals.setdefault(CATALOGUE[code][0], []).append(code)
     responses: dict[int, Json] = {}
     for status, codes in refusals.items():

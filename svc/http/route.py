@@ -23,14 +23,16 @@ Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 KEYED = ("unauthorized", "validation_error", "rate_limited")
 """Codes that a route with a key may answer."""
-OWN = (*KEYED, "not_found")
-"""Of a route of the key's own organization."""
-ADMIN = (*OWN, "insufficient_role")
-"""Of one that also needs the role `admin`."""
-IN_CONSOLE = (*KEYED, "cross_origin_request")
-"""Of one that takes a session too."""
-BODY = ("unsupported_media_type",)
-"""Of one that takes a body."""
+EVERY_ROUTE = (
+    "bad_request",
+    "request_timeout",
+    "payload_too_large",
+    "validation_error",
+    "header_fields_too_large",
+    "internal_error",
+    "service_unavailable",
+)
+"""Codes that any route may answer: what is no HTTP, comes too slowly or has a query it may not; and faults."""
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,7 +73,19 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     from_browsers: bool = False
     """CORS is answered (decisions 3.11)."""
     errors: tuple[str, ...] = ()
-    """Codes it may answer beyond those every route has."""
+    """Codes it may answer beyond those that every route has, and those that follow from the rest of the row."""
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """Every code that it may answer."""
+        following = {
+            "not_found": "{organization_id}" in self.path,
+            "insufficient_role": self.role is not None,
+            "cross_origin_request": self.under[0].startswith(CONSOLE_ROOT),
+            "unsupported_media_type": self.body is not None,
+        }
+        implied = (*(KEYED if self.kinds else ()), *(code for code, follows in following.items() if follows))
+        return tuple(dict.fromkeys((*implied, *self.errors, *EVERY_ROUTE)))
 
     @property
     def documented_path(self) -> str:
@@ -93,15 +107,3 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     def empty_body(self) -> bytes:
         """What a missing body is decoded as: `{}`, or no bytes, which is refused, where a body is required."""
         return b"" if self.body_required else b"{}"
-
-
-EVERY_ROUTE = (
-    "bad_request",
-    "request_timeout",
-    "payload_too_large",
-    "validation_error",
-    "header_fields_too_large",
-    "internal_error",
-    "service_unavailable",
-)
-"""Codes that any route may answer: what is no HTTP, comes too slowly or has a query it may not; and faults."""

@@ -14,7 +14,8 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from svc.domain.attestation.attested_key import AttestationResult
-from svc.domain.event_row import EventBody, TriggerBody, VerdictBody, event_row, present, signal_rows, verdict_fields
+from svc.domain.bodies import body_of, present
+from svc.domain.event_row import EventBody, TriggerBody, VerdictBody, event_row, signal_rows
 from svc.domain.fields import (
     A_REPORT,
     OBJECT_FORM,
@@ -96,10 +97,11 @@ def identify_response(
     verdict: Verdict, request_id: UUID, deferred_token: str, signed: str | UnsetType = UNSET
 ) -> IdentifyAnswer:
     """A verdict, which must be durable, in the form of interface 2.2. `signed` as of `signed_verdict`."""
-    return IdentifyAnswer(
-        **verdict_fields(verdict, request_id),
+    return body_of(
+        IdentifyAnswer,
+        verdict,
+        request_id=str(request_id),
         deferred_token=deferred_token,
-        suspect_score=present(verdict.suspect_score),
         triggers=signal_rows(verdict) or UNSET,
         verdict=signed,
     )
@@ -284,15 +286,7 @@ def document_body(event: Event, document: Document, signals: bytes, weights: dic
         suspect_threshold=document.suspect_threshold,
         weights=weights,
         weights_scope=document.weights_scope,
-        network=NetworkBody(
-            state=event.verdict.state,
-            reason=present(event.verdict.reason),
-            country_code=present(event.country_code),
-            country_name=present(event.country_name),
-            asn=present(event.asn),
-            asn_name=present(event.asn_name),
-            anonymity_network=present(event.anonymity_network),
-        ),
+        network=body_of(NetworkBody, event, event.verdict),
         evidence=_evidence(event, document),
         linkage=LinkageBody(
             outcome=event.verdict.linkage,
@@ -307,16 +301,7 @@ def document_body(event: Event, document: Document, signals: bytes, weights: dic
 
 def _attestation(found: AttestationResult) -> AttestationBody:
     first_ms = found.key_first_seen_ms
-    return AttestationBody(
-        format=found.format,
-        verified=found.verified,
-        app_id=present(found.app_id),
-        environment=present(found.environment),
-        counter=present(found.counter),
-        key_first_seen_at=UNSET if first_ms is None else timestamp(first_ms),
-        bundle_version=present(found.bundle_version),
-        distribution=present(found.distribution),
-    )
+    return body_of(AttestationBody, found, key_first_seen_at=UNSET if first_ms is None else timestamp(first_ms))
 
 
 def _evidence(event: Event, document: Document) -> dict[str, tuple[str, ...]]:

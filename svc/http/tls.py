@@ -18,6 +18,7 @@ import trio
 from cryptography import x509
 
 from svc.domain.errors import OperatorError
+from svc.http.accepting import PlainListener
 
 
 class CertificateError(OperatorError):
@@ -85,7 +86,7 @@ def _explain(error: ssl.SSLError, certfile: Path, keyfile: Path) -> str:
 class TlsListener(trio.abc.Listener[trio.SSLStream[trio.SocketStream]]):
     """As `trio.SSLListener`, with a context that can be replaced for connections that are accepted later."""
 
-    def __init__(self, transport_listener: trio.SocketListener, context: ssl.SSLContext) -> None:
+    def __init__(self, transport_listener: PlainListener, context: ssl.SSLContext) -> None:
         self.transport_listener = transport_listener
         self.use(context)
 

@@ -15,17 +15,23 @@ from svc.domain.errors import OperatorError
 from svc.domain.event_row import EventBody
 from svc.domain.fields import RequestId, about
 from svc.domain.refusals import Refusal, invalid
-from svc.http.change import noted
+from svc.http.change import caller_of, noted
 from svc.http.endpoint import Call, Outcome, Services
 from svc.http.events import read_event, read_request_id, token_refusal, visits
 from svc.http.management.visitors import erase_wholly
-from svc.http.route import BODY, KEYED, Route
+from svc.http.route import Route
 from svc.http.schema import DeferredToken, EventDetailBody
 from svc.store import views
 from svc.store.directory import Opened
+from svc.store.snapshot import Snapshot
+from svc.store.transactions.erasure import has_events
 
 MOST_VISITS = 24
 """Shown on the page."""
+KNOWN_ELSEWHERE = (
+    "The organization has identified this browser outside development too, and this page erases development data "
+    "alone. Erase the visitor with a management key: `eraseVisitor`."
+)
 
 
 class TryConfig(msgspec.Struct, frozen=True):
@@ -88,12 +94,19 @@ async def explain(services: Services, call: Call) -> Outcome:
 
 async def forget(services: Services, call: Call) -> Outcome:
     """`POST /try/forget`: erase the visitor of an identification that this browser has made. `204`; errors as of
-    `explain`.
+    `explain`. `403 insufficient_role` where the visitor has events outside development: its id is the same there, and
+    a public key must not erase them.
     """
     event = await _own_event(services, call)
     if isinstance(event, Refusal):
         return Outcome(event)
-    return await erase_wholly(services, call, event.visitor_id)
+    number, raw_id = caller_of(call).organization.number, event.visitor_id.encode()
+
+    def unless(snapshot: Snapshot) -> Refusal | None:
+        is_known_elsewhere = has_events(snapshot, number, raw_id, ("production", "staging"))
+        return Refusal("insufficient_role", explanation=KNOWN_ELSEWHERE) if is_known_elsewhere else None
+
+    return await erase_wholly(services, call, event.visitor_id, unless=unless)
 
 
 async def _own_event(services: Services, call: Call) -> EventDetailBody | Refusal:
@@ -126,7 +139,7 @@ ROUTES: tuple[Route, ...] = (
         kinds=("public",),
         body=TryBody,
         answer=TryAnswer,
-        errors=(*KEYED, *BODY, "event_not_found", "invalid_supplement"),
+        errors=("event_not_found", "invalid_supplement"),
     ),
     Route(
         operation_id="forgetTry",
@@ -138,6 +151,6 @@ ROUTES: tuple[Route, ...] = (
         body=TryBody,
         answer=None,
         status=204,
-        errors=(*KEYED, *BODY, "event_not_found", "invalid_supplement"),
+        errors=("event_not_found", "invalid_supplement", "insufficient_role"),
     ),
 )

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from svc.domain.refusals import Detail, Refusal
 from svc.http import body
-from svc.http.body import MAX_BODY_BYTES, MAX_DIGITS, beyond_bounds, decode, decode_object, gunzip, unpack
+from svc.http.body import MAX_BODY_BYTES, MAX_DIGITS, beyond_bounds, decode, decode_signals, gunzip, unpack
 from svc.http.schema import IdentifyBody
 from tests.support.jsonl import read_jsonl
 
@@ -54,7 +54,7 @@ def issue_of(result: object) -> tuple[str, str]:
         ('{"sdk":{},"signals":{"a":1},"sdk":{"a":1}}', "sdk.a", "unknown_field"),
     ],
 )
-def test_each_fault_of_a_body_is_named(body: str, field: str, issue: str):
+def test_each_error_of_a_body_is_named(body: str, field: str, issue: str):
     assert issue_of(decode(body.encode(), IdentifyBody)) == (field, issue)
 
 
@@ -69,23 +69,23 @@ def test_each_fault_of_a_body_is_named(body: str, field: str, issue: str):
         '{"sdk":{},"tag":"x","signals":{"tag":"tag","\\u0061":{"sdk":1,"sdk":2}}}',
     ],
 )
-def test_a_name_inside_a_value_is_not_taken_for_a_second_field(body: str):
+def test_a_name_inside_a_value_is_not_a_second_field(body: str):
     assert isinstance(decode(body.encode(), IdentifyBody), IdentifyBody)
 
 
 def test_bytes_that_are_not_utf8_are_malformed():
     assert issue_of(decode(b'{"sdk":{},"signals":{},"tag":"\xff"}', IdentifyBody)) == ("", "malformed_json")
-    assert issue_of(decode_object(b'{"a":"\xff"}', "signals")) == ("", "malformed_json")
+    assert issue_of(decode_signals(b'{"a":"\xff"}')) == ("", "malformed_json")
 
 
 @pytest.mark.parametrize("raw", ['{"a":NaN}', '{"a":Infinity}', '{"a":"\\ud800"}', '{"a":1e400}', '{"a":01}'])
-def test_signals_are_held_to_the_same_strictness(raw: str):
-    assert issue_of(decode_object(raw.encode(), "signals")) == ("", "malformed_json")
+def test_signals_are_parsed_with_the_same_strictness(raw: str):
+    assert issue_of(decode_signals(raw.encode())) == ("", "malformed_json")
 
 
 @pytest.mark.parametrize("raw", ["[]", "null", "1", '"x"', "true"])
 def test_signals_are_an_object(raw: str):
-    assert issue_of(decode_object(raw.encode(), "signals")) == ("signals", "wrong_type")
+    assert issue_of(decode_signals(raw.encode())) == ("signals", "wrong_type")
 
 
 def nested(depth: int) -> bytes:
@@ -93,7 +93,7 @@ def nested(depth: int) -> bytes:
     return b'{"a":' * (depth - 1) + b"{}" + b"}" * (depth - 1)
 
 
-def test_a_text_of_32_levels_passes_and_one_of_33_does_not():
+def test_a_text_of_32_levels_is_accepted_and_one_of_33_is_rejected():
     assert beyond_bounds(nested(32)) is None
     assert issue_of(beyond_bounds(nested(33))) == ("", "too_deep")
     for opened, closed in ((b"[", b"]"), (b'{"a":', b"}"), (b'[{"a":', b"}]"), (b"[ ", b" ]"), (b'["]",', b"]")):
@@ -104,7 +104,7 @@ def test_a_text_of_32_levels_passes_and_one_of_33_does_not():
 
 
 @pytest.mark.parametrize("piece", ["]", "}]", "][", '"]', "\\", '\\"]', ""])
-def test_brackets_inside_strings_hide_no_level(piece: str):
+def test_brackets_inside_strings_do_not_affect_the_depth(piece: str):
     """Reports have many containers, so that their number alone settles nothing."""
     for levels, fits in ((32, True), (33, False)):
         value: Any = [piece]
@@ -113,7 +113,7 @@ def test_brackets_inside_strings_hide_no_level(piece: str):
         assert (beyond_bounds(json.dumps(value).encode()) is None) is fits
 
 
-def test_a_text_of_20000_values_passes_and_one_more_does_not():
+def test_a_text_of_20000_values_is_accepted_and_one_more_is_rejected():
     def shapes(count: int) -> Iterator[Any]:
         """Each of so many values."""
         yield [0] * (count - 1)
@@ -129,11 +129,11 @@ def test_a_text_of_20000_values_passes_and_one_more_does_not():
             assert issue_of(beyond_bounds(json.dumps(over, separators=separators).encode())) == ("", "out_of_range")
 
 
-def test_a_name_that_comes_twice_counts_twice():
+def test_a_duplicate_name_counts_twice():
     assert issue_of(beyond_bounds(b"{" + b",".join([b'"a":1'] * 20_000) + b"}")) == ("", "out_of_range")
 
 
-def test_a_number_of_512_digits_passes_and_one_more_does_not():
+def test_a_number_of_512_digits_is_accepted_and_one_more_is_rejected():
     assert beyond_bounds(b"[" + b"1" * MAX_DIGITS + b',"' + b"1" * 9_999 + b'"]') is None
     assert issue_of(beyond_bounds(b"[" + b"1" * (MAX_DIGITS + 1) + b"]")) == ("", "out_of_range")
     for offset in range(70):
@@ -142,15 +142,15 @@ def test_a_number_of_512_digits_passes_and_one_more_does_not():
 
 
 @pytest.mark.parametrize("piece", ["[{,", '"[{,', "\\", '\\"[', "1" * 999, "é["])
-def test_what_is_inside_strings_counts_for_nothing(piece: str):
+def test_content_of_strings_does_not_count(piece: str):
     signals = {"a": piece * 20_000, "b" + piece * 100: [piece] * 50, "c": ["\\", "[", "\\\\", ","]}
     for is_ascii in (True, False):
         text = json.dumps(signals, ensure_ascii=is_ascii).encode()
         assert beyond_bounds(text) is None
-        assert decode_object(text, "signals") == signals
+        assert decode_signals(text) == signals
 
 
-def test_a_text_that_is_no_json_is_left_to_the_decoder():
+def test_invalid_json_is_left_to_the_decoder():
     for text in (b"]" * 40 + b"[" * 30 + b"]" * 9, b'["' + b"[" * 600, b"[}{" * 600):
         assert beyond_bounds(text) is None
         assert issue_of(decode(text, IdentifyBody)) in (("", "malformed_json"), ("", "too_deep"))
@@ -177,7 +177,7 @@ def size_of(value: Any) -> tuple[int, int]:
 
 
 @given(json_values, st.integers(1, 12), st.integers(0, 40), st.sampled_from([None, 1]))
-def test_the_bounds_are_those_of_the_values_themselves(value: Any, times: int, around: int, indent: int | None):
+def test_the_limits_equal_those_of_the_decoded_values(value: Any, times: int, around: int, indent: int | None):
     value = [value] * times
     for _ in range(around):
         value = {"a": value}
@@ -189,10 +189,10 @@ def test_the_bounds_are_those_of_the_values_themselves(value: Any, times: int, a
     assert (refusal is None) == (count <= 100 and levels <= 32)
 
 
-def test_the_parsing_suite_is_judged_as_it_says(shared_data: Path):
+def test_the_parsing_suite_gives_its_expected_verdicts(shared_data: Path):
     for case in read_jsonl(shared_data / "json" / "parsing.jsonl.gz"):
         text = base64.b64decode(case["base64"])
-        accepted = isinstance(decode_object(b'{"a":' + text + b"}", "signals"), dict)
+        accepted = isinstance(decode_signals(b'{"a":' + text + b"}"), dict)
         if case["expect"] != "either" and not _closes_the_wrapper(case["name"]):
             assert accepted == (case["expect"] == "accept"), case["name"]
 
@@ -202,7 +202,7 @@ def _closes_the_wrapper(name: str) -> bool:
     return name in ("n_structure_trailing_#.json", "n_single_space.json") or "100000" in name
 
 
-def test_gzip_is_one_member_whole_and_nothing_behind_it():
+def test_gzip_is_one_complete_member_without_trailing_data():
     body = b'{"sdk":{},"signals":{}}'
     packed = gzip.compress(body)
     assert gunzip(packed) == body
@@ -241,18 +241,18 @@ def test_the_limit_is_one_mebibyte_after_decompression():
 
 
 @given(st.dictionaries(st.text(max_size=8), json_values, max_size=6))
-def test_any_object_within_the_bounds_comes_back_as_it_was(signals: dict[str, Any]):
+def test_any_object_within_the_limits_is_decoded_unchanged(signals: dict[str, Any]):
     text = json.dumps(signals, ensure_ascii=False)
     try:
         raw = text.encode()
     except UnicodeEncodeError:
         return
-    assert decode_object(raw, "signals") == signals
+    assert decode_signals(raw) == signals
 
 
 @given(st.binary(max_size=200))
 def test_no_bytes_make_the_decoder_raise(raw: bytes):
     decode(raw, IdentifyBody)
     decode(b'{"sdk":{},"signals":' + raw, IdentifyBody)
-    decode_object(raw, "signals")
+    decode_signals(raw)
     gunzip(raw)

@@ -40,7 +40,7 @@ def publish(hub: LiveHub, count: int = 1, first: int = 0) -> None:
         hub.publish(1, UUID(int=number), an_event())
 
 
-async def test_a_quiet_stream_says_every_15_seconds_that_it_is_alive_while_its_session_holds(autojump_clock: MockClock):
+async def test_a_quiet_stream_sends_a_heartbeat_every_15_seconds_while_its_session_is_valid(autojump_clock: MockClock):
     hub, looks = LiveHub(1000), list[float]()
 
     async def holds() -> bool:
@@ -53,7 +53,7 @@ async def test_a_quiet_stream_says_every_15_seconds_that_it_is_alive_while_its_s
     assert all(after - before >= HEARTBEAT_S for before, after in pairwise([began, *looks]))
 
 
-async def test_a_busy_stream_looks_whether_its_session_holds_as_often(autojump_clock: MockClock):
+async def test_a_busy_stream_checks_its_session_as_often(autojump_clock: MockClock):
     hub = LiveHub(1000)
     async with trio.open_nursery() as nursery:
 
@@ -70,7 +70,7 @@ async def test_a_busy_stream_looks_whether_its_session_holds_as_often(autojump_c
         nursery.cancel_scope.cancel()
 
 
-async def test_one_write_has_all_that_has_come_and_there_are_five_a_second_at_most(autojump_clock: MockClock):
+async def test_events_are_batched_into_at_most_five_writes_a_second(autojump_clock: MockClock):
     hub = LiveHub(1000)
     times: list[float] = []
     shown = 0
@@ -93,7 +93,7 @@ async def test_one_write_has_all_that_has_come_and_there_are_five_a_second_at_mo
     assert min(after - before for before, after in pairwise(times)) >= WRITE_EVERY_S - 1e-9
 
 
-async def test_a_viewer_that_reads_again_hears_how_much_it_missed(autojump_clock: MockClock):
+async def test_a_resumed_viewer_is_sent_the_number_of_missed_events(autojump_clock: MockClock):
     hub = LiveHub(1000)
     async with aclosing(parts_of(watched(hub), None, always)) as parts:
         await anext(parts)
@@ -103,7 +103,7 @@ async def test_a_viewer_that_reads_again_hears_how_much_it_missed(autojump_clock
     assert part.endswith(b'event: missed\ndata: {"count": 7}\n\n')
 
 
-async def test_what_the_store_gave_already_is_not_sent_again(autojump_clock: MockClock):
+async def test_events_already_sent_from_the_store_are_not_sent_again(autojump_clock: MockClock):
     hub = LiveHub(1000)
 
     async def resumed():
@@ -125,7 +125,7 @@ async def test_a_row_is_encoded_once_for_all_viewers(autojump_clock: MockClock):
     assert found.row is found.row
 
 
-async def test_nobody_is_shown_anything_after_the_end(autojump_clock: MockClock):
+async def test_nothing_is_sent_after_the_end(autojump_clock: MockClock):
     hub = LiveHub(1000)
     viewer = watched(hub)
     hub.end(b"another")

@@ -16,7 +16,7 @@ def after(*steps: Step) -> Phase:
     return phase
 
 
-def test_a_request_that_is_answered_leaves_its_connection_to_the_next():
+def test_after_a_response_the_connection_is_ready_for_the_next_request():
     assert after(*REQUEST, *REQUEST) is Phase.IDLE
 
 
@@ -26,7 +26,7 @@ def test_a_response_may_begin_before_its_request_is_read():
 
 
 @pytest.mark.parametrize("length", range(len(REQUEST)))
-def test_a_connection_closes_in_every_phase_and_stays_closed(length: int):
+def test_a_connection_can_be_closed_in_every_phase_and_stays_closed(length: int):
     closed = after(*REQUEST[:length], Step.CLOSE)
     assert {advance(closed, step) for step in Step} == {Phase.CLOSING}
 
@@ -42,7 +42,7 @@ def test_a_connection_closes_in_every_phase_and_stays_closed(length: int):
         ((Step.INPUT, Step.HEAD_READ, Step.REQUEST_READ), Step.INPUT),
     ],
 )
-def test_a_step_out_of_order_is_a_mistake_of_the_program(steps: tuple[Step, ...], next_one: Step):
+def test_a_step_out_of_order_raises_an_error(steps: tuple[Step, ...], next_one: Step):
     with pytest.raises(RuntimeError, match=next_one.name):
         advance(after(*steps), next_one)
 

@@ -40,12 +40,12 @@ HEADS = {
 
 
 @pytest.mark.parametrize(("head", "is_plain"), HEADS.values(), ids=HEADS.keys())
-def test_a_head_is_plain_or_it_is_not(head: bytes, is_plain: bool):
+def test_a_head_is_recognized_as_plain_or_not(head: bytes, is_plain: bool):
     assert (read_plain(head) is not None) == is_plain
 
 
 @pytest.mark.parametrize("head", AMBIGUOUS.values(), ids=AMBIGUOUS.keys())
-def test_what_is_ambiguous_is_never_plain(head: bytes):
+def test_an_ambiguous_head_is_never_plain(head: bytes):
     assert read_plain(head[: head.find(b"\r\n\r\n") + 4]) is None
 
 
@@ -91,7 +91,7 @@ def answered(request: bytes, status: int, headers: Headers, parts: list[bytes], 
 
 
 @given(RESPONSES, st.sampled_from([get("/"), get("/").replace(b"GET", b"HEAD"), post("/", b"hello")]))
-def test_a_response_has_the_same_bytes_with_h11_and_without(
+def test_a_response_has_the_same_bytes_with_and_without_h11(
     response: tuple[int, Headers, list[bytes], bool], request: bytes
 ):
     status, headers, parts, is_last = response

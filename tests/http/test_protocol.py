@@ -109,13 +109,13 @@ def test_a_request_is_a_head_a_body_and_an_end():
     assert (http.phase, http.has_unread_body, http.has_unread_input) == (Phase.RESPONSE, False, False)
 
 
-def test_chunks_are_one_body_and_trailers_are_none_of_it():
+def test_chunks_form_one_body_and_trailers_are_not_part_of_it():
     body = b"2\r\nhe\r\n3;a=b\r\nllo\r\n0\r\nX: a\r\n\r\n"
     _, *rest = events(protocol(framed(CHUNKED, body=body)))
     assert rest == [BodyPart(b"hello"), EndOfRequest()]
 
 
-def test_a_pipelined_request_waits_until_the_one_before_it_has_its_response():
+def test_a_pipelined_request_waits_for_the_response_to_the_previous_one():
     http = protocol(post("/one", b"1") + get("/two") + b"GET /thr")
     assert [type(event) for event in events(http)] == [RequestHead, BodyPart, EndOfRequest]
     assert http.buffered_bytes == len(get("/two") + b"GET /thr")
@@ -136,7 +136,7 @@ def test_a_pipelined_request_waits_until_the_one_before_it_has_its_response():
 
 
 @pytest.mark.parametrize("sent", [*SOUND.values(), *(sent for sent, _, _ in ENCLOSED.values())])
-def test_it_does_not_matter_where_a_request_is_cut(sent: bytes):
+def test_a_request_may_be_split_anywhere(sent: bytes):
     whole = conversation([sent])
     assert isinstance(whole[0], RequestHead)
     assert conversation([sent[at : at + 1] for at in range(len(sent))]) == whole
@@ -147,7 +147,7 @@ def test_it_does_not_matter_where_a_request_is_cut(sent: bytes):
 @pytest.mark.parametrize(
     "sent", [*AMBIGUOUS.values(), *(framed(CHUNKED, body=body) for body in AMBIGUOUS_BODIES.values())]
 )
-def test_an_ambiguous_request_is_malformed_wherever_it_is_cut_and_nothing_follows(sent: bytes):
+def test_an_ambiguous_request_is_malformed_however_it_is_split_and_nothing_follows(sent: bytes):
     sent += get("/hidden")
     whole = conversation([sent])
     assert whole[-1] == MalformedRequest(400)
@@ -157,7 +157,7 @@ def test_an_ambiguous_request_is_malformed_wherever_it_is_cut_and_nothing_follow
 
 
 @given(mutated(REQUESTS, REQUEST_PIECES), st.lists(st.integers(0, 2_000), max_size=8))
-def test_the_events_are_the_same_however_the_bytes_are_cut(sent: bytes, cuts: list[int]):
+def test_the_events_are_the_same_however_the_bytes_are_split(sent: bytes, cuts: list[int]):
     edges = sorted({0, len(sent), *(cut for cut in cuts if cut < len(sent))})
     packets = [sent[start:end] for start, end in pairwise(edges)]
     whole = conversation([sent] if sent else [])
@@ -191,14 +191,14 @@ def test_no_input_raises(packets: list[bytes], begun: bytes):
         (framed(CHUNKED, body=b"5" + b";" * (MOST_CHUNK_LINE_BYTES - 1)), 400),
     ],
 )
-def test_what_is_too_large_is_malformed_as_soon_as_that_is_known(sent: bytes, status: int | None):
+def test_an_oversized_request_is_malformed_as_soon_as_that_is_known(sent: bytes, status: int | None):
     found = understood([sent])
     assert found == understood([sent[at : at + 1] for at in range(len(sent))])
     assert [event.status for event in found if isinstance(event, MalformedRequest)] == ([status] if status else [])
 
 
 @pytest.mark.parametrize("sent", [b"\x16\x03\x01", b"\r\n", b" ", b"\x00"])
-def test_what_cannot_begin_a_request_line_is_malformed_at_its_first_byte(sent: bytes):
+def test_an_invalid_request_line_is_malformed_at_its_first_byte(sent: bytes):
     assert events(protocol(sent[:1])) == [MalformedRequest(400)]
 
 
@@ -216,7 +216,7 @@ def test_what_cannot_begin_a_request_line_is_malformed_at_its_first_byte(sent: b
         (post("/echo", b"hello") + b"GET", False),
     ],
 )
-def test_a_request_that_its_client_has_left_incomplete_is_malformed(sent: bytes, is_malformed: bool):
+def test_an_incomplete_request_is_malformed_when_its_client_closes(sent: bytes, is_malformed: bool):
     http = protocol(*([sent] if sent else []))
     before = events(http)
     assert MalformedRequest(400) not in before
@@ -226,7 +226,7 @@ def test_a_request_that_its_client_has_left_incomplete_is_malformed(sent: bytes,
     assert not http.has_unread_input, "nobody sends it"
 
 
-def test_a_connection_whose_client_sends_no_more_has_no_other_request():
+def test_after_the_client_closes_its_sending_side_no_other_request_follows():
     http = protocol(post("/echo", b"hello") + get("/next"))
     events(http)
     http.receive_eof()
@@ -237,7 +237,7 @@ def test_a_connection_whose_client_sends_no_more_has_no_other_request():
 # Responses
 
 
-def test_a_connection_is_kept_after_a_response():
+def test_a_connection_is_kept_open_after_a_response():
     http = protocol(get("/"))
     for _ in range(3):
         events(http)
@@ -257,7 +257,7 @@ def test_a_connection_is_kept_after_a_response():
         (get("/"), True),
     ],
 )
-def test_the_last_response_says_so(sent: bytes, is_last: bool):
+def test_the_last_response_contains_connection_close(sent: bytes, is_last: bool):
     http = protocol(sent)
     events(http)
     head = http.send_head(200, LENGTH_0, is_last=is_last) + http.send_end()
@@ -266,7 +266,7 @@ def test_the_last_response_says_so(sent: bytes, is_last: bool):
 
 
 @pytest.mark.parametrize("arrived", [b"", b"hel"])
-def test_a_response_to_a_request_that_is_not_complete_is_the_last_one(arrived: bytes):
+def test_a_response_to_an_incomplete_request_is_the_last_one(arrived: bytes):
     http = protocol(framed(b"Content-Length: 5") + arrived)
     events(http)
     assert http.has_unread_body
@@ -277,7 +277,7 @@ def test_a_response_to_a_request_that_is_not_complete_is_the_last_one(arrived: b
     assert (http.can_continue, http.has_unread_input) == (False, False)
 
 
-def test_a_request_that_turns_out_malformed_within_its_response_leaves_it_whole():
+def test_a_request_found_malformed_during_its_response_does_not_break_the_response():
     http = protocol(framed(CHUNKED, body=b"5\r\nhello\r\n"))
     events(http)
     begun = http.send_head(200, [])
@@ -287,7 +287,7 @@ def test_a_request_that_turns_out_malformed_within_its_response_leaves_it_whole(
     assert not http.can_continue
 
 
-def test_the_body_is_asked_for_once():
+def test_the_body_is_requested_once():
     http = protocol(EXPECTING)
     assert not http.is_continue_due
     events(http)
@@ -301,14 +301,14 @@ def test_the_body_is_asked_for_once():
 
 
 @pytest.mark.parametrize("sent", [EXPECTING + b"hello", get("/"), EXPECTING.replace(b"1.1", b"1.0")])
-def test_a_body_that_is_there_or_not_expected_is_not_asked_for(sent: bytes):
+def test_a_body_that_is_present_or_not_expected_is_not_requested(sent: bytes):
     http = protocol(sent)
     events(http)
     assert not http.is_continue_due
 
 
 @pytest.mark.parametrize(("method", "status"), [(b"HEAD", 200), (b"GET", 204), (b"GET", 304)])
-def test_a_response_that_may_have_no_body_has_none(method: bytes, status: int):
+def test_a_response_that_may_not_have_a_body_has_none(method: bytes, status: int):
     http = protocol(get("/").replace(b"GET", method))
     events(http)
     headers = [(b"content-length", b"5")] if status != 204 else []
@@ -318,7 +318,7 @@ def test_a_response_that_may_have_no_body_has_none(method: bytes, status: int):
 
 
 @pytest.mark.parametrize(("version", "framing"), [(b"1.1", b"5\r\nhello\r\n0\r\n\r\n"), (b"1.0", b"hello")])
-def test_a_body_of_unknown_length_is_framed_as_the_client_knows(version: bytes, framing: bytes):
+def test_a_body_of_unknown_length_is_framed_for_the_client_version(version: bytes, framing: bytes):
     http = protocol(get("/").replace(b"1.1", version))
     events(http)
     http.send_head(200, [])
@@ -341,7 +341,7 @@ BAD_RESPONSES: dict[str, Callable[[HttpProtocol], object]] = {
 
 
 @pytest.mark.parametrize("send", BAD_RESPONSES.values(), ids=BAD_RESPONSES.keys())
-def test_what_is_no_response_is_an_error_and_the_connection_is_not_kept(send: Callable[[HttpProtocol], object]):
+def test_an_invalid_response_is_an_error_and_the_connection_is_not_reused(send: Callable[[HttpProtocol], object]):
     http = protocol(get("/"))
     events(http)
     with pytest.raises(ResponseError):
@@ -349,7 +349,7 @@ def test_what_is_no_response_is_an_error_and_the_connection_is_not_kept(send: Ca
     assert not http.can_continue
 
 
-def test_a_client_that_checks_reads_what_was_sent():
+def test_an_independent_client_reads_what_was_sent():
     """Another implementation's side: h11 as a client."""
     client, http = h11.Connection(h11.CLIENT), protocol()
     for body in (b"", b"hello", b"x" * 100_000):
@@ -370,7 +370,7 @@ def _client_events(client: h11.Connection) -> Iterator[h11.Event]:
             return
 
 
-def test_nothing_comes_out_of_a_closed_connection():
+def test_a_closed_connection_emits_nothing():
     http = protocol(post("/echo", b"hello"))
     http.close()
     assert (http.phase, events(http)) == (Phase.CLOSING, [])

@@ -45,7 +45,7 @@ def test_a_query_is_read_by_its_type() -> None:
         (b"&".join(b"page=1" for _ in range(40)), "", "out_of_range"),
     ],
 )
-def test_a_wrong_query_is_refused_by_name(query: bytes, field: str, issue: str) -> None:
+def test_an_invalid_query_is_refused_by_name(query: bytes, field: str, issue: str) -> None:
     refusal = read_query(query, Page)
     assert isinstance(refusal, Refusal)
     assert refusal.code == "validation_error"

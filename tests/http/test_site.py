@@ -31,7 +31,7 @@ async def live(tmp_path):
         yield running
 
 
-async def test_the_first_page_and_every_other_one_allow_no_script_and_no_host_but_their_own(live: Live):
+async def test_every_page_allows_scripts_and_hosts_of_its_own_only(live: Live):
     for name in ("", "index.html", "quickstart.html", "adr/"):
         page = await live.client.get(f"/docs/{name}")
         assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
@@ -42,7 +42,7 @@ async def test_the_first_page_and_every_other_one_allow_no_script_and_no_host_bu
         assert page.headers["x-content-type-options"] == "nosniff"
 
 
-async def test_a_page_is_compressed_revalidated_and_its_versioned_files_are_kept(live: Live):
+async def test_pages_are_compressed_and_revalidated_and_versioned_files_are_cached(live: Live):
     page = await live.client.get("/docs/quickstart.html", headers={"accept-encoding": "gzip"})
     assert (page.headers["content-encoding"], page.headers["cache-control"]) == ("gzip", "no-cache")
     again = await live.client.get("/docs/quickstart.html", headers={"if-none-match": page.headers["etag"]})
@@ -53,7 +53,7 @@ async def test_a_page_is_compressed_revalidated_and_its_versioned_files_are_kept
     assert kept.headers["content-type"] == "text/css; charset=utf-8"
 
 
-async def test_the_search_takes_its_words_in_the_query_and_an_unknown_parameter_is_refused(live: Live):
+async def test_the_search_accepts_a_query_and_an_unknown_parameter_is_refused(live: Live):
     assert (await live.client.get("/docs/search.html?q=webhook")).status_code == 200
     assert_error(
         await live.client.get("/docs/index.html?page=2"), 422, "validation_error", ("page", "unknown_field", "query")
@@ -61,14 +61,14 @@ async def test_the_search_takes_its_words_in_the_query_and_an_unknown_parameter_
 
 
 @pytest.mark.parametrize("name", ["nothing.html", "..%2F..%2Fpyproject.toml", "concepts/", "index.html.gz", "adr//"])
-async def test_another_name_leads_to_the_first_page_and_is_an_error_for_programs(live: Live, name: str):
+async def test_an_unknown_page_returns_404_with_a_link_home_and_a_json_error_to_programs(live: Live, name: str):
     page = await live.client.get(f"/docs/{name}", headers=HTML)
     assert (page.status_code, page.headers["content-type"]) == (404, "text/html; charset=utf-8")
     assert f'href="{"../" * (name.count("/") + name.count("%2F") + 1)}docs/"' in page.text
     assert_error(await live.client.get(f"/docs/{name}"), 404, "not_found")
 
 
-async def test_a_site_that_is_not_built_says_how_to_build_it(live: Live, monkeypatch: pytest.MonkeyPatch, tmp_path):
+async def test_a_site_that_is_not_built_shows_how_to_build_it(live: Live, monkeypatch: pytest.MonkeyPatch, tmp_path):
     monkeypatch.setattr(site, "SITE", site.Folder(tmp_path))
     page = await live.client.get("/docs/", headers=HTML)
     assert page.status_code == 404
@@ -83,7 +83,7 @@ async def test_the_pages_of_the_service_link_to_the_documentation(live: Live):
 
 
 @pytest.mark.slow
-def test_svc_docs_serves_the_site_and_leads_to_it():
+def test_svc_docs_serves_the_site_and_redirects_to_it():
     process = subprocess.Popen(
         [*PROGRAM, "docs", "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
     )
@@ -107,7 +107,7 @@ def test_svc_docs_serves_the_site_and_leads_to_it():
 
 
 @pytest.mark.slow
-def test_svc_docs_names_a_port_that_is_taken():
+def test_svc_docs_names_a_port_that_is_in_use():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

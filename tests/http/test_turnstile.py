@@ -14,7 +14,7 @@ KEY = "svc_pk_us_production_" + "a" * 49
 HEAD = b"POST /api/v1/identify HTTP/1.1\r\nHost: a\r\nX-API-Key: %s\r\n\r\n"
 
 
-async def test_an_owner_that_sends_alone_never_waits(mock_clock):
+async def test_a_single_owner_never_waits(mock_clock):
     turnstile = Turnstile()
     with assert_no_checkpoints():
         for _ in range(100):
@@ -23,7 +23,7 @@ async def test_an_owner_that_sends_alone_never_waits(mock_clock):
         await turnstile.enter("81.2.69.1")
 
 
-async def test_owners_that_send_together_begin_one_by_one_and_in_turn(mock_clock):
+async def test_concurrent_owners_start_one_by_one_and_in_turn(mock_clock):
     turnstile = Turnstile()
     began: list[Hashable] = []
     passes = 0
@@ -53,7 +53,7 @@ async def test_owners_that_send_together_begin_one_by_one_and_in_turn(mock_clock
     assert passes >= 40 * PASSES
 
 
-async def test_turns_are_no_longer_taken_when_one_owner_is_left(mock_clock):
+async def test_turns_end_when_one_owner_is_left(mock_clock):
     turnstile = Turnstile()
     await turnstile.enter(1)
     await turnstile.enter(2)
@@ -63,7 +63,7 @@ async def test_turns_are_no_longer_taken_when_one_owner_is_left(mock_clock):
             await turnstile.enter(2)
 
 
-async def test_whoever_leaves_while_it_waits_takes_no_turn(mock_clock):
+async def test_a_request_cancelled_while_it_waits_takes_no_turn(mock_clock):
     turnstile = Turnstile()
     for owner in (1, 2):
         await turnstile.enter(owner)
@@ -77,7 +77,7 @@ async def test_whoever_leaves_while_it_waits_takes_no_turn(mock_clock):
         regulating.cancel_scope.cancel()
 
 
-def test_a_request_belongs_to_the_organization_of_a_key_that_was_valid_and_else_to_its_address():
+def test_a_request_belongs_to_the_organization_of_a_known_key_or_else_to_its_address():
     keys = KnownKeys()
     assert keys.owner(HEAD % KEY.encode(), "81.2.69.1") == "81.2.69.1"
     keys.note(KEY, 7)
@@ -89,7 +89,7 @@ def test_a_request_belongs_to_the_organization_of_a_key_that_was_valid_and_else_
     assert keys.owner(HEAD % KEY.encode(), "81.2.69.1") == "81.2.69.1", "memory is bounded"
 
 
-async def test_rows_are_encoded_in_parts_with_others_in_between():
+async def test_rows_are_encoded_in_parts_and_other_tasks_run_in_between():
     others = 0
 
     async def count() -> None:

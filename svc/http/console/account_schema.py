@@ -9,8 +9,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 from svc.domain.audit import ActorKind, AuditRecord
 from svc.domain.billing import BillingChange, BillingStatus, BlockedReason, LedgerEntry, Settlement, Usage
+from svc.domain.bodies import body_of
 from svc.domain.credentials import Role
-from svc.domain.event_row import present
 from svc.domain.fields import A_KEY_ID, OBJECT_FORM, Cursor, PageCursor, RequestId, Timestamp, about, open_to
 from svc.domain.ids import DAY_MS
 from svc.domain.timestamps import timestamp
@@ -124,62 +124,33 @@ class AuditBody(msgspec.Struct, frozen=True):
 
 def usage_row(usage: Usage) -> UsageBody:
     """A day's usage so far."""
-    return UsageBody(
-        identifications=usage.identifications,
-        identifiable=usage.identifiable,
-        unidentifiable=usage.unidentifiable,
-        free=usage.free,
-        amount_micros=usage.charged_micros,
-    )
+    return body_of(UsageBody, usage, amount_micros=usage.charged_micros)
 
 
 def settled_row(day: int, settled: Settlement) -> SettledDayBody:
     """A settled day; `day` is a UTC day since 1970."""
-    return SettledDayBody(
-        date=timestamp(day * DAY_MS)[:10],
-        identifications=settled.identifiable + settled.unidentifiable + settled.free,
-        identifiable=settled.identifiable,
-        unidentifiable=settled.unidentifiable,
-        free=settled.free,
-        amount_micros=settled.amount_micros,
-        balance_micros=settled.balance_micros,
-    )
+    identifications = settled.identifiable + settled.unidentifiable + settled.free
+    return body_of(SettledDayBody, settled, date=timestamp(day * DAY_MS)[:10], identifications=identifications)
 
 
 def credit_row(entry: LedgerEntry) -> CreditBody:
     """A credit on the ledger."""
-    return CreditBody(timestamp(entry.at_ms), entry.amount_micros, entry.note)
+    return body_of(CreditBody, entry)
 
 
 def billing_change_row(change: BillingChange) -> BillingChangeBody:
     """A change of the billing status."""
-    return BillingChangeBody(
-        at=timestamp(change.at_ms),
-        previous=change.previous,
-        current=change.current,
-        blocked_reason=present(change.blocked_reason),
-        by=change.by,
-        note=change.note,
-    )
+    return body_of(BillingChangeBody, change)
 
 
 def audit_row(found: AuditMatch) -> AuditRecordBody:
     """A record of the audit log. The machine on which the operator works is not the organization's matter."""
     record = found.record
-    return AuditRecordBody(
-        id=str(found.id),
-        at=timestamp(record.at_ms),
-        action=record.action,
-        subject=present(record.subject),
-        actor=_actor(record),
-        change=record.change,
-    )
+    return body_of(AuditRecordBody, record, id=str(found.id), actor=_actor(record))
 
 
 def _actor(record: AuditRecord) -> ActorBody:
     actor = record.actor
     if actor.kind == "command_line":
         return ActorBody(kind=actor.kind, id=actor.id)
-    return ActorBody(
-        kind=actor.kind, id=actor.id, name=present(actor.name), role=present(actor.role), place=actor.place
-    )
+    return body_of(ActorBody, actor)

@@ -25,7 +25,7 @@ from svc.http.console.account_schema import (
     usage_row,
 )
 from svc.http.endpoint import Call, Outcome, Services
-from svc.http.route import CONSOLE, IN_CONSOLE, Route
+from svc.http.route import CONSOLE, Route
 from svc.store import audit_views, views
 from svc.store.account_views import newest_billing_changes, newest_credits, newest_settlements
 from svc.store.audit_views import AuditMatch, Sought
@@ -100,26 +100,21 @@ def _sent(value: str | UnsetType) -> str | None:
     return None if value is UNSET else value
 
 
+_route = partial(Route, under=(CONSOLE,), tag="Console", kinds=("management",))
 ROUTES: tuple[Route, ...] = (
-    Route(
+    _route(
         operation_id="getConsoleBilling",
         method="GET",
         path="/billing",
-        under=(CONSOLE,),
-        tag="Console",
         summary="Read the account",
         description="Only production traffic is charged. Amounts are in millionths of a US dollar.",
         endpoint=read_billing,
-        kinds=("management",),
         answer=BillingBody,
-        errors=IN_CONSOLE,
     ),
-    Route(
+    _route(
         operation_id="listConsoleAudit",
         method="GET",
         path="/audit",
-        under=(CONSOLE,),
-        tag="Console",
         summary="List changes",
         description=(
             "The audit log of the organization: every change by a management key or the operator, newest first, for "
@@ -127,9 +122,7 @@ ROUTES: tuple[Route, ...] = (
             "on."
         ),
         endpoint=list_audit,
-        kinds=("management",),
         query=AuditQuery,
         answer=AuditBody,
-        errors=IN_CONSOLE,
     ),
 )

@@ -17,7 +17,7 @@ from svc.http.console.schema import ConsoleEventBody, event_key
 from svc.http.endpoint import Call, Outcome, Services
 from svc.http.events import detailed, read_request_id
 from svc.http.management.webhook_schema import delivery_row
-from svc.http.route import CONSOLE, IN_CONSOLE, Route
+from svc.http.route import CONSOLE, Route
 from svc.store import views
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.webhooks import IDENTIFICATION_EVENTS
@@ -77,6 +77,6 @@ ROUTES: tuple[Route, ...] = (
         endpoint=read_event,
         kinds=("management",),
         answer=ConsoleEventBody,
-        errors=(*IN_CONSOLE, "event_not_found", "invalid_request_id"),
+        errors=("event_not_found", "invalid_request_id"),
     ),
 )

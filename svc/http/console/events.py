@@ -5,7 +5,7 @@ from __future__ import annotations
 from svc.http.console.schema import ConsoleEventsQuery
 from svc.http.endpoint import Call, Outcome, Services
 from svc.http.events import answer_listing, asked_for
-from svc.http.route import CONSOLE, IN_CONSOLE, Route
+from svc.http.route import CONSOLE, Route
 from svc.http.schema import EventsAnswer
 
 
@@ -30,6 +30,6 @@ ROUTES: tuple[Route, ...] = (
         kinds=("management",),
         query=ConsoleEventsQuery,
         answer=EventsAnswer,
-        errors=(*IN_CONSOLE, "invalid_window"),
+        errors=("invalid_window",),
     ),
 )

@@ -26,7 +26,7 @@ from svc.http.change import noted
 from svc.http.endpoint import Call, Outcome, Services
 from svc.http.management.schema import WeightsFields
 from svc.http.management.weights import weights_change
-from svc.http.route import BODY, CONSOLE, IN_CONSOLE, Route
+from svc.http.route import CONSOLE, Route
 from svc.store import events, views
 from svc.store.codec import CorruptionError
 from svc.store.snapshot import Snapshot
@@ -179,6 +179,6 @@ ROUTES: tuple[Route, ...] = (
         kinds=("management",),
         body=PreviewWeightsBody,
         answer=WeightsPreview,
-        errors=(*IN_CONSOLE, *BODY, "not_found", "sdk_key_revoked"),
+        errors=("not_found", "sdk_key_revoked"),
     ),
 )

@@ -20,7 +20,7 @@ from svc.domain.timestamps import timestamp
 from svc.http.authentication import AuthPolicy, Caller, find_management_key, manager
 from svc.http.change import caller_of, change, noted
 from svc.http.endpoint import Call, Outcome, Services
-from svc.http.route import BODY, CONSOLE_ROOT, IN_CONSOLE, Route
+from svc.http.route import CONSOLE_ROOT, KEYED, Route
 from svc.http.sessions import (
     SIGNED_OUT,
     Site,
@@ -211,13 +211,13 @@ def _no_session() -> Refusal:
     return _refused(SIGNED_OUT, "a key without a session")
 
 
+_route = partial(Route, under=(CONSOLE_ROOT,), tag="Console", kinds=("management",))
 ROUTES: tuple[Route, ...] = (
-    Route(
+    _route(
+        kinds=(),
         operation_id="signIn",
         method="POST",
         path="/session",
-        under=(CONSOLE_ROOT,),
-        tag="Console",
         summary="Sign in",
         description=(
             "With the one-use token of a link that `svc console link` made, or with a management key. The session is a "
@@ -227,33 +227,25 @@ ROUTES: tuple[Route, ...] = (
         endpoint=sign_in,
         body=SignInBody,
         answer=SessionBody,
-        errors=(*IN_CONSOLE, *BODY, "secure_connection_required"),
+        errors=(*KEYED, "secure_connection_required"),
     ),
-    Route(
+    _route(
         operation_id="readSession",
         method="GET",
         path="/session",
-        under=(CONSOLE_ROOT,),
-        tag="Console",
         summary="Read the session of this browser",
         description="It counts as use of the session.",
         endpoint=read_session,
-        kinds=("management",),
         answer=SessionBody,
-        errors=IN_CONSOLE,
     ),
-    Route(
+    _route(
         operation_id="signOut",
         method="DELETE",
         path="/session",
-        under=(CONSOLE_ROOT,),
-        tag="Console",
         summary="Sign out",
         description="The session ends at once, and so do its streams.",
         endpoint=sign_out,
-        kinds=("management",),
         answer=None,
         status=204,
-        errors=IN_CONSOLE,
     ),
 )

@@ -24,7 +24,7 @@ from svc.domain.timestamps import timestamp
 from svc.http.change import caller_of, noted
 from svc.http.console.schema import InEnvironment
 from svc.http.endpoint import Call, Outcome, Services
-from svc.http.route import CONSOLE, IN_CONSOLE, Route
+from svc.http.route import CONSOLE, Route
 from svc.store.hours import hours
 
 Step = Annotated[Literal["hour", "day"], about("Length of a period; days are those of UTC.", "hour")]
@@ -184,6 +184,6 @@ ROUTES: tuple[Route, ...] = (
         kinds=("management",),
         query=StatisticsQuery,
         answer=StatisticsBody,
-        errors=(*IN_CONSOLE, "invalid_window"),
+        errors=("invalid_window",),
     ),
 )

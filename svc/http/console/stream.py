@@ -24,7 +24,7 @@ from svc.http.authentication import Caller
 from svc.http.change import noted
 from svc.http.endpoint import Call, Outcome, Services, Stream
 from svc.http.events import find_places, read_request_id
-from svc.http.route import CONSOLE, IN_CONSOLE, Route
+from svc.http.route import CONSOLE, Route
 from svc.http.schema import FiltersQuery
 from svc.store import events, views
 from svc.store.events import EventPosition
@@ -33,8 +33,10 @@ from svc.store.transactions.sessions import find_session
 
 MEDIA_TYPE = "text/event-stream"
 WRITE_EVERY_S = 0.2
-HEARTBEAT_S = 15.0
-"""How often an idle stream is sent a heartbeat, and how late at most the end of its session or key is noticed."""
+HEARTBEAT_S = 10.0
+"""How often an idle stream is sent a heartbeat, and how late at most the end of its session or key is noticed. The
+reverse proxies of `ops` give up after 15 s of silence.
+"""
 MOST_RESUMED = 200
 """Identifications that a viewer that reconnects is sent from the store."""
 MOST_COUNTED = 2_000
@@ -201,6 +203,6 @@ ROUTES: tuple[Route, ...] = (
         query=StreamQuery,
         answer=None,
         media_type=MEDIA_TYPE,
-        errors=(*IN_CONSOLE, "invalid_window"),
+        errors=("invalid_window",),
     ),
 )

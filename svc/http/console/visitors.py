@@ -16,7 +16,8 @@ import trio
 from msgspec import UNSET, UnsetType
 
 from svc.domain.addresses import parse_ip
-from svc.domain.event_row import event_row, present
+from svc.domain.bodies import body_of, present
+from svc.domain.event_row import event_row
 from svc.domain.ids import is_visitor_id
 from svc.domain.listing import MAX_TAG_LENGTH, Asked, CursorScope, Filters, Listing, Position, Resume, next_cursor
 from svc.domain.matching import Visitor
@@ -37,7 +38,7 @@ from svc.http.console.schema import (
     VisitorsQuery,
 )
 from svc.http.endpoint import Call, Outcome, Services
-from svc.http.route import CONSOLE, IN_CONSOLE, Route
+from svc.http.route import CONSOLE, Route
 from svc.http.rows import ROWS_AT_ONCE
 from svc.store import events, views, visitor_views
 from svc.store.codec import CorruptionError
@@ -245,16 +246,9 @@ def _addresses(found: Sequence[EventMatch]) -> tuple[AddressRow, ...]:
 
 
 def _address_row(used: Sequence[Event]) -> AddressRow:
-    latest = used[0]
-    return AddressRow(
-        ip_address=latest.ip_address,
-        country_code=present(latest.country_code),
-        asn=present(latest.asn),
-        asn_name=present(latest.asn_name),
-        anonymity_network=present(latest.anonymity_network),
-        first_seen=timestamp(used[-1].occurred_at_ms),
-        last_seen=timestamp(latest.occurred_at_ms),
-        events=len(used),
+    latest, first_seen = used[0], timestamp(used[-1].occurred_at_ms)
+    return body_of(
+        AddressRow, latest, first_seen=first_seen, last_seen=timestamp(latest.occurred_at_ms), events=len(used)
     )
 
 
@@ -270,13 +264,12 @@ def _behind(
     return next_cursor(Asked(visitor=listing.filters.visitor_id), listing, resume, scope)
 
 
+_route = partial(Route, under=(CONSOLE,), tag="Console", kinds=("management",))
 ROUTES: tuple[Route, ...] = (
-    Route(
+    _route(
         operation_id="listConsoleVisitors",
         method="GET",
         path="/visitors",
-        under=(CONSOLE,),
-        tag="Console",
         summary="List visitors",
         description=(
             "All visitors of the organization, the most recently created first. With `tag` or `ip_address`, of which "
@@ -284,26 +277,21 @@ ROUTES: tuple[Route, ...] = (
             "their ids."
         ),
         endpoint=list_visitors,
-        kinds=("management",),
         query=VisitorsQuery,
         answer=VisitorsBody,
-        errors=IN_CONSOLE,
     ),
-    Route(
+    _route(
         operation_id="getConsoleVisitor",
         method="GET",
         path="/visitors/{visitor_id}",
-        under=(CONSOLE,),
-        tag="Console",
         summary="Read one visitor",
         description=(
             "With its tags, addresses and newest events in the environment. Those behind them are listed by the list "
             "of events, with `visitor`, `environment` and `next_cursor` as its `cursor`, and no window."
         ),
         endpoint=read_visitor,
-        kinds=("management",),
         query=VisitorQuery,
         answer=VisitorBody,
-        errors=(*IN_CONSOLE, "not_found"),
+        errors=("not_found",),
     ),
 )

@@ -38,7 +38,7 @@ from svc.http.management.schema import (
     proxy_key_row,
     sdk_key_row,
 )
-from svc.http.route import ADMIN, BODY, KEYED, ORGANIZATION, OWN, Route
+from svc.http.route import ORGANIZATION, Route
 from svc.http.rows import encoded
 from svc.store import views
 from svc.store.snapshot import Snapshot
@@ -274,114 +274,96 @@ _ISSUED = (
     "organization."
 )
 
+_route = partial(Route, tag="Management: keys", kinds=("management",))
 ROUTES: tuple[Route, ...] = (
-    Route(
+    _route(
         operation_id="getManagementKey",
         method="GET",
         path="/management/key",
-        tag="Management: keys",
         summary="Describe the management key",
         description="Which organization it acts on, and in which role.",
         endpoint=describe_key,
-        kinds=("management",),
         answer=ManagementKeyBody,
-        errors=KEYED,
     ),
-    Route(
+    _route(
         operation_id="listProxyKeys",
         method="GET",
         path=ORGANIZATION + "/proxy-credentials",
-        tag="Management: keys",
         summary="List proxy keys",
         description=_LISTED,
         endpoint=list_proxy_keys,
-        kinds=("management",),
         role="admin",
         query=ListKeysQuery,
         answer=ProxyKeysBody,
-        errors=ADMIN,
     ),
-    Route(
+    _route(
         operation_id="issueProxyKey",
         method="POST",
         path=ORGANIZATION + "/proxy-credentials",
-        tag="Management: keys",
         summary="Issue a proxy key",
         description=_ISSUED,
         endpoint=issue_proxy_key,
-        kinds=("management",),
         role="admin",
         body=IssueProxyKeyBody,
         answer=IssuedProxyKeyBody,
         status=201,
-        errors=(*ADMIN, *BODY, "key_limit"),
+        errors=("key_limit",),
     ),
-    Route(
+    _route(
         operation_id="revokeProxyKey",
         method="POST",
         path=ORGANIZATION + "/proxy-credentials/{proxy_credential_id}/revoke",
-        tag="Management: keys",
         summary="Revoke a proxy key",
         description="For good. It is refused from the next request on, and stays listed.",
         endpoint=revoke_proxy_key,
-        kinds=("management",),
         role="admin",
         answer=ProxyKeyBody,
-        errors=(*ADMIN, "proxy_key_revoked"),
+        errors=("proxy_key_revoked",),
     ),
-    Route(
+    _route(
         operation_id="listSdkKeys",
         method="GET",
         path=ORGANIZATION + "/sdk-keys",
-        tag="Management: keys",
         summary="List SDK keys",
         description=_LISTED,
         endpoint=list_sdk_keys,
-        kinds=("management",),
         query=ListKeysQuery,
         answer=SdkKeysBody,
-        errors=OWN,
     ),
-    Route(
+    _route(
         operation_id="issueSdkKey",
         method="POST",
         path=ORGANIZATION + "/sdk-keys",
-        tag="Management: keys",
         summary="Issue an SDK key",
         description=_ISSUED,
         endpoint=issue_sdk_key,
-        kinds=("management",),
         body=IssueSdkKeyBody,
         answer=IssuedSdkKeyBody,
         status=201,
-        errors=(*OWN, *BODY, "key_limit"),
+        errors=("key_limit",),
     ),
-    Route(
+    _route(
         operation_id="revokeSdkKey",
         method="POST",
         path=ORGANIZATION + "/sdk-keys/{key_id}/revoke",
-        tag="Management: keys",
         summary="Revoke an SDK key",
         description="For good. It is refused from the next request on, and stays listed.",
         endpoint=revoke_sdk_key,
-        kinds=("management",),
         answer=SdkKeyBody,
-        errors=(*OWN, "sdk_key_revoked"),
+        errors=("sdk_key_revoked",),
     ),
-    Route(
+    _route(
         operation_id="replaceSdkKeyOrigins",
         method="PUT",
         path=ORGANIZATION + "/sdk-keys/{key_id}/allowed-origins",
-        tag="Management: keys",
         summary="Replace the allowed origins of an SDK key",
         description=(
             "An origin is `scheme://host[:port]`; `https://*.example.com` is any host below it, and not the host "
             "itself. Below a public suffix, such as `https://*.co.uk`, are the sites of strangers: never allow one."
         ),
         endpoint=replace_origins,
-        kinds=("management",),
         body=ReplaceOriginsBody,
         answer=SdkKeyBody,
-        errors=(*OWN, *BODY, "sdk_key_revoked"),
+        errors=("sdk_key_revoked",),
     ),
 )

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from svc.domain.bodies import body_of
 from svc.domain.credentials import ApiKey, Role
 from svc.domain.fields import (
     A_KEY_ID,
@@ -255,43 +256,14 @@ class SignalsBody(msgspec.Struct, frozen=True):
 
 def proxy_key_row(key: ApiKey) -> ProxyKeyBody:
     """A stored proxy key in the form of interface 2.7; the secret is in neither."""
-    assert key.environment is not None
-    return ProxyKeyBody(
-        id=key.id,
-        name=key.name,
-        environment=key.environment,
-        region=key.region,
-        prefix=key.prefix,
-        last4=key.last4,
-        status=key.status,
-        last_used_at=_moment(key.last_used_at_ms),
-        expires_at=_moment(key.expires_at_ms),
-        created_at=timestamp(key.created_at_ms),
-        revoked_at=_moment(key.revoked_at_ms),
-    )
+    return body_of(ProxyKeyBody, key)
 
 
 def sdk_key_row(key: ApiKey) -> SdkKeyBody:
     """A stored SDK key in the form of decisions 2.4: platforms and origins only of a public key."""
-    assert key.environment is not None
-    assert key.kind in ("public", "secret")
-    public = key.kind == "public"
-    return SdkKeyBody(
-        id=key.id,
-        name=key.name,
-        kind=key.kind,
-        environment=key.environment,
-        region=key.region,
-        platforms=key.platforms if public else UNSET,
-        allowed_origins=key.allowed_origins if public else UNSET,
-        prefix=key.prefix,
-        last4=key.last4,
-        status=key.status,
-        last_used_at=_moment(key.last_used_at_ms),
-        expires_at=_moment(key.expires_at_ms),
-        created_at=timestamp(key.created_at_ms),
-        revoked_at=_moment(key.revoked_at_ms),
-    )
+    if key.kind == "public":
+        return body_of(SdkKeyBody, key)
+    return body_of(SdkKeyBody, key, platforms=UNSET, allowed_origins=UNSET)
 
 
 def risk_weights(organization_id: str, key_id: str | None, platforms: tuple[ScopeWeights, ...]) -> RiskWeightsBody:
@@ -322,7 +294,3 @@ def _platform_weights(seen: ScopeWeights) -> PlatformWeightsBody:
         residential_proxy_weights_mode=in_force.residential_proxy_mode,
         updated_at=UNSET if stored is None else timestamp(stored.updated_at_ms),
     )
-
-
-def _moment(at_ms: int | None) -> str | None:
-    return None if at_ms is None else timestamp(at_ms)

@@ -16,7 +16,7 @@ from svc.domain.refusals import Refusal
 from svc.domain.signed_verdict import published_keys
 from svc.http.change import caller_of, change
 from svc.http.endpoint import Call, Outcome, Services
-from svc.http.route import ADMIN, BODY, ORGANIZATION, Route
+from svc.http.route import ORGANIZATION, Route
 from svc.store import views
 from svc.store.transactions import accounts
 from svc.store.transactions.webhook_endpoints import MAX_OVERLAP_HOURS
@@ -107,6 +107,5 @@ ROUTES: tuple[Route, ...] = (
         body=RotateVerdictKeyBody,
         body_required=False,
         answer=VerdictKeysBody,
-        errors=(*ADMIN, *BODY),
     ),
 )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from svc.domain.refusals import Refusal
 from svc.http.change import caller_of, change
 from svc.http.endpoint import Call, Outcome, Services
-from svc.http.route import ADMIN, ORGANIZATION, Route
+from svc.http.route import ORGANIZATION, Route
+from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.erasure import continue_erasure, erase_visitor
 
 
@@ -20,12 +22,17 @@ async def erase(services: Services, call: Call) -> Outcome:
     return await erase_wholly(services, call, call.path["visitor_id"])
 
 
-async def erase_wholly(services: Services, call: Call, visitor_id: str) -> Outcome:
+async def erase_wholly(
+    services: Services, call: Call, visitor_id: str, *, unless: Callable[[Snapshot], Refusal | None] = lambda _: None
+) -> Outcome:
     """Erase a visitor of the caller's organization, step by step; `204` when nothing of it is left to read (decisions
-    7.6), `404 not_found` for an unknown one.
+    7.6), `404 not_found` for an unknown one. `unless` may refuse it, in the transaction that begins.
     """
     number = caller_of(call).organization.number
-    begin = partial(erase_visitor, number=number, visitor_id=visitor_id, now_ms=call.at_ms)
+
+    def begin(transaction: Transaction) -> Refusal | bool:
+        return unless(transaction) or erase_visitor(transaction, number, visitor_id, call.at_ms)
+
     ended = await change(services, call, begin, may_use_reserve=True)
     while ended is False:
         go_on = partial(continue_erasure, number=number, raw_id=visitor_id.encode())
@@ -46,6 +53,5 @@ ROUTES: tuple[Route, ...] = (
         role="admin",
         answer=None,
         status=204,
-        errors=ADMIN,
     ),
 )

@@ -6,12 +6,13 @@ domain, which know more than a type; their forms stand here for the published do
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from svc.domain.bodies import body_of
 from svc.domain.fields import (
     AN_EVENT_ID,
     UUID_FORM,
@@ -174,35 +175,17 @@ def webhook_row(registered: Registered, day: AttemptCount, last_attempt_at_ms: i
     """A stored endpoint in the form of interface 2.9. `day`: its attempts in the last 24 hours."""
     endpoint = registered.endpoint
     until_ms = endpoint.previous_secret_expires_at_ms
-    return WebhookBody(
-        id=endpoint.id,
-        url=endpoint.url,
-        description=endpoint.description,
-        environment=endpoint.environment,
-        events=cast("tuple[EventType, ...]", endpoint.events),  # a later version's may be among them
-        status=endpoint.status,
-        secret_last4=endpoint.secret_last4,
+    return body_of(
+        WebhookBody,
+        endpoint,
         previous_secret_expires_at=UNSET if until_ms is None or now_ms >= until_ms else timestamp(until_ms),
         delivered_24h=day.delivered,
         failed_24h=day.failed,
         last_delivery_at=UNSET if last_attempt_at_ms is None else timestamp(last_attempt_at_ms),
-        created_at=timestamp(endpoint.created_at_ms),
     )
 
 
 def delivery_row(attempt_id: bytes, attempt: Attempt) -> WebhookDeliveryBody:
     """A line of the attempt log (its id as 16 bytes) in the form of interface 2.10."""
-    return WebhookDeliveryBody(
-        id=str(UUID(bytes=attempt_id)),
-        endpoint_id=attempt.endpoint_id,
-        endpoint_url=attempt.endpoint_url,
-        event_id=str(UUID(bytes=attempt.event_id)),
-        event=cast("EventType", attempt.event),
-        environment=attempt.environment,
-        status=attempt.status,
-        response_code=UNSET if attempt.response_code is None else attempt.response_code,
-        duration_ms=attempt.duration_ms,
-        attempt=attempt.attempt,
-        error=UNSET if attempt.error is None else cast("AttemptError", attempt.error),
-        occurred_at=timestamp(attempt.occurred_at_ms),
-    )
+    event_id = str(UUID(bytes=attempt.event_id))
+    return body_of(WebhookDeliveryBody, attempt, id=str(UUID(bytes=attempt_id)), event_id=event_id)

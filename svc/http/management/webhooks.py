@@ -34,7 +34,7 @@ from svc.http.management.webhook_schema import (
     delivery_row,
     webhook_row,
 )
-from svc.http.route import BODY, ORGANIZATION, OWN, Route
+from svc.http.route import ORGANIZATION, Route
 from svc.http.rows import encoded
 from svc.store.transactions import webhook_endpoints as endpoints
 from svc.store.transactions.webhook_endpoints import EndpointChange, Issued, NewEndpoint, Queued
@@ -217,24 +217,21 @@ async def _row(services: Services, call: Call, registered: Registered) -> Webhoo
 
 _WEBHOOK = ORGANIZATION + "/webhooks/{webhook_id}"
 
+_route = partial(Route, tag="Management: webhooks", kinds=("management",))
 ROUTES: tuple[Route, ...] = (
-    Route(
+    _route(
         operation_id="listWebhooks",
         method="GET",
         path=ORGANIZATION + "/webhooks",
-        tag="Management: webhooks",
         summary="List webhook endpoints",
         description="Newest first, without secrets.",
         endpoint=list_webhooks,
-        kinds=("management",),
         answer=WebhooksBody,
-        errors=OWN,
     ),
-    Route(
+    _route(
         operation_id="createWebhook",
         method="POST",
         path=ORGANIZATION + "/webhooks",
-        tag="Management: webhooks",
         summary="Register a webhook endpoint",
         description=(
             "At most ten per organization. The signing secret is shown this once. The URL must be `https`, and every "
@@ -244,102 +241,85 @@ ROUTES: tuple[Route, ...] = (
             "`live`."
         ),
         endpoint=create_webhook,
-        kinds=("management",),
         body=CreateWebhookBody,
         answer=IssuedWebhookBody,
         status=201,
-        errors=(*OWN, *BODY, "webhook_limit"),
+        errors=("webhook_limit",),
     ),
-    Route(
+    _route(
         operation_id="updateWebhook",
         method="PATCH",
         path=_WEBHOOK,
-        tag="Management: webhooks",
         summary="Change a webhook endpoint",
         description=(
             "Send only what changes. While it is paused nothing new is queued for it, and what was queued waits until "
             "it is resumed. A changed URL, or `paused: false`, gives a failing endpoint a new start."
         ),
         endpoint=update_webhook,
-        kinds=("management",),
         body=UpdateWebhookBody,
         answer=WebhookBody,
-        errors=(*OWN, *BODY),
     ),
-    Route(
+    _route(
         operation_id="deleteWebhook",
         method="DELETE",
         path=_WEBHOOK,
-        tag="Management: webhooks",
         summary="Delete a webhook endpoint",
         description="Deliveries to it stop at once.",
         endpoint=delete_webhook,
-        kinds=("management",),
         answer=None,
         status=204,
-        errors=OWN,
     ),
-    Route(
+    _route(
         operation_id="rotateWebhookSecret",
         method="POST",
         path=_WEBHOOK + "/rotate-secret",
-        tag="Management: webhooks",
         summary="Rotate the signing secret of a webhook endpoint",
         description=(
             "The new secret is shown this once. The previous one signs along for so many hours, `0` = not at all; an "
             "older one no more."
         ),
         endpoint=rotate_secret,
-        kinds=("management",),
         body=RotateWebhookSecretBody,
         body_required=False,
         answer=IssuedWebhookBody,
-        errors=(*OWN, *BODY),
     ),
-    Route(
+    _route(
         operation_id="testWebhook",
         method="POST",
         path=_WEBHOOK + "/test",
-        tag="Management: webhooks",
         summary="Send a test event",
         description=(
             "One signed `webhook.test`, whether or not the endpoint subscribes to it. It is tried once, and its "
             "failure does not make the endpoint `failing`."
         ),
         endpoint=send_test,
-        kinds=("management",),
         answer=QueuedDeliveryBody,
         status=202,
-        errors=(*OWN, "webhook_busy", "webhook_paused"),
+        errors=("webhook_busy", "webhook_paused"),
     ),
-    Route(
+    _route(
         operation_id="redeliverWebhook",
         method="POST",
         path=_WEBHOOK + "/redeliver",
-        tag="Management: webhooks",
         summary="Deliver an event again",
         description=(
             "An event that was sent to this endpoint in the last 30 days, accepted or not, with the same `id`. It is "
             "tried once, and its failure does not make the endpoint `failing`."
         ),
         endpoint=redeliver_webhook,
-        kinds=("management",),
         body=RedeliverWebhookBody,
         answer=QueuedDeliveryBody,
         status=202,
-        errors=(*OWN, *BODY, "webhook_busy", "webhook_paused"),
+        errors=("webhook_busy", "webhook_paused"),
     ),
-    Route(
+    _route(
         operation_id="listWebhookDeliveries",
         method="GET",
         path=ORGANIZATION + "/webhook-deliveries",
-        tag="Management: webhooks",
         summary="List delivery attempts",
         description="Of the last 30 days, newest first. The last page has no `next_cursor`.",
         endpoint=list_deliveries,
-        kinds=("management",),
         query=ListWebhookDeliveriesQuery,
         answer=WebhookDeliveriesBody,
-        errors=OWN,
     ),
 )

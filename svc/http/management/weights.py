@@ -25,7 +25,7 @@ from svc.http.management.schema import (
     WeightsFields,
     risk_weights,
 )
-from svc.http.route import ADMIN, BODY, ORGANIZATION, OWN, Route
+from svc.http.route import ORGANIZATION, Route
 from svc.store import views
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.weights import restore_weights, save_weights
@@ -123,92 +123,75 @@ _SAVED = (
     "since: another one is `409 revision_conflict`."
 )
 
+_route = partial(Route, tag="Management: weights", kinds=("management",))
 ROUTES: tuple[Route, ...] = (
-    Route(
+    _route(
         operation_id="getOrganizationRiskWeights",
         method="GET",
         path=ORGANIZATION + "/risk-weights",
-        tag="Management: weights",
         summary="Read the organization's risk weights",
         endpoint=read_weights,
-        kinds=("management",),
         answer=RiskWeightsBody,
-        errors=OWN,
     ),
-    Route(
+    _route(
         operation_id="saveOrganizationRiskWeights",
         method="PUT",
         path=ORGANIZATION + "/risk-weights/{platform}",
-        tag="Management: weights",
         summary="Save the organization's risk weights for a platform",
         description=_SAVED,
         endpoint=save,
-        kinds=("management",),
         role="admin",
         body=SaveWeightsBody,
         answer=RiskWeightsBody,
-        errors=(*ADMIN, *BODY, "revision_conflict"),
+        errors=("revision_conflict",),
     ),
-    Route(
+    _route(
         operation_id="restoreOrganizationRiskWeights",
         method="DELETE",
         path=ORGANIZATION + "/risk-weights/{platform}",
-        tag="Management: weights",
         summary="Restore the organization's risk weights for a platform",
         description="Back to the defaults.",
         endpoint=restore,
-        kinds=("management",),
         role="admin",
         answer=RiskWeightsBody,
-        errors=ADMIN,
     ),
-    Route(
+    _route(
         operation_id="getSdkKeyRiskWeights",
         method="GET",
         path=ORGANIZATION + "/sdk-keys/{key_id}/risk-weights",
-        tag="Management: weights",
         summary="Read the risk weights of an SDK key",
         endpoint=read_weights,
-        kinds=("management",),
         answer=RiskWeightsBody,
-        errors=OWN,
     ),
-    Route(
+    _route(
         operation_id="saveSdkKeyRiskWeights",
         method="PUT",
         path=ORGANIZATION + "/sdk-keys/{key_id}/risk-weights/{platform}",
-        tag="Management: weights",
         summary="Save the risk weights of an SDK key for a platform",
         description=_SAVED,
         endpoint=save,
-        kinds=("management",),
         role="admin",
         body=SaveWeightsBody,
         answer=RiskWeightsBody,
-        errors=(*ADMIN, *BODY, "revision_conflict", "sdk_key_revoked"),
+        errors=("revision_conflict", "sdk_key_revoked"),
     ),
-    Route(
+    _route(
         operation_id="restoreSdkKeyRiskWeights",
         method="DELETE",
         path=ORGANIZATION + "/sdk-keys/{key_id}/risk-weights/{platform}",
-        tag="Management: weights",
         summary="Restore the risk weights of an SDK key for a platform",
         description="Back to those of the organization.",
         endpoint=restore,
-        kinds=("management",),
         role="admin",
         answer=RiskWeightsBody,
-        errors=(*ADMIN, "sdk_key_revoked"),
+        errors=("sdk_key_revoked",),
     ),
-    Route(
+    _route(
         operation_id="listRiskSignals",
         method="GET",
         path=ORGANIZATION + "/risk-signals",
-        tag="Management: weights",
         summary="List the signals that can fire",
         endpoint=list_signals,
-        kinds=("management",),
         answer=SignalsBody,
-        errors=OWN,
     ),
 )

@@ -1,0 +1,53 @@
+"""Long reads take turns by organization: one that sends many delays no other for longer than one of them takes."""
+
+from __future__ import annotations
+
+import trio
+import trio.testing
+from trio.testing import MockClock
+
+from svc.http.long_reads import LongReads
+
+BUSY, OTHER = 1, 2
+
+
+async def test_an_organization_waits_for_at_most_one_search_of_another(autojump_clock: MockClock):
+    reads, order = LongReads(), list[int]()
+
+    async def read(organization: int) -> None:
+        async with reads.in_turn(organization):
+            order.append(organization)
+            await trio.sleep(1)
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(30):
+            nursery.start_soon(read, BUSY)
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.start_soon(read, OTHER)
+    assert sorted(order) == [BUSY] * 30 + [OTHER]
+    assert order.index(OTHER) <= 2
+
+
+async def test_searches_run_one_at_a_time_and_leave_nothing_behind(autojump_clock: MockClock):
+    reads, running, most = LongReads(), 0, 0
+
+    async def read(organization: int, patience_s: float) -> None:
+        nonlocal running, most
+        with trio.move_on_after(patience_s):
+            async with reads.in_turn(organization):
+                running += 1
+                most = max(most, running)
+                try:
+                    await trio.sleep(1)
+                finally:
+                    running -= 1
+
+    async with trio.open_nursery() as nursery:
+        for organization in range(4):
+            for patience_s in (100, 2.5, 100):
+                nursery.start_soon(read, organization, patience_s)
+    assert most == 1
+    with trio.fail_after(0.1):
+        async with reads.in_turn(0):
+            pass
+    assert not vars(reads)["_own"]

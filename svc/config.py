@@ -104,6 +104,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         str | None, about("File whose first line is the database's password.", "/run/secrets/svc-store")
     ] = None
     store_connections: Annotated[Count, about("Connections to it for writing, and as many for reading.")] = 4
+    organizations_per_transaction: Annotated[
+        Count, about("Organizations with few identifications that share one of its transactions; 1 with Citus.")
+    ] = 16
     pepper_file: Annotated[
         str | None, about("File of the pepper; `pepper` in the data directory if not set.", "/etc/svc/pepper")
     ] = None
@@ -205,7 +208,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     visitor_retention_days: Annotated[
         Count, about("Time after the last visit until a visitor is deleted; not before its last event.")
     ] = 365
-    log_format: Annotated[LogFormat, about("Log format on standard error: JSON lines or text.")] = "json"
+    log_format: Annotated[LogFormat, about("Log format: JSON lines, or text. `auto`: text on a terminal.")] = "auto"
     log_requests: Annotated[
         Literal["all", "refused", "none"],
         about("Requests that are logged; `refused` = those without a 2xx response."),

@@ -134,7 +134,7 @@ OLDEST_DUE_SECONDS = Metric(
 )
 ENDPOINTS = Metric("svc_webhook_endpoints", "gauge", "Webhook endpoints by status.", ("status",))
 SENDING = Metric("svc_webhook_attempts_in_flight", "gauge", "Attempts that have not ended.")
-LANES = Metric("svc_webhook_queues", "gauge", "Endpoints with work, or of which something was learned.")
+ENDPOINT_QUEUES = Metric("svc_webhook_queues", "gauge", "Endpoints with work, or of which something was learned.")
 ATTEMPTS = Metric(
     "svc_webhook_attempts",
     "counter",
@@ -233,7 +233,9 @@ class Metrics:
             await trio.sleep(LEAVE_S)
 
     def leave(self) -> None:
-        """Leave this worker's counts as they are now; nothing with one worker."""
+        """Write this worker's counts, and those of its predecessors, where the other workers read them. Does nothing
+        with one worker; logs an error where they are larger than their place.
+        """
         if self._counts is None:
             return
         mine = added(self._before, table_of(self._own()))
@@ -319,7 +321,7 @@ class Metrics:
 
 
 def table_of(figures: Figures) -> Table:
-    """The values of those metrics that are added over all workers."""
+    """Metric name -> labels -> value, of counters, histograms and those gauges that are added over all workers."""
     summed = ((metric, values) for metric, values in figures if metric.kind != "gauge" or metric.is_summed)
     return {metric.name: dict(values) for metric, values in summed}
 
@@ -389,7 +391,7 @@ def _webhooks(outbox: OutboxStatistics, space: StoreSpace, census: Census, now_m
     yield OLDEST_DUE_SECONDS, [((status,), max(0, now_ms - at_ms) / 1000) for status, at_ms in since_ms.items()]
     yield ENDPOINTS, [((status,), census.endpoints[status]) for status in ENDPOINT_STATUSES]
     yield SENDING, one(outbox.in_flight)
-    yield LANES, one(outbox.queues)
+    yield ENDPOINT_QUEUES, one(outbox.queues)
 
 
 def _attempts(outbox: OutboxStatistics) -> Figures:

@@ -6,13 +6,21 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from svc.figures import Figures, Metric, by, one
-from svc.store.postgresql.nodes import NodeStatistics
-from svc.store.postgresql.notices import NoticeStatistics
-from svc.store.postgresql.store import PostgresqlStatistics
+from svc.store.postgresql.statistics import NodeStatistics, NoticeStatistics, PostgresqlStatistics
 
 NODES = Metric("svc_nodes", "gauge", "Nodes that serve the database, as this one last counted them; 0 with LMDB.")
 LEASES = Metric("svc_leases_held", "gauge", "Leases that this node has: 1 = it is the keeper.")
+SHARES = Metric(
+    "svc_webhook_shares_held",
+    "gauge",
+    "Shares of all endpoints to which this node sends webhooks: 64 over all nodes.",
+)
 BEATS = Metric("svc_node_heartbeats", "counter", "Heartbeats: `answered`, `failed`.", ("result",))
+CLOCK = Metric(
+    "svc_node_clock_offset_seconds",
+    "gauge",
+    "How far the node's clock is ahead of the database's, negative = behind; 0 within a round trip.",
+)
 NOTICES = Metric(
     "svc_notices",
     "counter",
@@ -50,7 +58,7 @@ class NodeSources(NamedTuple):
 
 
 _NOTHING = NodeSources(
-    lambda: NodeStatistics(0, 0, 0, 0),
+    lambda: NodeStatistics(0, 0, 0, 0, 0, 0.0),
     lambda: NoticeStatistics(0, 0, 0, listening=False),
     lambda: PostgresqlStatistics(*[0] * len(PostgresqlStatistics._fields)),
 )
@@ -62,7 +70,9 @@ def node_figures(sources: NodeSources | None) -> Figures:
     node, notices = sources.node(), sources.notices()
     yield NODES, one(node.living)
     yield LEASES, one(node.leases_held)
+    yield SHARES, one(node.shares_held)
     yield BEATS, by({"answered": node.beats, "failed": node.beats_failed})
+    yield CLOCK, one(node.clock_offset_s)
     yield NOTICES, by({"sent": notices.sent, "received": notices.received, "dropped": notices.dropped})
     yield LISTENING, one(float(notices.listening))
     done = sources.exchanges()

@@ -32,7 +32,9 @@ _HANDLED = {*_ENDING, signal.SIGHUP, signal.SIGCHLD}
 
 
 def pause_s(failures: int) -> float:
-    """Seconds until a worker is started again, after so many deaths that no time of service made good."""
+    """Seconds until a worker is started again: 0.1 after one failure (`failures_after`), twice as long after each
+    further one, at most 30.
+    """
     return min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (min(failures, 20) - 1))
 
 

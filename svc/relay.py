@@ -1,8 +1,8 @@
 """The relay: hands what must be done to the worker that does it.
 
 Owns which viewers the other workers have. Hears what the bus brings and what this worker's own parts say; says it to
-the outbox and the refusal log where this worker is the keeper, to the live hub, and to the bus for others. With one
-worker it is a call and no message.
+the outbox where this worker sends, to the refusal log where it is the keeper, to the live hub, and to the bus for
+others. With one worker it is a call and no message.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _Heard(NamedTuple):
 
 
 class Relay:
-    """The relay of one worker. The outbox and the refusal log run in the keeper alone."""
+    """The relay of one worker. The refusal log runs in the keeper alone, and so does the outbox of LMDB workers."""
 
     def __init__(self, siblings: Siblings, outbox: Outbox, refusals: RefusalLog, live: LiveHub) -> None:
         self._siblings = siblings
@@ -67,19 +67,22 @@ class Relay:
 
     def due(self, queues: Iterable[EndpointKey]) -> None:
         """A commit has made something due in these queues."""
-        if self._siblings.is_keeper:
-            self._outbox.nudge(queues)
-            return
-        named = tuple(queues)
-        if named:
-            self._siblings.to_keeper(Due(named))
+        by_share: dict[int, list[EndpointKey]] = {}
+        for queue in queues:
+            by_share.setdefault(self._siblings.share_of(queue), []).append(queue)
+        for share, named in by_share.items():
+            if self._siblings.sends(share):
+                self._outbox.nudge(named)
+            else:
+                self._siblings.to_sender(share, Due(tuple(named)))
 
     def removed(self, queue: EndpointKey) -> None:
         """A commit has removed an endpoint."""
-        if self._siblings.is_keeper:
+        share = self._siblings.share_of(queue)
+        if self._siblings.sends(share):
             self._outbox.removed(queue)
         else:
-            self._siblings.to_keeper(Removed(queue))
+            self._siblings.to_sender(share, Removed(queue))
 
     def refused(self, request: RefusedRequest) -> None:
         """Count a refused request of a recognized key; never waits."""
@@ -134,8 +137,7 @@ class Relay:
                 self._live.end(credential)
             case Committed():
                 await self._live.look()
-                if self._siblings.is_keeper:
-                    self._outbox.look()
+                self._outbox.look()  # which does nothing where it does not run
             case Standing():
                 self._hear(message)
 

@@ -7,7 +7,7 @@ mailbox is closed, its end travels stage by stage, and then the store is closed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
@@ -16,13 +16,14 @@ from typing import NamedTuple, TypeVar
 import msgspec
 import trio
 
-from svc.actors import keeper, maintenance, retention, settler
+from svc.actors import indexer, keeper, maintenance, retention, settler
 from svc.actors.event_loop_lag import EventLoopLag
 from svc.actors.live import LiveHub
 from svc.actors.network_watch import NetworkWatch
 from svc.actors.outbox import Outbox
 from svc.actors.pipeline import Pipeline
 from svc.actors.refusal_log import RefusalLog
+from svc.actors.shares import EVERY_SHARE, Shares
 from svc.actors.supervisor import supervise
 from svc.config import Config, ConfigError
 from svc.domain import deferred
@@ -40,9 +41,11 @@ from svc.domain.signed_verdict import verdict_key
 from svc.domain.visitor_numbers import TAKEN_AT_ONCE
 from svc.domain.webhooks.addresses import TargetPolicy
 from svc.domain.webhooks.cursor import cursors_key
+from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.signature import secrets_key
 from svc.domain.webhooks.transport_types import Transport
 from svc.http import try_page
+from svc.http.accepting import PlainListener
 from svc.http.app import App
 from svc.http.authentication import AuthPolicy
 from svc.http.edge import Edge, EdgeLimits, serve
@@ -70,7 +73,7 @@ from svc.webhook_transport.transport import WebhookTransport
 from svc.world import World
 
 T = TypeVar("T")
-Listeners = list[trio.SocketListener] | list[TlsListener]
+Listeners = list[PlainListener] | list[TlsListener]
 
 METRICS_CONNECTIONS = 16
 STREAMS_PART = 4
@@ -85,6 +88,8 @@ class NodeParts(NamedTuple):
     sources: NodeSources
     is_answered: Callable[[], bool]
     """Whether the database has answered lately."""
+    shares: Shares
+    """Of the endpoints: this process sends to those in them, and others to the rest."""
     kept: Store
     """The store, for what the keeper runs: it refuses the writes of a process that is no longer the keeper."""
 
@@ -128,8 +133,9 @@ class Service:
         resolver = resolver or SystemResolver()
         self._receivers = webhook_transport(config, world, resolver)
         self._node, self._kept_store = node, opened.store if node is None else node.kept
-        self.outbox = Outbox(self._kept_store, world, transport or self._receivers, secrets_key(opened.pepper))
-        self.refusals = RefusalLog(self._kept_store, world, self.outbox.nudge)
+        shares = EVERY_SHARE if node is None else node.shares
+        self.outbox = Outbox(opened.store, world, transport or self._receivers, secrets_key(opened.pepper), shares)
+        self.refusals = RefusalLog(self._kept_store, world, self._due)
         self.live = LiveHub(max(1, config.max_connections // STREAMS_PART))
         self._siblings = siblings = siblings or Alone()
         self.relay = Relay(siblings, self.outbox, self.refusals, self.live)
@@ -154,6 +160,9 @@ class Service:
         )
         self.metrics = Metrics(self._sources(), seat, counts)
         self._shares_metrics = seat.workers > 1
+
+    def _due(self, queues: Iterable[EndpointKey]) -> None:
+        self.relay.due(queues)
 
     def _pipeline(self, config: Config, buckets: Buckets, numbers_at_once: int) -> Pipeline:
         return Pipeline(
@@ -218,6 +227,8 @@ class Service:
         lag is not measured either.
         """
         stand_by = partial(supervise, "outbox watch", self.outbox.stand_by, self._restarts)
+        if self._node is not None:
+            stand_by = trio.sleep_forever  # the outbox runs
         async with trio.open_nursery() as nursery:
             for name, run in self._everywhere().items():
                 self._restarts[name] += 0  # a rate is not seen to rise from what was not there
@@ -261,6 +272,7 @@ class Service:
     def _everywhere(self) -> dict[str, Callable[[], Awaitable[None]]]:
         """The actors of every worker whose failure must not stop identification, by name."""
         return {
+            **({} if self._node is None else {"outbox": self.outbox.run}),
             "relay": self.relay.run,
             "counts": self.metrics.run,
             "full flag": partial(maintenance.clear_full_flag, self._store),
@@ -274,7 +286,8 @@ class Service:
             "upkeep": partial(maintenance.run, store),
             "retention": partial(retention.run, store, world, config.visitor_retention_days, self._progress),
             "settler": partial(settler.run, store, world),
-            "outbox": self.outbox.run,
+            "indexer": partial(indexer.run, store, world),
+            **({"outbox": self.outbox.run} if self._node is None else {}),
             "refusal log": self.refusals.run,
         }
 

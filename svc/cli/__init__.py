@@ -11,7 +11,8 @@ import os
 import sys
 from collections.abc import Callable, Iterator, MutableMapping
 from importlib import import_module
-from typing import NamedTuple, NoReturn
+from types import ModuleType
+from typing import NamedTuple, NoReturn, cast
 
 import click
 from click.shell_completion import CompletionItem
@@ -135,9 +136,13 @@ def program(begin: Callable[[], None] | None) -> None:
 
 
 def main() -> None:
-    """Entry point. Logs go to standard error; an `OperatorError` becomes one line and its exit status, wrong usage
-    status 2, Ctrl-C 130 (decisions 10). Where the reader of the output has gone, the end is quiet, with status 1.
+    """Entry point. Logs go to standard error; an `OperatorError` becomes one line and its exit status, a file or folder
+    that cannot be used one line and status 1, wrong usage status 2, Ctrl-C 130 (decisions 10). Where the reader of the
+    output has gone, the end is quiet, with status 1.
     """
+    # structlog and ua_parser would import these where they are installed, a fifth of a start, and never use them here.
+    for unused in ("rich", "yaml"):
+        sys.modules.setdefault(unused, cast("ModuleType", None))
     try:
         program(prog_name="svc", standalone_mode=False, obj=_log_to_standard_error)
         sys.stdout.flush()
@@ -154,11 +159,22 @@ def main() -> None:
         _fail(error.line, error.exit_status)
     except BrokenPipeError:
         _end_quietly()
+    except OSError as error:
+        if error.filename is None:
+            raise
+        _fail(_unusable(error), 1)
+
+
+def _unusable(error: OSError) -> str:
+    line = f"cannot use {os.fsdecode(error.filename)}: {error.strerror}"
+    if isinstance(error, PermissionError):
+        line += "; run the command as the user of the service, or name a place that this user may use"
+    return line
 
 
 def _end_quietly() -> NoReturn:
-    """Whoever read the output has seen enough, as `| head` has: what is still buffered goes nowhere. The status is that
-    of click, which ends like this where it is the command that writes.
+    """The reader of the output has seen enough, as `| head` has: what is still buffered goes nowhere. The status is
+    that of click, which ends like this where it is the command that writes.
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(1)

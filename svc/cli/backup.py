@@ -14,7 +14,7 @@ import trio
 
 import svc
 from svc.cli.examples import examples
-from svc.cli.logs import set_up_logging
+from svc.cli.logs import set_up_logging, with_log_format
 from svc.cli.output import CommandError, file_option, json_option, opened, settings, show
 from svc.cli.progress import progress
 from svc.cli.times import Moment
@@ -146,7 +146,7 @@ def _follow(
     *,
     with_pepper: bool,
 ) -> None:
-    set_up_logging(config.log_format)
+    set_up_logging(with_log_format(config).log_format)
     files.make_folder(folder)
     if not (directory / "store" / "data.mdb").is_file():
         raise DirectoryError(f"{directory} holds no data of this service")

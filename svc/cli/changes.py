@@ -65,12 +65,16 @@ def recorded(
 
 def go_on(found: Opened, job: Callable[[Transaction], T]) -> T:
     """Make a further step of a change that was recorded already; returns its outcome when that is durable. Raises what
-    the job raises. The service, where one runs on the directory, acts on it at once.
+    the job raises. The service, where one runs on the directory, and nodes that serve the database act on it at once.
     """
     (outcome,) = found.store.write_now([job], may_use_reserve=True)
     if isinstance(outcome, Exception):
         raise outcome
-    if found.directory is not None:
+    if found.database is not None:
+        from svc.siblings.nodes import announce_to_nodes  # noqa: PLC0415  commands on a directory start faster without
+
+        announce_to_nodes(found.store.engine)
+    elif found.directory is not None:
         announce(found.directory)
     return outcome
 

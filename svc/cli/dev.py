@@ -25,7 +25,7 @@ from svc.cli.output import directory_option, settings
 from svc.cli.samples import identify_sample
 from svc.cli.upgrade import alone_in, opened_to_serve
 from svc.cli.webhook_forwarding import FOLDER
-from svc.config import Config
+from svc.config import Config, ConfigError
 from svc.domain.billing import MICROS_PER_USD
 from svc.domain.records import Organization
 from svc.service import Service
@@ -65,6 +65,11 @@ def dev(bind: str, metrics_bind: str | None, directory: Path, origins: tuple[str
     URL` forwards its webhooks to an application on this machine.
     """
     config = msgspec.structs.replace(settings(), bind=bind, log_format="console", workers=1)
+    if config.store is not None:
+        raise ConfigError(
+            "the setting `store` names a database, and `svc dev` keeps its store in a data directory: unset SVC_STORE, "
+            "or serve the database with `svc serve`"
+        )
     world = World.real()
     with (
         alone_in(directory, config, world, "svc dev", create=True),

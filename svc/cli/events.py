@@ -14,7 +14,7 @@ import msgspec
 from svc.cli import event_text
 from svc.cli.event_source import Readable, Wanted, filter_options, newest_first, number_of, oldest_first, reading
 from svc.cli.examples import examples
-from svc.cli.output import CommandError, data_option, json_option
+from svc.cli.output import CommandError, data_option, json_option, show_json
 from svc.domain.event_row import event_row
 from svc.domain.identification import inflate
 from svc.domain.listing import Filters
@@ -62,7 +62,7 @@ def list_events(organization_id: str, wanted: Wanted, limit: int, ids: bool, dir
     more, found = len(found) > limit, found[:limit]
     if as_json:
         rows = [event_row(event, request_id) for request_id, event in found]
-        click.echo(_encoder.encode({"events": rows, "more": more}).decode())
+        show_json({"events": rows, "more": more})
         return
     if not found:
         click.echo("no events")
@@ -95,7 +95,7 @@ def get(organization_id: str, request_id: UUID, directory: Path, as_json: bool) 
                 )
             archived = Archives().read(snapshot, number, EventMatch(request_id, event))
     if as_json:
-        click.echo(archived.line().decode())
+        show_json(archived.line())
         return
     deferred = archived.deferred is not None
     for text in event_text.explained(event, request_id, archived.document, deferred=deferred):
@@ -125,7 +125,7 @@ def tail(organization_id: str, wanted: Wanted, ids: bool, directory: Path, as_js
         try:
             for request_id, event in follow(store, number, wanted, world.now_ms, pause):
                 if as_json:
-                    click.echo(_encoder.encode(event_row(event, request_id)).decode())
+                    show_json(event_row(event, request_id))
                 else:
                     click.echo(event_text.line(event, request_id, ids=ids))
         except KeyboardInterrupt:
@@ -193,7 +193,9 @@ class Archives:
         self._weights: dict[bytes, dict[str, int]] = {}
 
     def read_all(self, number: int, snapshot: Snapshot, rows: list[EventPosition], filters: Filters) -> list[Archived]:
-        """The events of these index rows with their archives."""
+        """The events of these index rows with their archives, in their order, less those that `filters` do not fit; an
+        archive that is corrupt counts as none. Raises as `events.read` does.
+        """
         return [self.read(snapshot, number, match) for match in read(snapshot, rows, filters)]
 
     def read(self, snapshot: Snapshot, number: int, match: EventMatch) -> Archived:

@@ -31,7 +31,7 @@ from svc.cli.event_source import (
 )
 from svc.cli.events import Archived, Archives
 from svc.cli.examples import examples
-from svc.cli.output import CommandError, data_option
+from svc.cli.output import CommandError, data_option, standard_output
 from svc.cli.progress import progress
 from svc.cli.visitor_export import visitor_export
 from svc.domain.event_row import EventBody, EventTriggerBody, TriggerBody, event_row
@@ -249,7 +249,7 @@ def output_file(path: Path | None) -> Generator[Callable[[bytes], Any]]:
     Raises `CommandError` where the file cannot be written.
     """
     if path is None:
-        yield sys.stdout.buffer.write
+        yield standard_output()
         sys.stdout.buffer.flush()
         return
     try:

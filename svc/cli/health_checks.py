@@ -43,6 +43,7 @@ from svc.serving import listen, read_tls
 from svc.store.codec import CorruptionError
 from svc.store.directory import Opened, find_pepper, has_store, open_directory, pepper_mark, risky_modes
 from svc.store.engine import EngineError
+from svc.store.postgresql.clock import FAR_S, NEXT_STEP, offset_now_s
 from svc.store.reading import read_only, read_only_database
 from svc.store.serve_lock import holder_of
 from svc.store.tables import META
@@ -239,7 +240,7 @@ def network_data(examined: Examined) -> Finding:
 
 
 def clock(examined: Examined, synchronized: Callable[[], bool]) -> Finding:
-    """Whether the clock agrees with the last write to the store, and is kept by something."""
+    """Whether the clock agrees with the last write to the store, or the database's, and is kept by something."""
     now_ms = examined.world.now_ms()
     file = examined.directory / "store" / "data.mdb"
     now = datetime.fromtimestamp(now_ms / 1000, UTC)
@@ -249,10 +250,22 @@ def clock(examined: Examined, synchronized: Callable[[], bool]) -> Finding:
         if behind_s > 5:
             says += f", which is {behind_s:.0f} s before the last write to the store"
             return Finding("clock", "problem", says, "set the clock; ids, retention and webhooks depend on it")
+    if (offset_s := _offset_from_database(examined)) and abs(offset_s) >= FAR_S:
+        says += f", {abs(offset_s):.0f} s {'ahead of' if offset_s > 0 else 'behind'} the database's clock"
+        return Finding("clock", "problem", says, NEXT_STEP)
     if not synchronized():
         do = "start an NTP client (chrony, systemd-timesyncd) here, or on the host of this container"
         return Finding("clock", "warning", f"{says}; the kernel says that nothing synchronizes it", do)
     return Finding("clock", "ok", f"{says}, synchronized")
+
+
+def _offset_from_database(examined: Examined) -> float | None:
+    """`None` where there is no database, or none that answers: the check of the store says so."""
+    try:
+        url = database_of(examined.config)
+        return None if url is None else offset_now_s(url, examined.world.now_ms)
+    except (OperatorError, EngineError, OSError):
+        return None
 
 
 def kernel_clock_is_synchronized() -> bool:

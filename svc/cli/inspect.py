@@ -24,6 +24,7 @@ from svc.cli.output import (
     settings,
     show,
     show_table,
+    still_json,
     store_option,
 )
 from svc.domain.explanations import change_text, evidence_text, linkage_text, reason_text
@@ -281,11 +282,11 @@ def _print(found: Iterable[Row], *, payload: bool, as_json: bool, more: Iterable
     for count, row in enumerate(found, start=1):
         damaged += row.problem is not None
         words = shown(row, payload=payload)
-        click.echo(msgspec.json.encode(words).decode() if as_json else _text(words, is_first=count == 1))
+        click.echo(still_json(msgspec.json.encode(words).decode()) if as_json else _text(words, is_first=count == 1))
     if any(True for _ in more):
         click.echo("There are more: raise --limit, or name more of the key.", err=True)
     if damaged:
-        raise CommandError(f"{damaged} corrupt rows; `svc check` finds all, and a restore from a backup mends them")
+        raise CommandError(f"{damaged} corrupt rows; `svc check` finds all, and a restore from a backup repairs them")
     return count
 
 

@@ -17,17 +17,16 @@ from svc.cli.output import (
     data_option,
     json_option,
     opened,
-    optional_timestamp,
     settings,
     show,
     show_table,
     yes_option,
 )
+from svc.domain.bodies import named
 from svc.domain.credentials import KEY_KINDS, ROLES, ApiKey, KeyKind, Role, digest, new_key
 from svc.domain.model import ENVIRONMENTS, PLATFORMS, Environment, Platform
 from svc.domain.origins import MAX_ORIGINS, normalise_pattern
 from svc.domain.refusals import Refusal
-from svc.domain.timestamps import timestamp
 from svc.store import views
 from svc.store.directory import Opened
 from svc.store.region import claim_region
@@ -220,26 +219,18 @@ def _check(
         )
 
 
+_SHOWN = (
+    "name", "kind", "environment", "region", "role", "platforms", "allowed_origins", "prefix", "last4", "status",
+    "last_used_at", "expires_at", "created_at", "revoked_at",
+)  # fmt: skip
+_IRRELEVANT: dict[KeyKind, tuple[str, ...]] = {
+    "public": ("role",),
+    "secret": ("role", "platforms", "allowed_origins"),
+    "proxy": ("role", "platforms", "allowed_origins"),
+    "management": ("environment", "platforms", "allowed_origins"),
+}
+
+
 def _shown(known: ApiKey, organization_id: str) -> dict[str, Any]:
-    shown: dict[str, Any] = {
-        "id": known.id,
-        "organization_id": organization_id,
-        "name": known.name,
-        "kind": known.kind,
-        "environment": known.environment,
-        "region": known.region,
-        "role": known.role,
-        "platforms": known.platforms,
-        "allowed_origins": known.allowed_origins,
-        "prefix": known.prefix,
-        "last4": known.last4,
-        "status": known.status,
-        "last_used_at": optional_timestamp(known.last_used_at_ms),
-        "expires_at": optional_timestamp(known.expires_at_ms),
-        "created_at": timestamp(known.created_at_ms),
-        "revoked_at": optional_timestamp(known.revoked_at_ms),
-    }
-    irrelevant = {"management": ("environment", "platforms", "allowed_origins"), "public": ("role",)}
-    for name in irrelevant.get(known.kind, ("role", "platforms", "allowed_origins")):
-        del shown[name]
-    return shown
+    names = [name for name in _SHOWN if name not in _IRRELEVANT[known.kind]]
+    return {"id": known.id, "organization_id": organization_id, **named(known, *names)}

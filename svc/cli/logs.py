@@ -24,7 +24,7 @@ import structlog
 
 from svc.cli.colors import has_colors
 from svc.cli.request_lines import RequestLines
-from svc.config import LogFormat
+from svc.config import Config, LogFormat
 from svc.domain.redaction import redact
 
 log = structlog.get_logger()
@@ -37,6 +37,13 @@ GATHER_S = 0.01
 """How long lines gather for one write."""
 FLUSH_S = 1.0
 """At the end of the process, for what waits to be written."""
+
+
+def with_log_format(config: Config) -> Config:
+    """`config` with the format that `auto` stands for: `console` where standard error is a terminal, else `json`."""
+    if config.log_format != "auto":
+        return config
+    return msgspec.structs.replace(config, log_format="console" if sys.stderr.isatty() else "json")
 
 
 def set_up_logging(log_format: LogFormat = "console", worker: int | None = None) -> None:

@@ -7,6 +7,7 @@ they say to each other, with notices.
 from __future__ import annotations
 
 import os
+import signal
 import socket
 from collections.abc import Callable
 from contextlib import closing
@@ -23,6 +24,7 @@ from svc.cli.initialize import initialize
 from svc.cli.logs import set_up_logging
 from svc.cli.reload import Reload
 from svc.config import Config, ConfigError
+from svc.domain.errors import OperatorError
 from svc.domain.ratelimit import DividedBuckets, MemoryBuckets
 from svc.node_metrics import NodeSources
 from svc.service import NodeParts, Service
@@ -30,10 +32,14 @@ from svc.serving import Sockets, read_tls, run_until_signalled, sockets_for, war
 from svc.siblings.nodes import NodeSiblings
 from svc.store.directory import DirectoryError, Opened, is_initialized
 from svc.store.engine import EngineError
+from svc.store.migrations import NewerStoreError
+from svc.store.postgresql.clock import ClockOffset
 from svc.store.postgresql.engine import PostgresqlEngine
 from svc.store.postgresql.leases import Lease
 from svc.store.postgresql.nodes import Node
 from svc.store.postgresql.notices import Notices
+from svc.store.postgresql.pepper import PepperMark, PepperReplacedError
+from svc.store.postgresql.shares import ShareLeases
 from svc.store.postgresql.store import PostgresqlStore
 from svc.store.postgresql.url import StoreUrl
 from svc.store.postgresql.wire import Wire
@@ -110,12 +116,12 @@ async def _serve(
     index = int.from_bytes(world.entropy(NUMBER_BYTES))
     name = f"{socket.gethostname()}/{os.getpid()}/{index:x}"
     connect = partial(Wire.connect, url)
-    lease = Lease(KEEPER, name)
+    lease, shares = Lease(KEEPER, name), ShareLeases(name)
 
     def luck() -> float:
         return world.entropy(1)[0] / 255
 
-    node = Node(connect, name, [lease], luck)
+    node = Node(connect, name, [lease], luck, shares=shares, pepper=PepperMark(pepper), clock=ClockOffset(world.now_ms))
     notices = Notices(connect, luck, lambda: node.living > 1)
     await node.beat()  # before anything is admitted, it is known among how many
     with closing(opened_store(url, config, world)) as store:
@@ -125,17 +131,34 @@ async def _serve(
             world,
             Opened(store, pepper, directory),
             directory,
-            siblings=NodeSiblings(notices, index),
+            siblings=NodeSiblings(notices, index, shares),
             buckets=DividedBuckets(MemoryBuckets(), lambda: node.living),
             keeping=Keeping(lease.is_held, lease.lost),
-            node=NodeParts(sources, node.is_answered, store.kept_by(lease)),
+            node=NodeParts(sources, node.is_answered, shares, store.kept_by(lease)),
         )
         reload = Reload(service, config, read, lambda changed: set_up_logging(changed.log_format))
         log.info("node", name=name, nodes=node.living, database=str(url))
+        problems: list[OperatorError] = []
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(node.run)
+
+            async def run_node() -> None:
+                try:
+                    await node.run()
+                except PepperReplacedError as error:
+                    problems.append(error)
+                    nursery.cancel_scope.cancel()
+
+            async def drain_for_another_version() -> None:
+                problems.append(NewerStoreError(await store.other_version()))
+                log.error("the store has another version, draining", because=str(problems[-1]))
+                signal.raise_signal(signal.SIGTERM)
+
+            nursery.start_soon(run_node)
+            nursery.start_soon(drain_for_another_version)
             await run_until_signalled(service, sockets, None, partial(read_tls, config), reload)
             nursery.cancel_scope.cancel()
+    if problems:
+        raise problems[0]
 
 
 def opened_store(url: StoreUrl, config: Config, world: World) -> PostgresqlStore:
@@ -143,4 +166,11 @@ def opened_store(url: StoreUrl, config: Config, world: World) -> PostgresqlStore
     engine = PostgresqlEngine.open(url, map_bytes=config.map_bytes())
     engine.open_tables([table.name for table in TABLES])
     connections = config.store_connections
-    return PostgresqlStore(engine, url, world, writers=connections, readers=connections)
+    return PostgresqlStore(
+        engine,
+        url,
+        world,
+        writers=connections,
+        readers=connections,
+        organizations_per_group=config.organizations_per_transaction,
+    )

@@ -23,7 +23,6 @@ from svc.cli.output import (
     data_option,
     json_option,
     opened,
-    optional_timestamp,
     settings,
     show,
     show_table,
@@ -40,6 +39,7 @@ from svc.domain.billing import (
     LedgerEntry,
     Usage,
 )
+from svc.domain.bodies import named
 from svc.domain.ratelimit import DEFAULT_LIMIT_PER_S
 from svc.domain.records import Organization
 from svc.domain.signed_verdict import published_keys, verdict_key
@@ -391,25 +391,16 @@ def _credit(entry: LedgerEntry) -> dict[str, Any]:
 
 
 def _change(change: BillingChange) -> dict[str, Any]:
-    return {
-        "at": timestamp(change.at_ms),
-        "previous": change.previous,
-        "current": change.current,
-        "blocked_reason": change.blocked_reason,
-        "by": f"{change.by}: {change.note}" if change.note else change.by,
-    }
+    by = f"{change.by}: {change.note}" if change.note else change.by
+    return {**named(change, "at", "previous", "current", "blocked_reason"), "by": by}
 
 
 def _shown(organization: Organization, balance_micros: int) -> dict[str, Any]:
     return {
         "organization_id": organization.id,
-        "name": organization.name,
-        "created_at": timestamp(organization.created_at_ms),
-        "billing_status": organization.billing_status,
-        "blocked_reason": organization.blocked_reason,
+        **named(organization, "name", "created_at", "billing_status", "blocked_reason"),
         "balance_usd": _usd(balance_micros),
         "balance_micros": balance_micros,
         "credit_limit_usd": _usd(organization.credit_limit_micros),
-        "rate_limit_per_s": organization.rate_limit_per_s,
-        "removed_at": optional_timestamp(organization.removed_at_ms),
+        **named(organization, "rate_limit_per_s", "removed_at"),
     }

@@ -28,6 +28,10 @@ _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]
 """What moves a terminal's cursor or turns its text around: a customer chooses the names of its keys."""
 
 
+_UNSEEN_IN_JSON = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""Those of them that JSON need not escape."""
+
+
 class CommandError(OperatorError):
     """An expected "no": one clear line, exit status 1."""
 
@@ -140,7 +144,7 @@ def account(found: Opened, organization_id: str, *, removed_too: bool = False) -
 def show(values: Mapping[str, Any], *, as_json: bool) -> None:
     """Print one record: aligned `name value` lines for people, one JSON object with `as_json`."""
     if as_json:
-        click.echo(msgspec.json.encode(values).decode())
+        show_json(values)
         return
     width = max(len(name) for name in values)
     for name, value in values.items():
@@ -152,7 +156,7 @@ def show_table(rows: list[dict[str, Any]], columns: tuple[str, ...], name: str, 
     read `no {name}`.
     """
     if as_json:
-        click.echo(msgspec.json.encode({name: rows}).decode())
+        show_json({name: rows})
         return
     if not rows:
         click.echo(f"no {name}")
@@ -163,9 +167,23 @@ def show_table(rows: list[dict[str, Any]], columns: tuple[str, ...], name: str, 
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
-def optional_timestamp(at_ms: int | None) -> str | None:
-    """The text of `timestamp`; `None` for `None`."""
-    return None if at_ms is None else timestamp(at_ms)
+def show_json(value: Any) -> None:
+    """Print a value, or JSON that is encoded already, as one line of JSON that moves no cursor."""
+    encoded = value if isinstance(value, bytes) else msgspec.json.encode(value)
+    click.echo(still_json(encoded.decode()))
+
+
+def still_json(text: str) -> str:
+    """The same JSON with every character escaped that could move the cursor of a terminal, or turn its text around."""
+    return _UNSEEN_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def standard_output() -> Callable[[bytes], Any]:
+    """Writes lines of JSON or CSV to standard output: as they are, but to a terminal as `still_json`."""
+    out = sys.stdout.buffer
+    if not sys.stdout.isatty():
+        return out.write
+    return lambda content: out.write(still_json(content.decode()).encode())
 
 
 def readable(value: Any) -> str:

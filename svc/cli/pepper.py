@@ -8,12 +8,15 @@ from pathlib import Path
 import click
 
 from svc.cli.changes import Change, commit
+from svc.cli.data_directory import database_of
 from svc.cli.examples import examples
-from svc.cli.output import file_option, json_option, settings, show
+from svc.cli.output import CommandError, data_option, json_option, settings, show
 from svc.config import Config
 from svc.store import views
-from svc.store.directory import DirectoryError, Opened, refuse_without_data
+from svc.store.directory import DirectoryError, Opened, is_initialized, refuse_without_data
+from svc.store.engine import EngineError
 from svc.store.new_pepper import put_new_pepper
+from svc.store.postgresql.url import StoreUrl
 from svc.store.serve_lock import sole_process
 from svc.store.store import Store
 from svc.store.transactions.keys import revoke_all_keys
@@ -27,10 +30,10 @@ def pepper() -> None:
 
 @pepper.command(epilog=examples("svc pepper replace --revoke-all-keys --data /var/lib/svc"))
 @click.option("--revoke-all-keys", "agreed", is_flag=True, help="Confirm that every key is revoked; required.")
-@file_option("move it to a file with `svc store move`, replace the pepper there, and move it back")
+@data_option
 @json_option
 def replace(agreed: bool, directory: Path, as_json: bool) -> None:
-    """Create a new pepper if the old one is lost or leaked. Stop the service first.
+    """Create a new pepper if the old one is lost or leaked. Stop the service, and every node, first.
 
     Every key of every organization is revoked permanently, and every webhook endpoint signs with another secret:
     issue new keys, and rotate the secrets. Visitors, events and balances stay.
@@ -38,21 +41,45 @@ def replace(agreed: bool, directory: Path, as_json: bool) -> None:
     if not agreed:
         raise click.UsageError("this revokes every key of every organization, for good: say so with --revoke-all-keys")
     config, world = settings(), World.real()
-    refuse_without_data(directory)
     path = Path(config.pepper_file) if config.pepper_file else directory / "pepper"
-    reason = "a running service would keep the old pepper and reject every key made with the new one"
-    with sole_process(directory, "svc pepper replace", world.now_ms, reason=reason):
-        revoked = _replace(directory, path, config, world)
+    database = database_of(config)
+    if database is None:
+        refuse_without_data(directory)
+        with sole_process(directory, "svc pepper replace", world.now_ms, reason=_REASON):
+            revoked = _replace(directory / "store", path, config, world)
+        following = "start the service"
+    else:
+        _refuse_beside_nodes(database)
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        revoked = _replace(database, path, config, world)
+        following = "copy it to every node and start them"
     show({"pepper": str(path), "revoked_keys": revoked}, as_json=as_json)
     if not as_json:
-        click.echo("\nkeep a copy of it elsewhere; start the service, issue keys, rotate the secret of each endpoint")
+        click.echo(f"\nkeep a copy of it elsewhere; {following}, issue keys, rotate the secret of each endpoint")
 
 
-def _replace(directory: Path, path: Path, config: Config, world: World) -> int:
+_REASON = "a running service would keep the old pepper and reject every key made with the new one"
+
+
+def _refuse_beside_nodes(database: StoreUrl) -> None:
+    """A node that starts meanwhile ends by itself (`PepperMark`)."""
+    from svc.store.postgresql.nodes import living_nodes  # noqa: PLC0415  commands start faster without
+
+    try:
+        if not is_initialized(database):
+            raise CommandError(f"{database} holds no store of this service")
+        living = living_nodes(database)
+    except EngineError as error:
+        raise CommandError(f"{database} cannot be used: {error}") from error
+    if living:
+        raise CommandError(
+            f"nodes serve {database}, and {_REASON}: stop {', '.join(living)} (a node that was killed counts for 10 s)"
+        )
+
+
+def _replace(location: Path | StoreUrl, path: Path, config: Config, world: World) -> int:
     """How many keys were revoked."""
-    store = Store.open(
-        directory / "store", world.run_sync, map_bytes=config.map_bytes(), upgrade=False, now_ms=world.now_ms
-    )
+    store = Store.open(location, world.run_sync, map_bytes=config.map_bytes(), upgrade=False, now_ms=world.now_ms)
     try:
         revoked = _revoke_all(Opened(store, b""), world)
         put_new_pepper(store, path, world.entropy)

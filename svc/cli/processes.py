@@ -42,6 +42,9 @@ KEEPER_LOCK = "keeper.lock"
 """In the data directory: held by the worker that does what only one of them may do."""
 PARENT_MARGIN_S = 3.0
 """After the limits of the workers' own drain, before the parent ends those that still run."""
+GEN0_THRESHOLD = 50_000
+"""Garbage is searched for after so many more objects were made than freed; Python's own is 700. Requests that
+are handled together hold more than that, and nothing of it is garbage."""
 GEN2_THRESHOLD = 100
 """Full searches for garbage are this many times rarer than those of the middle generation; Python's own is 10."""
 
@@ -164,5 +167,5 @@ def _tune_garbage_collection() -> None:
     """
     gc.collect()
     gc.freeze()
-    newest, newer, _ = gc.get_threshold()
-    gc.set_threshold(newest, newer, GEN2_THRESHOLD)
+    _, gen1_threshold, _ = gc.get_threshold()
+    gc.set_threshold(GEN0_THRESHOLD, gen1_threshold, GEN2_THRESHOLD)

@@ -41,7 +41,7 @@ def recover(endpoint_id: str, since_ms: int, until_ms: int | None, directory: Pa
 
     \b
     Events keep their ids and bytes, and get nine new attempts. A running service
-    begins within 15 seconds. Running it twice queues nothing twice.
+    begins at once. Running it twice queues nothing twice.
     Times are RFC 3339: 2026-01-05T10:00:00Z
     """  # noqa: D301  click reads \b as "leave these lines as they are"
     world = World.real()

@@ -26,7 +26,7 @@ from svc.cli.changes import go_on
 from svc.cli.data_directory import opened_directory
 from svc.cli.examples import examples
 from svc.cli.organizations import create_organization
-from svc.cli.output import CommandError, account, directory_option, json_option, settings
+from svc.cli.output import CommandError, account, directory_option, json_option, settings, show_json, standard_output
 from svc.cli.replay_input import Replayable, Unarchived, lines, read_line
 from svc.cli.replay_report import Backtest, Previews, Summary, comparison_lines, preview_lines
 from svc.cli.replay_weights import profiles, read_weights
@@ -146,7 +146,7 @@ def replay(
         run = _Run(summary, backtest, previews, write, window)
         _replay_into(into, run, source, chosen)
     if as_json:
-        click.echo(msgspec.json.encode(_as_json(run)).decode())
+        show_json(_as_json(run))
     else:
         click.echo("\n".join(summary.lines()), err=True)
         if backtest is not None:
@@ -405,5 +405,5 @@ def _writer(output: Path | None, *, quiet: bool) -> Generator[Callable[[bytes], 
     elif quiet:
         yield lambda _: None
     else:
-        yield sys.stdout.buffer.write
+        yield standard_output()
         sys.stdout.buffer.flush()

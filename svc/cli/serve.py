@@ -12,7 +12,7 @@ import msgspec
 from svc.cli.data_directory import database_of
 from svc.cli.early_walk import EarlyWalk
 from svc.cli.examples import examples
-from svc.cli.logs import set_up_logging
+from svc.cli.logs import set_up_logging, with_log_format
 from svc.cli.output import directory_option, settings
 from svc.config import MAX_WORKERS, Config, as_toml
 from svc.store.directory import NotInitializedError, has_store
@@ -92,13 +92,16 @@ def serve(
     """
     given = {name: value for name, value in instead.items() if value is not None}
 
-    def read() -> Config:
+    def wanted() -> Config:
         return msgspec.structs.replace(settings(file), **given)
+
+    def read() -> Config:
+        return with_log_format(wanted())
 
     config = read()
     database = database_of(config)
     if print_config:
-        click.echo(as_toml(config), nl=False)
+        click.echo(as_toml(wanted()), nl=False)
         return
     if directory is None:
         raise click.UsageError("name the data directory with --data or SVC_DATA")

@@ -12,7 +12,6 @@ from svc.world import World
 
 _AGO = re.compile(r"(\d{1,6})([smhdw])", re.ASCII)
 _UNITS_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
-TIMES = "Times are RFC 3339 (2026-01-05T10:00:00Z), or how long ago: 30m, 24h, 7d, 2w."
 
 
 class Moment(click.ParamType[int]):

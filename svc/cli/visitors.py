@@ -25,6 +25,7 @@ from svc.cli.event_source import (
 from svc.cli.examples import examples
 from svc.cli.export import export_visitor
 from svc.cli.output import CommandError, account, confirmed, data_option, json_option, opened, show_table, yes_option
+from svc.domain.bodies import named
 from svc.domain.event_row import event_row
 from svc.domain.ids import is_visitor_id
 from svc.domain.listing import Filters
@@ -36,7 +37,7 @@ from svc.domain.timestamps import timestamp
 from svc.store.events import EventMatch
 from svc.store.snapshot import Transaction
 from svc.store.transactions.erasure import continue_erasure, erase_visitor
-from svc.store.visitor_views import Sighting, find_visitor, visitors, visitors_with
+from svc.store.visitor_views import find_visitor, visitors, visitors_with
 from svc.world import World
 
 EVENTS_OF_A_VISITOR = 200
@@ -135,7 +136,8 @@ def list_visitors(
             else:
                 filters = Filters(tag=tag, ip_address=ip_address)
                 rows = [
-                    _sighting(found) for found in visitors_with(snapshot, number, environment, filters, None, limit + 1)
+                    named(found, "visitor_id", "first_seen", "last_seen", "events")
+                    for found in visitors_with(snapshot, number, environment, filters, None, limit + 1)
                 ]
     more, rows = len(rows) > limit, rows[:limit]
     if as_json:
@@ -179,15 +181,6 @@ def _seen(record: Visitor) -> dict[str, Any]:
         "first_seen": timestamp(1000 * record.first_seen_s),
         "last_seen": timestamp(1000 * record.last_seen_s),
         "visits": record.visits,
-    }
-
-
-def _sighting(found: Sighting) -> dict[str, Any]:
-    return {
-        "visitor_id": found.visitor_id,
-        "first_seen": timestamp(found.first_seen_ms),
-        "last_seen": timestamp(found.last_seen_ms),
-        "events": found.events,
     }
 
 

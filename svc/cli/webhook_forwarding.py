@@ -10,13 +10,11 @@ from __future__ import annotations
 import http.client
 import json
 import signal
-import ssl
 import sys
 import threading
 from collections.abc import Mapping
 from contextlib import closing, suppress
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple, NoReturn
@@ -29,7 +27,8 @@ from svc.cli.colors import has_colors
 from svc.cli.dev_service import DevService
 from svc.cli.loopback_certificate import loopback_certificate
 from svc.cli.output import CommandError, readable
-from svc.cli.webhook_signature import Verdict, is_count, verify_delivery
+from svc.cli.webhook_receiver import MAX_BODY_BYTES, DeliveryHandler, WebhookReceiver
+from svc.cli.webhook_signature import Verdict
 from svc.domain.timestamps import timestamp
 from svc.domain.webhooks.records import EVENT_TYPES, LIVE_ONLY
 from svc.store import durable_files
@@ -40,8 +39,6 @@ FOLDER = "webhook-listen"
 """In the data directory of `svc dev`: certificate, key, and the endpoint of sessions."""
 LIMIT_S = 9
 """For the application's response: the service gives up after ten seconds."""
-SILENCE_S = 75
-MAX_BODY_BYTES = 4 * 1024 * 1024
 HOP_BY_HOP = frozenset({"host", "connection", "content-length", "transfer-encoding"})
 _TYPES = [event_type for event_type in EVENT_TYPES if event_type not in LIVE_ONLY]
 
@@ -80,7 +77,7 @@ def forward(target: str, directory: Path, service_url: str, *, as_json: bool) ->
     with files.exclusive(folder / "lock", taken), _Forwarder(place, as_json=as_json) as server:
         server.secure(certificate, key)
         endpoint = _register(service, folder / "endpoint.json", f"https://localhost:{server.server_port}/")
-        server.secret = endpoint.secret
+        server.secrets = (endpoint.secret,)
         try:
             with suppress(KeyboardInterrupt):
                 signal.signal(signal.SIGTERM, _interrupt)
@@ -110,22 +107,12 @@ def _register(service: DevService, file: Path, url: str) -> SessionEndpoint:
     return endpoint
 
 
-class _Forwarder(ThreadingHTTPServer):
-    daemon_threads = True
-
+class _Forwarder(WebhookReceiver):
     def __init__(self, target: SplitResult, *, as_json: bool) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
         self.target = target
         self.as_json = as_json
-        self.secret = ""
-        self.world = World.real()
         self.printing = threading.Lock()
-        super().__init__(("127.0.0.1", 0), _Handler)
-
-    def secure(self, certificate: Path, key: Path) -> None:
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(certificate, key)
-        # Each handshake in its connection's own thread: else one silent client would stop the others.
-        self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """The service closes connections that it needs no more: no reason for a traceback."""
@@ -135,40 +122,20 @@ class _Forwarder(ThreadingHTTPServer):
             click.echo(json.dumps(done._asdict()) if self.as_json else _line(done))
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    timeout = SILENCE_S
+class _Handler(DeliveryHandler):
     server: _Forwarder  # pyright: ignore[reportIncompatibleVariableOverride]  made for no other
 
-    def do_POST(self) -> None:
-        """Forward one delivery, show it, and answer as the application did."""
-        length = self.headers.get("content-length", "")
-        if not is_count(length) or int(length) > MAX_BODY_BYTES:
-            self.close_connection = True
-            self._answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-            return
-        body = self.rfile.read(int(length))
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        now_ms = self.server.world.now_ms()
-        at, signature = headers.get("x-svc-timestamp"), headers.get("x-svc-signature")
-        verdict = verify_delivery((self.server.secret,), signature, at, body, now_ms // 1000)
+    def receive(self, headers: dict[str, str], body: bytes, now_ms: int) -> int:
+        """Forward the delivery, show it, and respond as the application did."""
+        verdict = self.verdict(headers, body, now_ms)
         if verdict != "valid":  # nobody else knows the port, but every program of this machine can reach it
-            self._answer(HTTPStatus.UNAUTHORIZED)
-            return
+            return HTTPStatus.UNAUTHORIZED
         began = elapsed_s()
         status, problem = _post(self.server.target, headers, body)
         duration_ms = round(1000 * (elapsed_s() - began))
         event_type, event_id = headers.get("x-svc-event-type", "-"), headers.get("x-svc-event-id", "-")
         self.server.show(Forwarded(timestamp(now_ms), event_type, event_id, status, duration_ms, problem, verdict))
-        self._answer(HTTPStatus.BAD_GATEWAY if status is None else status)
-
-    def _answer(self, status: int) -> None:
-        self.send_response(status)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  http.server's name for it
-        """`show` prints what there is to say."""
+        return HTTPStatus.BAD_GATEWAY if status is None else status
 
 
 def _post(target: SplitResult, headers: Mapping[str, str], body: bytes) -> tuple[int | None, str | None]:

@@ -6,11 +6,9 @@ What may live here: the commands, and the receiver that prints deliveries.
 from __future__ import annotations
 
 import json
-import ssl
 from collections.abc import Sequence
 from contextlib import suppress
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
 
@@ -23,14 +21,11 @@ from svc.cli.loopback_certificate import loopback_certificate
 from svc.cli.output import CommandError, json_option, show
 from svc.cli.recovery import recover
 from svc.cli.webhook_forwarding import forward
+from svc.cli.webhook_receiver import DeliveryHandler, WebhookReceiver
 from svc.cli.webhook_signature import Verdict, is_count, verify_delivery
 from svc.cli.webhook_trigger import trigger
 from svc.domain.timestamps import timestamp
 from svc.world import World
-
-MAX_BODY_BYTES = 4 * 1024 * 1024
-SILENCE_S = 75
-"""After which a connection is closed: somewhat more than the service keeps one."""
 
 secret_option = click.option(
     "--secret",
@@ -119,7 +114,10 @@ def listen(  # noqa: PLR0913, PLR0917  one parameter per option
     except (OSError, OverflowError) as error:
         raise CommandError(f"cannot listen on {bind}: {error}; choose another with --bind") from error
     with server, suppress(KeyboardInterrupt):
-        certificate = None if plain else server.secure(tls_folder, host)
+        certificate = None
+        if not plain:
+            certificate, key = loopback_certificate(tls_folder, host, server.world.now_ms())
+            server.secure(certificate, key)
         click.echo(_introduction(server.server_port, certificate, verifying=bool(secrets)), err=as_json)
         server.serve_forever()
 
@@ -159,25 +157,12 @@ def _introduction(port: int, certificate: Path | None, *, verifying: bool) -> st
     return "\n".join(lines)
 
 
-class _Receiver(ThreadingHTTPServer):
-    daemon_threads = True
-
+class _Receiver(WebhookReceiver):
     def __init__(self, address: tuple[str, int], secrets: Sequence[str], answer: int, *, as_json: bool) -> None:
-        self.secrets = secrets
+        super().__init__(address, _Handler, secrets)
         self.answer = answer
         self.as_json = as_json
-        self.world = World.real()
         self.seen: set[str] = set()
-        super().__init__(address, _Handler)
-
-    def secure(self, directory: Path, host: str) -> Path:
-        """Speak TLS from now on; the certificate to trust."""
-        certificate, key = loopback_certificate(directory, host, self.world.now_ms())
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(certificate, key)
-        # Each handshake in its connection's own thread: else one silent client would stop the receiver.
-        self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
-        return certificate
 
     def handle_error(self, request: object, client_address: object) -> None:  # noqa: ARG002  socketserver's form
         """A client that breaks off, or does not trust the certificate, is no reason for a traceback."""
@@ -196,31 +181,12 @@ class ReceivedDelivery(NamedTuple):
     """The envelope, or text where it is no JSON."""
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    timeout = SILENCE_S
+class _Handler(DeliveryHandler):
     server: _Receiver  # pyright: ignore[reportIncompatibleVariableOverride]  made for no other
 
-    def do_POST(self) -> None:
-        """Read one delivery, show it, answer."""
-        length = self.headers.get("content-length", "")
-        if not is_count(length) or int(length) > MAX_BODY_BYTES:
-            self.close_connection = True
-            self._answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-            return
-        body = self.rfile.read(int(length))
-        delivery = self._delivery(body)
-        click.echo(json.dumps(delivery._asdict()) if self.server.as_json else _shown(delivery))
-        wanted = delivery.verdict in ("valid", "not checked")
-        self._answer(self.server.answer if wanted else HTTPStatus.UNAUTHORIZED)
-
-    def _delivery(self, body: bytes) -> ReceivedDelivery:
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        now_ms = self.server.world.now_ms()
-        verdict = "not checked"
-        if self.server.secrets:
-            at, signature = headers.get("x-svc-timestamp"), headers.get("x-svc-signature")
-            verdict = verify_delivery(self.server.secrets, signature, at, body, now_ms // 1000)
+    def receive(self, headers: dict[str, str], body: bytes, now_ms: int) -> int:
+        """Show the delivery; 401 where its signature is wrong."""
+        verdict = self.verdict(headers, body, now_ms) if self.server.secrets else "not checked"
         event_id = headers.get("x-svc-event-id", "")
         again = event_id in self.server.seen
         self.server.seen.add(event_id)
@@ -228,15 +194,9 @@ class _Handler(BaseHTTPRequestHandler):
             shown = json.loads(body)
         except ValueError:
             shown = body.decode(errors="replace")
-        return ReceivedDelivery(timestamp(now_ms), verdict, again, headers, shown)
-
-    def _answer(self, status: int) -> None:
-        self.send_response(status)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  http.server's name for it
-        """What there is to say was said."""
+        delivery = ReceivedDelivery(timestamp(now_ms), verdict, again, headers, shown)
+        click.echo(json.dumps(delivery._asdict()) if self.server.as_json else _shown(delivery))
+        return self.server.answer if verdict in ("valid", "not checked") else HTTPStatus.UNAUTHORIZED
 
 
 def _shown(delivery: ReceivedDelivery) -> str:

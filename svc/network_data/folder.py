@@ -1,6 +1,6 @@
 """The folder of network files: what each file is by its name, and what is in use of it.
 
-What may live here: reading the folder, again and again, each time into a new immutable `Reading`. A file is read only
+What may live here: reading the folder repeatedly, each time into a new immutable `Reading`. A file is read only
 when it has changed, at once and whole; one that cannot be used leaves what was read of it before in force.
 
     *.mmdb                     MaxMind's format: country, city or network (ASN)

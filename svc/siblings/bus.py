@@ -21,6 +21,7 @@ import structlog
 import trio
 
 from svc.domain.errors import OperatorError
+from svc.domain.webhooks.records import EndpointKey
 from svc.seat import Seat
 from svc.siblings.messages import Committed, Message, pack, pack_one, pack_parts, unpack
 
@@ -35,6 +36,7 @@ DATAGRAM_BYTES: Final = 49_152
 BUFFER_BYTES: Final = 4 << 20
 AGAIN_S: Final = 0.005
 """Between two tries to send to a receiver that takes nothing now. Kernels hold as few as ten datagrams."""
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _FULL = frozenset({errno.EAGAIN, errno.ENOBUFS})
 _ABSENT = frozenset({errno.ENOENT, errno.ECONNREFUSED, errno.ENOTSOCK})
 
@@ -64,6 +66,18 @@ class Siblings(Protocol):
 
     def to_keeper(self, message: Message) -> None:
         """Send to the keeper, which may be this worker: then it is handled in `run` as well."""
+        ...
+
+    def share_of(self, queue: EndpointKey) -> int:
+        """The share of an endpoint: what is for its sender is sent once for each share."""
+        ...
+
+    def sends(self, share: int) -> bool:
+        """Whether this worker sends the webhooks of a share."""
+        ...
+
+    def to_sender(self, share: int, message: Message) -> None:
+        """Send to the worker that sends the webhooks of a share."""
         ...
 
     def to_worker(self, index: int, message: Message) -> None:
@@ -98,6 +112,18 @@ class Alone:
     def to_keeper(self, message: Message) -> None:
         """Not to be called: who is the keeper need not send."""
         raise AssertionError(message)
+
+    def share_of(self, queue: EndpointKey) -> int:  # noqa: ARG002  there is one
+        """As in `Siblings`."""
+        return 0
+
+    def sends(self, share: int) -> bool:  # noqa: ARG002  as above
+        """As in `Siblings`."""
+        return True
+
+    def to_sender(self, share: int, message: Message) -> None:
+        """Not to be called: it is this worker."""
+        raise AssertionError(share, message)
 
     def to_worker(self, index: int, message: Message) -> None:
         """As in `Siblings`: there is none."""
@@ -150,6 +176,18 @@ class SocketSiblings:
     def to_keeper(self, message: Message) -> None:
         """As in `Siblings`."""
         self._hold(KEEPER, pack_one(message))
+
+    def share_of(self, queue: EndpointKey) -> int:  # noqa: ARG002  the keeper sends all
+        """As in `Siblings`."""
+        return 0
+
+    def sends(self, share: int) -> bool:  # noqa: ARG002  as above
+        """As in `Siblings`."""
+        return self.is_keeper
+
+    def to_sender(self, share: int, message: Message) -> None:  # noqa: ARG002  as above
+        """As in `Siblings`."""
+        self.to_keeper(message)
 
     def to_worker(self, index: int, message: Message) -> None:
         """As in `Siblings`."""
@@ -267,17 +305,18 @@ def name_of(index: int) -> str:
 
 def open_folder(directory: Path) -> int:
     """A descriptor of DATA/run, which is made first where it is missing; only its owner may look into it. Raises
-    `OSError`.
+    `OSError`, also where it is a link: in a data directory that a group can write to, that would lead anywhere.
     """
     path = directory / DIRECTORY
     path.mkdir(mode=0o700, exist_ok=True)
-    path.chmod(0o700)
-    return os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    folder = os.open(path, _FOLDER)
+    os.fchmod(folder, 0o700)
+    return folder
 
 
 @contextmanager
 def _folder_of(directory: Path) -> Generator[int]:
-    folder = os.open(directory / DIRECTORY, os.O_RDONLY | os.O_DIRECTORY)
+    folder = os.open(directory / DIRECTORY, _FOLDER)
     try:
         yield folder
     finally:

@@ -20,13 +20,13 @@ Place = tuple[int, Environment]
 
 
 class Due(msgspec.Struct, frozen=True, array_like=True, tag="due"):
-    """To the keeper: a commit has made something due in these queues."""
+    """To the sender: a commit has made something due in these queues, which are of one share."""
 
     queues: tuple[EndpointKey, ...]
 
 
 class Removed(msgspec.Struct, frozen=True, array_like=True, tag="removed"):
-    """To the keeper: an endpoint was removed."""
+    """To the sender: an endpoint was removed."""
 
     queue: EndpointKey
 

@@ -17,8 +17,8 @@ from svc.domain.addresses import read_address
 
 LOOKUP_LIMIT_S = 3
 """For one name."""
-LANE_THREADS = 32
-"""Names that are looked up at once, in each of the two lanes."""
+POOL_THREADS = 32
+"""Names that are looked up at once, in each of the two pools."""
 REMEMBERED = 4096
 """Names of which it is known that they answered last time."""
 
@@ -58,7 +58,7 @@ class SystemResolver:
     asked. No answer is kept for later callers.
 
     A thread cannot be stopped: a name whose server never answers holds one until the system gives up, 10 to 30 s
-    later. So names that answered last time have a lane of their own, which those others cannot fill; and a name whose
+    later. So names that answered last time have a pool of their own, which those others cannot fill; and a name whose
     thread is still out after its time was up is not asked again before that thread is back.
     """
 
@@ -67,12 +67,12 @@ class SystemResolver:
         look_up: Callable[[str], tuple[str, ...]] = system_lookup,
         *,
         limit_s: float = LOOKUP_LIMIT_S,
-        lane_threads: int = LANE_THREADS,
+        pool_threads: int = POOL_THREADS,
     ) -> None:
         self._look_up = look_up
         self._limit_s = limit_s
-        self._proven = trio.CapacityLimiter(lane_threads)
-        self._unproven = trio.CapacityLimiter(lane_threads)
+        self._proven = trio.CapacityLimiter(pool_threads)
+        self._unproven = trio.CapacityLimiter(pool_threads)
         self._answered: OrderedDict[str, None] = OrderedDict()
         self._out: dict[object, str] = {}
         self._overdue: set[object] = set()
@@ -100,12 +100,12 @@ class SystemResolver:
         self._overdue.intersection_update(self._out)
         if any(self._out.get(errand) == host for errand in self._overdue):
             return ()
-        lane = self._proven if host in self._answered else self._unproven
+        pool = self._proven if host in self._answered else self._unproven
         errand = object()
         found: tuple[str, ...] = ()
         with trio.move_on_after(self._limit_s) as scope:
             found = await trio.to_thread.run_sync(
-                partial(self._run, errand, host), abandon_on_cancel=True, limiter=lane
+                partial(self._run, errand, host), abandon_on_cancel=True, limiter=pool
             )
         if scope.cancelled_caught and errand in self._out:
             self._overdue.add(errand)

@@ -221,12 +221,6 @@ class LmdbEngine:
                 raise EngineError(str(error)) from error
         return taken_at_ms
 
-    def resize(self, map_bytes: int) -> None:
-        """Set the size of the map; it never becomes smaller than what the file uses. No transaction may be open in this
-        process.
-        """
-        self.environment.set_mapsize(map_bytes)
-
     def sync(self) -> None:
         """Flush an environment that was opened with `durable=False` to the disk. Raises `EngineError`."""
         try:

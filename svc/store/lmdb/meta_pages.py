@@ -1,6 +1,6 @@
 """The two pages of LMDB's file that say which commit is in force, looked at before LMDB believes them.
 
-LMDB writes them in turn and takes the one with the larger number, without a check value of its own: a bit turned over
+LMDB writes them in turn and takes the one with the larger number, without a checksum of its own: a flipped bit
 in either number would bring back the commit before the last, whole and in silence. The numbers of two commits in turn
 differ by one.
 

@@ -72,9 +72,11 @@ class _Node(NamedTuple):
 def check_pages(
     environment: lmdb.Environment, reach: CheckDepth, steps: Steps = QUIET, pause: Callable[[float], None] = pause
 ) -> None:
-    """Raises `CorruptionError` where the last commit is not the last one, where a page is used twice, or used and free,
-    or is not what leads to it says. Other processes may write to the store meanwhile. `pause` waits so many seconds for
-    a commit of theirs to end.
+    """Read the pages of the last commit as far as `reach` says, and report each to `steps`.
+
+    Raises `CorruptionError` where the last commit is not the last one, where a page is used twice, or used and free, or
+    is not what leads to it says. Other processes may write to the store meanwhile. `pause` waits so many seconds for a
+    commit of theirs to end.
     """
     with _last_commit(environment, pause) as found:
         _Walk(found.file, found.page_bytes, found.meta, reach, steps).run()

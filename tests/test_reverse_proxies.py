@@ -1,4 +1,4 @@
-"""The fronts of `ops/fronts`: each as the real program, where it is installed, before a real `svc serve`."""
+"""The files of `ops/reverse-proxy`: each in the real program, where it is installed, before a real `svc serve`."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from tests.support.process import Served
 
 pytestmark = pytest.mark.slow
 
-FRONTS = Path(__file__).parents[1] / "ops" / "fronts"
+FILES = Path(__file__).parents[1] / "ops" / "reverse-proxy"
 VISITOR = "127.0.0.2"
-"""Another address of this machine than 127.0.0.1, from which the front asks and which is trusted."""
+"""Another address of this machine than 127.0.0.1, from which the reverse proxy asks and which is trusted."""
 MISMATCH = "vpn_os_mismatch"
 PATIENCE_S = 20
 
 
-class Front(NamedTuple):
-    """How a front is tried: its file, what in it is of another machine, and how it is started."""
+class ReverseProxy(NamedTuple):
+    """How one is tried: its file, what in it is of another machine, and how it is started."""
 
     file: str
     here: Callable[[Files, int, int], dict[str, str]]
@@ -56,7 +56,7 @@ def nginx_around(folder: Path, text: str) -> str:
 
 
 TRIED = {
-    "nginx": Front(
+    "nginx": ReverseProxy(
         "nginx.conf",
         lambda files, port, upstream: {
             "listen 443": f"listen 127.0.0.1:{port}",
@@ -66,7 +66,7 @@ TRIED = {
         lambda folder, file: ["nginx", "-p", str(folder), "-e", "stderr", "-c", str(file)],
         nginx_around,
     ),
-    "haproxy": Front(
+    "haproxy": ReverseProxy(
         "haproxy.cfg",
         lambda files, port, upstream: {
             "bind :443": f"bind 127.0.0.1:{port}",
@@ -76,7 +76,7 @@ TRIED = {
         lambda _, file: ["haproxy", "-db", "-f", str(file)],
         lambda _, text: text,
     ),
-    "caddy": Front(
+    "caddy": ReverseProxy(
         "Caddyfile",
         lambda files, port, upstream: {
             "id.example.com {": f"https://localhost:{port} {{",
@@ -90,7 +90,7 @@ TRIED = {
 
 
 class Site:
-    """A service behind a front, and what a visitor of it needs."""
+    """A service behind a reverse proxy, and what a visitor of it needs."""
 
     def __init__(self, port: int, service_port: int, trust: ssl.SSLContext, keys: dict[str, str]) -> None:
         self.port = port
@@ -148,6 +148,7 @@ def made_data(directory: Path) -> dict[str, str]:
         "public": {"environment": "production", "platforms": ("web",), "allowed_origins": (ORIGIN,)},
         "secret": {"environment": "production"},
         "development": {"kind": "secret", "environment": "development"},
+        "management": {"environment": None, "role": "developer"},
     }
     issued = {
         name: issue_key(found, world, organization=number, region="us", name=name, **{"kind": name, **fields})[1]
@@ -159,7 +160,7 @@ def made_data(directory: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module", params=sorted(TRIED))
 def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[Site]:
-    front = TRIED[request.param]
+    proxy = TRIED[request.param]
     if shutil.which(request.param) is None:
         pytest.skip(f"{request.param} is not installed")
     folder = tmp_path_factory.mktemp(request.param)
@@ -167,15 +168,15 @@ def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     keys = made_data(folder / "data")
     server = Served(folder / "data", SVC_CONNECTION_OS_HEADER="x-connection-os")
     port = free_port()
-    text = (FRONTS / front.file).read_text()
-    for there, here in front.here(files, port, server.port).items():
-        assert text.count(there) == 1, f"{front.file} says {there!r} {text.count(there)} times"
+    text = (FILES / proxy.file).read_text()
+    for there, here in proxy.here(files, port, server.port).items():
+        assert text.count(there) == 1, f"{proxy.file} says {there!r} {text.count(there)} times"
         text = text.replace(there, here)
-    file = folder / front.file
-    file.write_text(front.around(folder, text))
+    file = folder / proxy.file
+    file.write_text(proxy.around(folder, text))
     log = (folder / "log").open("w")
     process = subprocess.Popen(
-        front.command(folder, file),
+        proxy.command(folder, file),
         stdout=log,
         stderr=log,
         env={"HOME": str(folder), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
@@ -198,7 +199,7 @@ def await_answer(site: Site, process: subprocess.Popen[bytes], log: Path) -> Non
         try:
             if site.ask("GET", "/readyz")[0] == 200:
                 return
-        except (OSError, ValueError):  # not listening yet, or the front has an answer of its own
+        except (OSError, ValueError):  # not listening yet, or the reverse proxy has an answer of its own
             pass
         waiting.wait(0.1)
     raise AssertionError(log.read_text())
@@ -217,16 +218,16 @@ def identified_from(site: Site, *more: tuple[str, str]) -> str:
     return event["ip_address"]
 
 
-def test_the_address_of_an_identification_is_the_visitors(site: Site):
+def test_the_address_of_an_identification_is_that_of_the_visitor(site: Site):
     assert identified_from(site) == VISITOR
 
 
 @pytest.mark.parametrize("spoofed", ["81.2.69.160", "81.2.69.160, 127.0.0.1", "127.0.0.1"])
-def test_an_address_that_the_visitor_claims_is_not_believed(site: Site, spoofed: str):
+def test_an_address_claimed_by_the_visitor_is_ignored(site: Site, spoofed: str):
     assert identified_from(site, ("x-forwarded-for", spoofed), ("X-Forwarded-For", spoofed)) == VISITOR
 
 
-def test_the_visitor_cannot_say_what_fingerprints_its_connection(site: Site):
+def test_the_visitor_cannot_set_the_connection_fingerprint(site: Site):
     claims = ("X-Connection-Os", "Linux 3.11 and newer")
     headers = {"x_api_key": site.keys["public"], "origin": ORIGIN, "user_agent": USER_AGENT}
     _, _, answer = site.ask("POST", "/identify", BODY, claims, **headers)
@@ -237,20 +238,37 @@ def test_the_visitor_cannot_say_what_fingerprints_its_connection(site: Site):
     assert MISMATCH in {trigger["signal"] for trigger in answer.get("triggers", ())}, "the service believes its proxies"
 
 
-def test_a_page_reads_its_answer_and_another_one_is_refused(site: Site):
+def test_a_page_can_read_its_response_and_another_origin_is_refused(site: Site):
     _, headers, _ = site.ask("POST", "/identify", BODY, x_api_key=site.keys["public"], origin=ORIGIN)
     assert headers["access-control-allow-origin"] == ORIGIN
     refused, _, _ = site.ask("POST", "/identify", BODY, x_api_key=site.keys["public"], origin="https://evil.example")
     assert refused == 401
 
 
-def test_the_service_knows_its_own_https_origin(site: Site):
+def test_the_service_recognizes_its_own_https_origin(site: Site):
     """Decisions 2.8: a development key from the page /docs, and from no other."""
     assert site.ask("GET", "/events", x_api_key=site.keys["development"], origin=site.origin)[0] == 200
     assert site.ask("GET", "/events", x_api_key=site.keys["development"], origin="https://localhost")[0] == 401
 
 
-def test_a_connection_serves_one_request_after_the_other(site: Site):
+def test_the_console_signs_in_and_its_stream_is_not_buffered(site: Site):
+    same_site = {"Origin": site.origin, "Sec-Fetch-Site": "same-origin", "Content-Type": "application/json"}
+    client = site.connect()
+    client.request("POST", "/console/session", json.dumps({"key": site.keys["management"]}), same_site)
+    response = client.getresponse()
+    assert response.status == 200, response.read()
+    cookie = response.headers["Set-Cookie"].partition(";")[0]
+    response.read()
+    client.request("GET", "/console/api/stream", headers={"Cookie": cookie, "Sec-Fetch-Site": "same-origin"})
+    stream = client.getresponse()
+    assert stream.status == 200
+    request_id = site.ask("POST", "/identify", BODY, x_api_key=site.keys["public"], origin=ORIGIN)[2]["request_id"]
+    while request_id.encode() not in (line := stream.readline()):
+        assert line, "the stream ended"
+    client.close()
+
+
+def test_a_connection_serves_several_requests_in_sequence(site: Site):
     client = site.connect()
     connections = set()
     for _ in range(3):
@@ -261,7 +279,7 @@ def test_a_connection_serves_one_request_after_the_other(site: Site):
     assert len(connections) == 1
 
 
-def test_a_body_over_the_limit_gets_the_services_own_413(site: Site):
+def test_a_body_over_the_limit_gets_the_413_of_the_service(site: Site):
     body = BODY[:-1] + b" " * (1 << 20) + b"}"
     status, headers, answer = site.ask("POST", "/identify", body, x_api_key=site.keys["public"], origin=ORIGIN)
     assert (status, answer["error"]["code"]) == (413, "payload_too_large")

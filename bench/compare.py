@@ -1,8 +1,11 @@
 """What this service does beside the usual way to build one, in one run on one machine.
 
 In turn, in rounds: FastAPI with PostgreSQL (`bench/peer`, which does less) with one and two processes, bare hypercorn +
-quart-trio, an earlier checkout of this service, and this one with one and two workers. 32 keep-alive clients, 2 kB
-reports, fresh idempotency keys; each server runs alone, on a store of its own that the rounds fill.
+quart-trio, an earlier checkout of this service, and this one with one and two workers. 32 keep-alive clients, reports
+of 1.8 kB with a client token, 70 % of devices that came before, each in a network of its own, a production key, fresh
+idempotency keys. Each server runs alone, for each measurement on a store of its own.
+
+Other programs make every figure worse, and not by as much; the load average at the end says whether there were any.
 
     python3 -m venv /tmp/peer && /tmp/peer/bin/pip install -r bench/peer/requirements.txt
     python -m bench.compare --peer /tmp/peer/bin/python --before ../earlier [--seconds 6] [--rounds 5]
@@ -15,6 +18,8 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import math
+import os
 import signal
 import statistics
 import subprocess
@@ -27,12 +32,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.identify import ENVIRONMENT, TICKS_PER_S, free_port, prepare, report_body, wait_for
-from bench.load import CLIENTS, Measured, requests, run
+from bench.load import CLIENTS, own_address, requests, run
 from bench.peer.database import database
 
 API_KEY = "peer-key"
 SVC = ("-c", "import svc.cli; svc.cli.main()")
-REFERENCE = "FastAPI, 1 process"
+ONE_WORKER = "1 worker"
 
 
 class Running(NamedTuple):
@@ -45,15 +50,18 @@ class Running(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One measurement."""
+    """One measurement, or the medians of several."""
 
-    measured: Measured
+    rate: float
+    """Requests per second."""
+    p50_ms: float
+    p99_ms: float
     cpu_us: float
     """Of all processes of the server, user and system, per request."""
-
-    @property
-    def rate(self) -> float:
-        return self.measured.requests / self.measured.seconds
+    a_commit: float
+    """Requests for each commit; not a number where the server does not say."""
+    refused: float
+    """Responses other than 200."""
 
 
 Start = Callable[[ExitStack, Path], tuple[Running, Callable[[], list[dict[str, Any]]]]]
@@ -67,7 +75,8 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2, help="of the last measurement")
     parser.add_argument("--seconds", type=float, default=6, help="of each measurement")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--devices", type=int, default=150, help="many: mostly first visits; few: mostly returns")
+    parser.add_argument("--devices", type=int, default=5_000, help="that may come for the first time")
+    parser.add_argument("--returning", type=float, default=0.7, help="share of devices that came before")
     parser.add_argument(
         "--without-tokens", action="store_true", help="reports without a client token; not for the peer"
     )
@@ -75,40 +84,52 @@ def main() -> None:
     has_token = not options.without_tokens
     bodies = [report_body(number, token=has_token) for number in range(options.devices)]
     servers = _servers(options)
-    print(f"{CLIENTS} clients, bodies of {statistics.mean(map(len, bodies)):.0f} bytes, {options.rounds} rounds\n")
-    print(f"{'':24}{'req/s':>8}{'p50 ms':>9}{'p99 ms':>9}{'CPU us':>9}{'refused':>9}{'a commit':>10}")
+    print(
+        f"{CLIENTS} clients, bodies of {statistics.mean(map(len, bodies)):.0f} bytes, {options.returning:.0%} returns, "
+        f"{options.rounds} rounds of {options.seconds:g} s each\n"
+    )
+    print(f"{'':24}{'req/s':>8}{'p50 ms':>9}{'p99 ms':>9}{'CPU us':>9}{'a commit':>10}{'refused':>9}")
     rows: dict[str, list[Row]] = {name: [] for name in servers}
     for number in range(options.rounds):
         for name, start in servers.items():
-            row, log = _measure(start, bodies, options.seconds, seed=number)
+            row = _measure(start, bodies, options, seed=number)
             rows[name].append(row)
-            print(_line(name, row, log), flush=True)
+            print(_line(name, row), flush=True)
     _summary(rows)
+    print(f"\nload average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, the load of this run included")
 
 
 def _servers(options: argparse.Namespace) -> dict[str, Start]:
     servers: dict[str, Start] = {}
     if options.peer:
-        servers[REFERENCE] = partial(_peer, options.peer, 1)
+        servers["FastAPI, 1 process"] = partial(_peer, options.peer, 1)
         servers["FastAPI, 2 processes"] = partial(_peer, options.peer, 2)
     servers["bare front"] = _bare
     if options.before:
         servers["the version before"] = partial(_service, options.before, 1)
-    servers["1 worker"] = partial(_service, Path.cwd(), 1)
+    servers[ONE_WORKER] = partial(_service, Path.cwd(), 1)
     if options.workers > 1:
         servers[f"{options.workers} workers"] = partial(_service, Path.cwd(), options.workers)
     return servers
 
 
-def _measure(start: Start, bodies: list[bytes], seconds: float, seed: int) -> tuple[Row, list[dict[str, Any]]]:
+def _measure(start: Start, bodies: list[bytes], options: argparse.Namespace, seed: int) -> Row:
     with tempfile.TemporaryDirectory(prefix="svc-compare-") as directory, ExitStack() as stack:
         running, log = start(stack, Path(directory))
-        run(running.port, requests(running.api_key, bodies, seed=1_000 + seed), min(2.0, seconds))  # warms caches up
+        make = requests(running.api_key, bodies, seed, own_address, options.returning)
+        run(running.port, make, min(2.0, options.seconds))  # warms caches up
         before = _cpu_s(running.roots)
-        measured = run(running.port, requests(running.api_key, bodies, seed), seconds)
-        row = Row(measured, 1e6 * (_cpu_s(running.roots) - before) / measured.requests)
+        found = run(running.port, make, options.seconds)
+        cpu_us = 1e6 * (_cpu_s(running.roots) - before) / found.requests
         stack.close()
-        return row, log()
+        rate = found.requests / found.seconds
+        return Row(rate, found.p50_ms, found.p99_ms, cpu_us, _a_commit(log()), found.refused)
+
+
+def _a_commit(log: list[dict[str, Any]]) -> float:
+    stopped = [entry for entry in log if entry.get("event") == "stopped"]
+    commits = sum(entry["commits"] for entry in stopped)
+    return sum(entry["jobs"] for entry in stopped) / commits if commits else math.nan
 
 
 def _bare(stack: ExitStack, directory: Path) -> tuple[Running, Callable[[], list[dict[str, Any]]]]:
@@ -182,29 +203,34 @@ def _cpu_s(roots: tuple[int, ...]) -> float:
     return total
 
 
-def _line(name: str, row: Row, log: list[dict[str, Any]]) -> str:
-    measured = row.measured
-    stopped = [entry for entry in log if entry.get("event") == "stopped" and entry.get("commits")]
-    jobs, commits = sum(entry["jobs"] for entry in stopped), sum(entry["commits"] for entry in stopped)
-    group = f"{jobs / commits:10.1f}" if commits else f"{'':>10}"
-    times = f"{measured.p50_ms:9.2f}{measured.p99_ms:9.2f}{row.cpu_us:9.0f}"
-    return f"{name:24}{row.rate:8.0f}{times}{measured.refused:9}{group}"
+def _line(name: str, row: Row) -> str:
+    a_commit = "" if math.isnan(row.a_commit) else f"{row.a_commit:.1f}"
+    times = f"{row.p50_ms:9.2f}{row.p99_ms:9.2f}{row.cpu_us:9.0f}"
+    return f"{name:24}{row.rate:8.0f}{times}{a_commit:>10}{row.refused:9.0f}"
 
 
 def _summary(rows: dict[str, list[Row]]) -> None:
-    first = next(iter(rows))
-    print(f"\nmedians, and the median of the ratios to {first!r} in the same round:")
+    print("\nmedians:")
     for name, measured in rows.items():
-        ratio = statistics.median(one.rate / other.rate for one, other in zip(measured, rows[first], strict=True))
-        tail = statistics.median(
-            one.measured.p99_ms / other.measured.p99_ms for one, other in zip(measured, rows[first], strict=True)
-        )
+        print(_line(name, _medians(measured)))
+    reference, *others = rows
+    pairs = [(name, reference) for name in others]
+    pairs += [(name, ONE_WORKER) for name in others if name.endswith(" workers") and reference != ONE_WORKER]
+    print("\nmedians of the ratios within a round:")
+    for name, beside in pairs:
+        ratio = _medians([_ratios(ours, theirs) for ours, theirs in zip(rows[name], rows[beside], strict=True)])
         print(
-            f"{name:24}{statistics.median(one.rate for one in measured):8.0f}"
-            f"{statistics.median(one.measured.p50_ms for one in measured):9.2f}"
-            f"{statistics.median(one.measured.p99_ms for one in measured):9.2f}"
-            f"{statistics.median(one.cpu_us for one in measured):9.0f}   {ratio:.2f} x requests, {tail:.2f} x p99"
+            f"{name} beside {beside}: {ratio.rate:.2f} x requests, {ratio.p99_ms:.2f} x p99, "
+            f"{ratio.cpu_us:.2f} x CPU a request"
         )
+
+
+def _ratios(ours: Row, theirs: Row) -> Row:
+    return Row(*(one / other if other else math.nan for one, other in zip(ours, theirs, strict=True)))
+
+
+def _medians(rows: list[Row]) -> Row:
+    return Row(*map(statistics.median, zip(*rows, strict=True)))
 
 
 if __name__ == "__main__":

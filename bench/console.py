@@ -40,7 +40,7 @@ OWN_TURN_S = 0.000_15
 
 
 class Question(NamedTuple):
-    """A request that is asked again and again."""
+    """A request that is repeated."""
 
     name: str
     path: str

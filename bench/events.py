@@ -31,18 +31,20 @@ from svc.cli.organizations import create_organization
 from svc.domain.counting import NOTHING
 from svc.domain.countries import COUNTRY_NAMES
 from svc.domain.identification import deflate
-from svc.domain.model import Level
+from svc.domain.model import ENVIRONMENTS, Level
 from svc.domain.records import Document, Event, WeightsSnapshot
 from svc.domain.scoring import default_weights
 from svc.domain.timestamps import timestamp
 from svc.domain.verdict import EventSignal, EventTrigger, Verdict
 from svc.store.directory import open_directory
+from svc.store.event_index import Scope
 from svc.store.events import put_event
 from svc.store.hours import hours
 from svc.store.reading import read_only
 from svc.store.rebuilding import rebuild_indexes
 from svc.store.snapshot import Transaction
 from svc.store.tables import DOCUMENTS, EVENTS, ORGANIZATIONS, TABLES, WEIGHTS_SNAPSHOTS
+from svc.store.transactions.indexing import step
 from svc.store.transactions.retention import EVENTS_A_STEP, expired_by_key
 from svc.world import World, twenty_characters
 
@@ -151,11 +153,11 @@ def sweep(directory: Path) -> None:
     start: tuple[Any, ...] | None = duty.start
     while start is not None and len(taken_ms) < BATCHES_SWEPT:
         began = time.perf_counter()
-        (step,) = found.store.write_now([partial(duty.step, start)])
+        (done,) = found.store.write_now([partial(duty.step, start)])
         taken_ms.append((time.perf_counter() - began) * 1000)
-        if isinstance(step, Exception):
-            raise step
-        start = step.resume
+        if isinstance(done, Exception):
+            raise done
+        start = done.resume
     found.store.close()
     taken_ms.sort()
     middle, last = taken_ms[len(taken_ms) // 2], taken_ms[len(taken_ms) * 99 // 100]
@@ -183,6 +185,9 @@ def fill(directory: Path, count: int) -> AttemptRecord:
         if isinstance(outcome, Exception):
             raise outcome
         request_ids += [str(request_id) for request_id, given in batch[:9] if given.environment == "production"]
+    for scope in (Scope(organization.number, place) for place in range(len(ENVIRONMENTS))):
+        while found.store.write_now([partial(step, scope=scope, before_ms=World.real().now_ms())]) == [True]:
+            pass  # as the indexer
     found.store.close()
     return AttemptRecord(secret, visitors, request_ids, time.perf_counter() - began)
 

@@ -1,4 +1,4 @@
-"""A full map and a full disk, again and again: what is refused, what is still answered, and how it ends.
+"""A full map and a full disk, repeatedly: what is refused, what is still answered, and how it ends.
 
 A real `svc serve` is filled until nothing more fits, down to the smallest write. Then it has to be up and not ready, to
 answer what it has, to erase and to revoke; after that it has to be ready and to take visits again by itself. In one
@@ -201,7 +201,7 @@ class Full:
             self._expect(self._count("read", response) == 200, f"full, and an event reads as {response.status_code}")
 
     async def _empty(self, port: int, spare_key: str) -> None:
-        """Whoever has to go can go; then there is room."""
+        """What has to be deleted can be deleted; then there is space."""
         async with self._client(port) as client:
             await self._expect_full(client)
             path = f"/management/organizations/{self._organization}"

@@ -3,13 +3,14 @@
 Each node is a process that assesses visits and commits them, 32 at a time, as the service does without HTTP. It starts
 a database of its own on this machine, with fsync, and stops it. In the end every sum is what its rows add up to.
 
-    python -m bench.groups [--nodes 2] [--organizations 32] [--batches 40] [--json]
+    python -m bench.groups [--nodes 2] [--organizations 32] [--together 16] [--batches 40] [--json]
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import subprocess
 import sys
@@ -19,24 +20,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import trio
 
-from bench.reports import device_report
+from bench.reports import device_report, submission_of
 from svc.actors.visitor_index import ClassKey, Frequencies
 from svc.cli.organizations import create_organization
 from svc.domain.identification import Assessment, Submission, assess
-from svc.domain.model import RequestFacts
 from svc.store import hints
 from svc.store.invariants import violations
 from svc.store.learned import PRODUCTION
 from svc.store.postgresql.engine import PostgresqlEngine
-from svc.store.postgresql.store import PostgresqlStore
+from svc.store.postgresql.store import ORGANIZATIONS_PER_GROUP, PostgresqlStore
 from svc.store.postgresql.url import store_url
 from svc.store.store import Store
 from svc.store.tables import TABLES
 from svc.store.transactions.identification import Recorded, identify
-from svc.world import World, twenty_characters
+from svc.world import World
 from tests.support.postgresql import Cluster
 from tests.support.worlds import Everywhere
 
@@ -51,7 +50,7 @@ class Node:
         url = store_url(options.node)
         engine = PostgresqlEngine.open(url)
         engine.open_tables([table.name for table in TABLES])
-        self._store = PostgresqlStore(engine, url, self._world)
+        self._store = PostgresqlStore(engine, url, self._world, organizations_per_group=options.together)
         self._frequencies = Frequencies(self._store)
         self._chance = random.Random(options.seed)
 
@@ -100,26 +99,9 @@ class Node:
         free.release()
 
     def _visit(self) -> Submission:
-        world, device = self._world, self._chance.randrange(DEVICES)
-        signals = device_report(device) | {"client_token": f"{device:032x}"}
-        at_ms = world.now_ms()
-        return Submission(
-            request_id=world.request_id(at_ms),
-            new_visitor_id=twenty_characters(world.entropy),
-            at_ms=at_ms,
-            organization=1 + self._chance.randrange(self._options.organizations),
-            key_id="key_bench",
-            touched_key=None,
-            environment="production",
-            sdk_platform="web",
-            sdk_version=None,
-            origin=None,
-            tag=None,
-            idempotency=world.entropy(16),
-            facts=RequestFacts(ip=f"81.{device >> 16 & 255}.{device >> 8 & 255}.{device & 255}"),
-            signals=signals,
-            signals_json=msgspec.json.encode(signals),
-        )
+        device = self._chance.randrange(DEVICES)
+        organization = 1 + self._chance.randrange(self._options.organizations)
+        return submission_of(self._world, organization, device, device_report(device))
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
@@ -137,16 +119,17 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             store = Store.open(Path(directory), world.run_sync, open_engine=open_engine)
             for number in range(options.organizations):
                 create_organization(_Found(store), world, f"bench {number}", credit=10**12, rate_limit=0)
-            before = _cpu_of(cluster)
+            before = server_cpu_of(cluster)
             command = [sys.executable, "-m", "bench.groups", "--node", str(url)]
             command += ["--organizations", str(options.organizations), "--batches", str(options.batches)]
+            command += ["--together", str(options.together)]
             nodes = [
                 subprocess.Popen([*command, "--seed", str(seed)], stdout=subprocess.PIPE)
                 for seed in range(options.nodes)
             ]
             rows = [json.loads(node.communicate()[0]) for node in nodes]
             made = sum(row["identifications"] for row in rows) + options.nodes * (DEVICES // BATCH) * BATCH
-            database_us = 1e6 * (_cpu_of(cluster) - before) / made
+            database_us = 1e6 * (server_cpu_of(cluster) - before) / made
             with store.read() as snapshot:
                 wrong = list(violations(snapshot))
             store.close()
@@ -158,25 +141,29 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 class _Found:
     """What commands ask of an open data directory."""
 
-    directory = None
+    directory = database = None
 
     def __init__(self, store: Store) -> None:
         self.store = store
 
 
-def _cpu_of(cluster: Cluster) -> float:
+def server_cpu_of(cluster: Cluster) -> float:
     """Seconds that the server and its sessions have used, those that have ended included."""
-    fields = Path(f"/proc/{cluster.pid}/stat").read_text().rpartition(")")[2].split()
-    total = sum(map(int, fields[11:15]))
-    for child in Path(f"/proc/{cluster.pid}/task/{cluster.pid}/children").read_text().split():
-        total += sum(map(int, Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[11:13]))
-    return total / 100
+    children = Path(f"/proc/{cluster.pid}/task/{cluster.pid}/children").read_text().split()
+    return cpu_of(cluster.pid, with_ended=True) + sum(cpu_of(int(child)) for child in children)
+
+
+def cpu_of(pid: int, *, with_ended: bool = False) -> float:
+    """Seconds that a process has used; `with_ended`: and its children that have ended."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11 : 15 if with_ended else 13])) / os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--nodes", type=int, default=2)
     parser.add_argument("--organizations", type=int, default=32)
+    parser.add_argument("--together", type=int, default=ORGANIZATIONS_PER_GROUP, help="organizations in a group")
     parser.add_argument("--batches", type=int, default=40, help="of 32 identifications, for each node")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--node", help=argparse.SUPPRESS)

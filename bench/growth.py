@@ -65,7 +65,7 @@ class Part(NamedTuple):
 PARTS = (
     Part("event", (tables.EVENTS,), "identification", 30),
     Part("archived report", (tables.DOCUMENTS,), "identification", 30),
-    Part("index of events", (tables.EVENTS_BY_LEVEL, tables.EVENTS_BY_VISITOR), "identification", 30),
+    Part("index of events", (tables.EVENT_TAIL, tables.EVENT_SEGMENTS), "identification", 30),
     Part("replay memory", (tables.REPORT_FINGERPRINTS,), "identification", 60),
     Part("idempotency key", (tables.IDEMPOTENCY,), "identification", 1.25),
     Part("history", (tables.VISITOR_HISTORY, tables.ADDRESS_HISTORY), "identification", 2),

@@ -7,8 +7,11 @@ none is made or billed twice; the run with webhooks asks that too. `tests/crash`
     python -m bench.kill [--kills 100] [--seed 1] [--failing-arrivals 3] [--workers 2]
     python -m bench.kill --identifications [--kills 300] [--seed 1] [--workers 2]
     python -m bench.kill --nodes [--kills 90] [--seed 1]      two nodes on PostgreSQL: a node, the keeper, the database
+    python -m bench.kill --nodes --victims stopped [--kills 1] [--stop-s 60] [--clock-off-s 300]
+    python -m bench.kill --failover [--kills 5]               the primary, whose synchronous standby is promoted
 
-With two workers a worker, the keeper or the parent is killed, drawn by seed; the others go on.
+With two workers a worker, the keeper or the parent is killed, drawn by seed; the others go on. `stopped` is the keeper,
+by SIGSTOP. With `--clock-off-s` the first node's clock is so far ahead.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import statistics
 import tempfile
 from functools import partial
 from pathlib import Path
+from typing import get_args
 
 import trio
 
@@ -25,9 +29,10 @@ from tests.support.acknowledged import Outcome as OfIdentifications
 from tests.support.acknowledged import killed_under_load, one_of_several_killed_under_load
 from tests.support.killed import Killed
 from tests.support.killed import Outcome as OfWebhooks
-from tests.support.killed_nodes import KilledNodes
+from tests.support.killed_nodes import VICTIMS, KilledNodes, Victim
 from tests.support.killed_nodes import Outcome as OfNodes
 from tests.support.postgresql import Cluster
+from tests.support.standby import Pair
 
 KEYS_AT_ONCE = 300
 """Idempotency keys that every client sends at the same time, after the last kill."""
@@ -37,28 +42,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--identifications", action="store_true", help="without webhooks, under a heavier load")
     parser.add_argument("--nodes", action="store_true", help="two nodes on PostgreSQL, and the database itself")
-    parser.add_argument("--kills", type=int, help="100, or 300 of identifications alone, or 90 of nodes")
+    parser.add_argument("--failover", action="store_true", help="two nodes on a pair of databases")
+    parser.add_argument("--victims", nargs="+", choices=get_args(Victim), default=VICTIMS, help="of --nodes, in turn")
+    parser.add_argument("--stop-s", type=float, default=60)
+    parser.add_argument("--clock-off-s", type=int, default=0)
+    parser.add_argument("--kills", type=int, help="100, or 300 of identifications alone, 90 of nodes, 5 failovers")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, choices=(1, 2), default=1)
     parser.add_argument("--failing-arrivals", type=int, default=3, help="after so many a receiver is done failing")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as name:
         directory = Path(name)
-        if options.nodes:
-            outcome: OfIdentifications | OfWebhooks | OfNodes = _of_nodes(directory, options.seed, options.kills or 90)
+        outcome: OfIdentifications | OfWebhooks | OfNodes
+        if options.nodes or options.failover:
+            outcome = _of_nodes(directory, options)
         elif options.identifications:
             outcome = trio.run(partial(_identifications, directory, options))
         else:
             killed = Killed(directory, options.seed, options.failing_arrivals, _tell, workers=options.workers)
             outcome = trio.run(killed.run, options.kills or 100)
-    print()
-    for field, value in outcome._asdict().items():
-        if field == "back_s":
-            print(f"{'back after':<16}{statistics.median(value):>10.2f} s in the middle, {max(value):.2f} s at most")
-        elif isinstance(value, int):
-            print(f"{field:<16}{value:>10,}")
-        elif field != "faults":
-            print(f"{field:<16}{value}")
+    _print(outcome)
     for fault in outcome.faults[:20]:
         print(fault)
     raise SystemExit(f"{len(outcome.faults)} faults" if outcome.faults else 0)
@@ -71,17 +74,49 @@ async def _identifications(directory: Path, options: argparse.Namespace) -> OfId
     return await one_of_several_killed_under_load(directory, options.seed, kills, KEYS_AT_ONCE, _tell, at_random=True)
 
 
-def _of_nodes(directory: Path, seed: int, kills: int) -> OfNodes:
-    cluster = Cluster(durable=True)
+def _of_nodes(directory: Path, options: argparse.Namespace) -> OfNodes:
+    server = Pair() if options.failover else Cluster(durable=True)
+    victims = ("database",) if options.failover else options.victims
     try:
-        with cluster.database() as database:
-            killed = KilledNodes(directory, cluster, database, seed, _tell)
+        with server.database() as database:
+            killed = KilledNodes(
+                directory,
+                server,
+                database,
+                options.seed,
+                _tell,
+                victims=victims,
+                stop_s=options.stop_s,
+                clock_off_s=options.clock_off_s,
+            )
             try:
-                return trio.run(killed.run, kills)
+                return trio.run(killed.run, options.kills or (5 if options.failover else 90))
             finally:
                 killed.end()
     finally:
-        cluster.close()
+        server.close()
+
+
+def _print(outcome: OfIdentifications | OfWebhooks | OfNodes) -> None:
+    print()
+    for field, value in outcome._asdict().items():
+        if isinstance(value, list) and field == "back_s":
+            _print_times("back after", value)
+        elif isinstance(value, dict):
+            for name, found in value.items():
+                if isinstance(found, list):
+                    _print_times(f"{field} {name}", found)
+                else:
+                    print(f"{field} {name:<20}{found:>6,}")
+        elif isinstance(value, int):
+            print(f"{field:<16}{value:>16,}")
+        elif field != "faults":
+            print(f"{field:<16}{value}")
+
+
+def _print_times(name: str, times: list[float]) -> None:
+    if times:
+        print(f"{name:<24}{statistics.median(times):>8.2f} s in the middle, {max(times):.2f} s at most")
 
 
 def _tell(line: str) -> None:

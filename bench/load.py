@@ -6,7 +6,8 @@ import random
 import selectors
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import cycle, islice
 from typing import NamedTuple
 
 CLIENTS = 32
@@ -19,6 +20,7 @@ class Measured(NamedTuple):
     p99_ms: float
     refused: int
     """Answers other than 200."""
+    mean_ms: float
 
 
 class _Client:
@@ -68,20 +70,30 @@ class _Client:
         return int(head[9:12])
 
 
-def run(port: int, make_request: Callable[[], bytes], seconds: float, *, patient: bool = False) -> Measured:
-    """Keep `CLIENTS` connections busy for so long. `patient` clients send a request that was cut off again, and its
-    time goes on; others raise `ConnectionError`.
+def run(
+    port: int | Sequence[int],
+    make_request: Callable[[], bytes],
+    seconds: float,
+    *,
+    patient: bool = False,
+    clients: int = CLIENTS,
+    most: int | None = None,
+) -> Measured:
+    """Keep so many connections busy for so long, or until `most` requests were answered; with several ports, evenly
+    over them. `patient` clients send a request that was cut off again, and its time goes on; others raise
+    `ConnectionError`.
     """
+    ports = [port] if isinstance(port, int) else port
     selector = selectors.DefaultSelector()
-    clients = [_Client(port) for _ in range(CLIENTS)]
-    for client in clients:
+    connected = [_Client(one) for one in islice(cycle(ports), clients)]
+    for client in connected:
         selector.register(client.socket, selectors.EVENT_READ, client)
         client.send(make_request())
     times: list[float] = []
     refused = 0
     start = time.perf_counter()
     end = start + seconds
-    while (now := time.perf_counter()) < end:
+    while (now := time.perf_counter()) < end and (most is None or len(times) < most):
         for key, _ in selector.select(timeout=end - now):
             client: _Client = key.data
             try:
@@ -98,23 +110,40 @@ def run(port: int, make_request: Callable[[], bytes], seconds: float, *, patient
                 refused += status != 200
                 client.send(make_request())
     elapsed = time.perf_counter() - start
-    for client in clients:
+    for client in connected:
         client.socket.close()
     times.sort()
-    return Measured(len(times), elapsed, _share(times, 0.5), _share(times, 0.99), refused)
+    mean_ms = 1000 * sum(times) / max(1, len(times))
+    return Measured(len(times), elapsed, _share(times, 0.5), _share(times, 0.99), refused, mean_ms)
 
 
 def _share(times: list[float], share: float) -> float:
     return 1000 * times[min(len(times) - 1, int(len(times) * share))] if times else 0.0
 
 
+def own_address(device: int) -> str:
+    """In a network of the device's own."""
+    return f"81.{device >> 8 & 255}.{device & 255}.160"
+
+
+def one_address(_: int) -> str:
+    """The same for all."""
+    return "81.2.69.160"
+
+
 def requests(
-    api_key: str, bodies: list[bytes], seed: int, address: Callable[[int], str] = lambda _: "81.2.69.160"
+    api_key: str,
+    bodies: list[bytes],
+    seed: int,
+    address: Callable[[int], str] = one_address,
+    returning: float | None = None,
 ) -> Callable[[], bytes]:
     """Posts of random bodies, each with an idempotency key of its own. `address` is that of a body's sender, by its
-    place.
+    place. With `returning` that share are of devices that came before, and the others the next one's first, as long as
+    there are any.
     """
     chance = random.Random(seed)
+    come = 0
     heads = [
         (
             "POST /api/v1/identify HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: */*\r\nAccept-Encoding: gzip, deflate, br\r\n"
@@ -126,8 +155,17 @@ def requests(
         for place, body in enumerate(bodies)
     ]
 
+    def sender() -> int:
+        nonlocal come
+        if returning is None:
+            return chance.randrange(len(bodies))
+        if come < len(bodies) and (not come or chance.random() >= returning):
+            come += 1
+            return come - 1
+        return chance.randrange(come)
+
     def make() -> bytes:
-        index = chance.randrange(len(bodies))
+        index = sender()
         return heads[index] + b"%032x\r\n\r\n" % chance.getrandbits(128) + bodies[index]
 
     return make

@@ -29,8 +29,9 @@ from svc.domain.webhooks.records import MAX_ENDPOINTS
 from svc.http.traffic import Traffic
 from svc.service import Service
 from svc.store.directory import Opened, open_directory
+from svc.store.segments import Digests
 from svc.store.snapshot import Transaction
-from svc.store.tables import DUE, ENDPOINTS, EVENTS_BY_LEVEL
+from svc.store.tables import DUE, ENDPOINTS, EVENT_TAIL
 from svc.store.transactions.accounts import create_organization
 from svc.store.transactions.webhook_endpoints import Issued, NewEndpoint, create_endpoint
 from svc.world import World, twenty_characters
@@ -95,7 +96,7 @@ def _rows(transaction: Transaction, numbers: range, organizations: int, now_ms: 
         organization, endpoint = 1 + number % organizations, 1 + number // organizations % MAX_ENDPOINTS
         raw_id = UUID(int=number + 1).bytes
         transaction.put(DUE, (organization, endpoint, now_ms - number % 60_000, raw_id, 0), b"")
-        transaction.put(EVENTS_BY_LEVEL, (organization, 0, 1, now_ms, raw_id), b"")
+        transaction.put(EVENT_TAIL, (organization, 0, now_ms, raw_id), Digests(()))
 
 
 async def _scrape(found: Opened, world: World, scrapes: int) -> None:

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from hashlib import blake2b
 from ipaddress import IPv4Address
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -24,10 +24,13 @@ from svc.domain.matching import Block, Visitor
 from svc.domain.network import Country, Known
 from svc.domain.records import Event, Idempotency
 from svc.domain.verdict import EventSignal, EventTrigger, Verdict
-from svc.store.events import index_keys
+from svc.store.event_index import Scope, digests, write_run
+from svc.store.segments import Digests, joined, of_one
+from svc.store.snapshot import Transaction
 from svc.store.tables import (
     ADDRESS_HISTORY,
     BLOCKS,
+    EVENT_TAIL,
     EVENTS,
     IDEMPOTENCY,
     LEDGER,
@@ -37,6 +40,7 @@ from svc.store.tables import (
     VISITORS,
     Table,
 )
+from svc.store.transactions.indexing import EVENTS_A_LARGE
 
 EPOCH_MS = 1_785_585_600_000 + DAY_MS // 2
 """2026-08-01T12:00:00Z: when the bulk ends and visits begin."""
@@ -76,6 +80,8 @@ class Filler:
     def __init__(self, chance: random.Random, plan: Plan) -> None:
         self._chance = chance
         self._visitors, self._events, self._stride, self._tagged, self._in_time = plan
+        self._waiting: list[tuple[tuple[int, bytes], Digests]] = []
+        self._indexed = 0
         self._countries = [
             Countries().find(IPv4Address(f"81.{second}.{third}.1")).country
             for second in range(64)
@@ -124,8 +130,7 @@ class Filler:
                 body = EVENTS.value.encode(given)
             key = EVENTS.key.pack(1, request_id)
             rows[EVENTS.name].append((key, bytes(4) + body))
-            for table, parts in index_keys(1, request_id, given):
-                rows[table.name].append((table.key.pack(*parts), bytes(4)))
+            self._index(rows, (at_ms, request_id), given)
             _add(rows, LEDGER, (1, request_id), line)
             mark = ReportFingerprint(at_ms // 1000, chance.getrandbits(64))
             _add(rows, REPORT_FINGERPRINTS, (1, at_ms // (1000 * REPLAY_MEMORY_S), self._digest(at_ms)), mark)
@@ -136,16 +141,17 @@ class Filler:
                 _add(rows, ADDRESS_HISTORY, (1, at_ms // DAY_MS, chance.getrandbits(64)), address_history)
         return rows
 
-    def index_rows(self, organization: int, count: int, at_ms: int) -> Rows:
-        """Table -> its rows, of `count` more events that arrive one after the other from this moment on."""
-        rows: Rows = defaultdict(list)
-        for place in range(count):
-            moment = at_ms + place
-            request_id = moment.to_bytes(6) + b"\x70" + self._chance.randbytes(9)
-            given = self._event(moment, 1 + self._chance.randrange(self._visitors))
-            for table, parts in index_keys(organization, request_id, given):
-                rows[table.name].append((table.key.pack(*parts), bytes(4)))
-        return rows
+    def _index(self, rows: Rows, here: tuple[int, bytes], given: Event) -> None:
+        """In large segments, and what is left of the newest in the tail."""
+        self._waiting.append((here, digests(given)))
+        self._indexed += 1
+        if len(self._waiting) == EVENTS_A_LARGE:
+            run = joined([of_one(*each) for each in self._waiting])
+            write_run(cast("Transaction", _Into(rows)), Scope(1, 0), run, here, large=True)
+            self._waiting.clear()
+        if self._indexed == self._events:
+            for place, values in self._waiting:
+                _add(rows, EVENT_TAIL, (1, 0, *place), values)
 
     def _event(self, at_ms: int, visitor: int) -> Event:
         chance = self._chance
@@ -165,6 +171,16 @@ class Filler:
 def _add(rows: Rows, table: Table[Any], key: tuple[Any, ...], value: Any) -> None:
     packed = table.key.pack(*key)
     rows[table.name].append((packed, table.encode(packed, value)))
+
+
+class _Into:
+    """What `write_run` writes to."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    def put(self, table: Table[Any], key: tuple[Any, ...], value: Any) -> None:
+        _add(self._rows, table, key, value)
 
 
 def _with_id(record: Visitor, visitor_id: bytes) -> Visitor:

@@ -3,7 +3,8 @@
 A store is filled with visitors and their events of the last 30 days, row by row and in bulk: rows have the sizes and
 the spread of real ones, and archived reports are left out, since they lie in the order of time. Among the visitors are
 devices that the real transaction has met. Then groups are committed as the pipeline commits them: some of the visits
-are returns of those devices after days, the others first visits. What was written is what this process handed to the
+are returns of those devices after days, the others first visits; after each group the index is made as far as the
+indexer would make it, which is counted too. What was written is what this process handed to the
 kernel (`/proc/self/io`), and by table the pages that differ between two commits (`page_changes`).
 
     python -m bench.pages [--visitors 0 100000 1000000] [--groups 60] [--group 20] [--returning 0.7] \
@@ -35,12 +36,13 @@ from svc.domain.ids import DAY_MS, ordered_digest
 from svc.domain.matching import Statistics
 from svc.domain.model import RequestFacts
 from svc.store.directory import Opened, open_directory
-from svc.store.events import INDEXES
+from svc.store.event_index import Scope
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.snapshot import Transaction
 from svc.store.tables import VISITOR_COUNTS
 from svc.store.transactions.accounts import add_credit, create_organization
 from svc.store.transactions.identification import Recorded, identify
+from svc.store.transactions.indexing import step
 from svc.world import World, twenty_characters
 
 GIB = 1 << 30
@@ -99,7 +101,6 @@ class Visits:
     def __init__(self, directory: Path, visitors: int, events: int, *, seed: int, in_time: bool) -> None:
         self._chance = random.Random(seed)
         self._in_time = in_time
-        self.filler: Filler | None = None
         self._world = World(lambda: EPOCH_MS, self._chance.randbytes, World.real().run_sync)
         self._directory = directory
         self._statistics = Statistics()
@@ -125,9 +126,10 @@ class Visits:
             self._do(partial(Transaction.put, table=VISITOR_COUNTS, key=(1,), value=place * stride))
             self._do(partial(identify, assessment=self._visit(device, EPOCH_MS - 5 * DAY_MS), statistics=Statistics()))
         self._do(partial(Transaction.put, table=VISITOR_COUNTS, key=(1,), value=visitors))
-        self.filler = Filler(self._chance, Plan(visitors, events, stride, TAGGED, self._in_time))
-        for rows in self.filler.chunks():
+        filler = Filler(self._chance, Plan(visitors, events, stride, TAGGED, self._in_time))
+        for rows in filler.chunks():
             self.put(rows)
+        self.index()
 
     @property
     def environment(self) -> lmdb.Environment:
@@ -160,6 +162,13 @@ class Visits:
             assert isinstance(recorded, Recorded), recorded
             if recorded.lesson is not None:
                 self._statistics.learn(recorded.lesson)
+
+    def index(self) -> int:
+        """As the indexer does, without its waiting for late events; how many steps there were."""
+        steps = 0
+        while self._do(partial(step, scope=Scope(1, 0), before_ms=self._at_ms + DAY_MS)):
+            steps += 1
+        return steps
 
     def job(
         self, kind: str, assessment: Assessment, counts: Counter[str], spent_ns: Counter[str]
@@ -240,10 +249,6 @@ def measure(directory: Path, visitors: int, events: int, options: argparse.Names
             _of_groups(visits, changes, size, max(1, options.groups * options.group[0] // size), options.returning)
             for size in options.group
         ]
-        for count in options.deferral if visits.filler else ():
-            for organization, name in ((1, "among all others"), (1000 + count, "as a range of their own")):
-                each = _index_pages(visits, changes, visits.filler, organization, count)
-                print(f"  index rows of {count:,} events in one commit, {name}: {each:.2f} pages for each", flush=True)
     finally:
         changes.close()
         visits.found.store.close()
@@ -255,15 +260,18 @@ def _of_groups(visits: Visits, changes: PageChanges, size: int, groups: int, ret
     counts, spent_ns = Counter[str](), Counter[str]()
     pages: defaultdict[str, Counter[str]] = defaultdict(Counter)
     written_bytes = wall_s = cpu_s = 0.0
+    steps = 0
     for number in range(-WARM_UP, groups):
         made = visits.group(size, returning)
         if number == 0:
+            steps = 0
             counts.clear()
             spent_ns.clear()
         jobs = [visits.job(kind, assessment, counts, spent_ns) for kind, assessment in made]
         with environment.begin() as before:
             marks = _written_bytes(), time.perf_counter(), time.process_time()
             visits.commit(jobs)
+            steps += visits.index()
             taken = _written_bytes() - marks[0], time.perf_counter() - marks[1], time.process_time() - marks[2]
             if number < 0:
                 continue
@@ -290,6 +298,7 @@ def _of_groups(visits: Visits, changes: PageChanges, size: int, groups: int, ret
         },
     )
     _show(report, named, total)
+    print(f"  {steps} steps of the index\n", flush=True)
     return report
 
 
@@ -299,14 +308,6 @@ def _written_between(
     with environment.begin() as after:
         old = trees(before)
         return {name: changes.written(old[name], tree) for name, tree in trees(after).items()}
-
-
-def _index_pages(visits: Visits, changes: PageChanges, filler: Filler, organization: int, count: int) -> float:
-    """Pages that the index rows of so many events take, per event, when one commit writes them."""
-    with visits.environment.begin() as before:
-        visits.put(filler.index_rows(organization, count, EPOCH_MS + DAY_MS))
-        written = _written_between(before, visits.environment, changes)
-    return sum(written[table.name].pages for table in INDEXES) / count
 
 
 def _written_bytes() -> int:
@@ -361,9 +362,6 @@ def main() -> None:
     parser.add_argument("--group", type=int, nargs="+", default=[20], help="sizes of a group, one after another")
     parser.add_argument("--returning", type=float, default=0.7)
     parser.add_argument("--random-ids", action="store_true", help="nonces and idempotency keys are no UUIDv7")
-    parser.add_argument(
-        "--deferral", type=int, nargs="*", default=[], help="events whose index rows are written at once"
-    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--scratch", type=Path, default=None, help="a folder on the disk that is meant")
     parser.add_argument("--json", type=Path, default=None, help="where the figures go")

@@ -11,6 +11,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from svc.domain.identification import Submission
+from svc.domain.model import RequestFacts
+from svc.world import World, twenty_characters
+
 CAPTURES = Path(__file__).parents[1] / "tests" / "captures" / "sdk-ladder.jsonl.gz"
 
 ZONES = ("Europe/London", "Europe/Berlin", "America/New_York", "America/Los_Angeles", "Asia/Tokyo", "Australia/Sydney")
@@ -72,6 +78,29 @@ def device_report(number: int) -> dict[str, Any]:
         "extra": {"vendorFlavors": ["chrome"], "pdfViewerEnabled": True, "installedApps": []},
         "performance": {f"mark{index}": chance.getrandbits(32) / 1000 for index in range(8)},
     }
+
+
+def submission_of(world: World, organization: int, device: int, report: dict[str, Any]) -> Submission:
+    """A billed identification of a device with its token, from a network of its own, under a new idempotency key."""
+    signals = report | {"client_token": f"{device:032x}"}
+    at_ms = world.now_ms()
+    return Submission(
+        request_id=world.request_id(at_ms),
+        new_visitor_id=twenty_characters(world.entropy),
+        at_ms=at_ms,
+        organization=organization,
+        key_id="key_bench",
+        touched_key=None,
+        environment="production",
+        sdk_platform="web",
+        sdk_version=None,
+        origin=None,
+        tag=None,
+        idempotency=world.entropy(16),
+        facts=RequestFacts(ip=f"81.{device >> 16 & 255}.{device >> 8 & 255}.{device & 255}"),
+        signals=signals,
+        signals_json=msgspec.json.encode(signals),
+    )
 
 
 def sdk_report(number: int) -> tuple[dict[str, Any], str]:

@@ -1,6 +1,6 @@
-"""Bit rot: bits of a store's file turned over, and every row that was in it read again by the real code.
+"""Bit rot: bits of a store's file flipped, and every row that was in it read again by the real code.
 
-Each state is a copy of one store with some bits turned over, opened in a process of its own beside the intact one, as
+Each state is a copy of one store with some bits flipped, opened in a process of its own beside the intact one, as
 `svc serve` opens it. Every row is asked for by its key, every table is walked, pages of events are listed, and the
 pages and rules of `svc check` are held against it. A row that reads as something else, or as nothing, is a wrong answer
 unless an error says so.
@@ -42,7 +42,7 @@ from svc.store.directory import DirectoryError, Opened, open_directory
 from svc.store.engine import CheckDepth
 from svc.store.invariants import violations
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.tables import DOCUMENTS, EVENTS_BY_VISITOR, TABLES
+from svc.store.tables import DOCUMENTS, EVENTS, TABLES
 from svc.store.transactions.holdings import counted, keep
 from svc.store.transactions.webhook_endpoints import NewEndpoint, create_endpoint
 from svc.world import World
@@ -112,7 +112,7 @@ def _enlarge(transaction: Transaction, noise: Callable[[int], bytes]) -> None:
 
 
 def turned(intact: bytes, chance: random.Random) -> bytes:
-    """The file with one bit turned over, or eight; one time in ten in what says where everything else is."""
+    """The file with one bit flipped, or eight; one time in ten in what says where everything else is."""
     image = bytearray(intact)
     in_meta = chance.random() < 0.1
     for _ in range(chance.choice((1, 1, 1, 8))):
@@ -122,7 +122,7 @@ def turned(intact: bytes, chance: random.Random) -> bytes:
 
 
 def turned_in_structure(intact: bytes, chance: random.Random) -> bytes:
-    """The file with one bit turned over in what LMDB follows to a row: the kinds of such places by turns."""
+    """The file with one bit flipped in what LMDB follows to a row: the kinds of such places by turns."""
     image, places = bytearray(intact), structure(intact)
     at, size = chance.choice(places[chance.choice(sorted(places))])
     image[at + chance.randrange(size)] ^= 1 << chance.randrange(8)
@@ -231,7 +231,7 @@ def questions(snapshot: Snapshot) -> Iterator[tuple[str, Callable[[Snapshot], An
             yield f"{table.name} {key}", lambda state, table=table, key=key: state.get(table, *key)
         yield f"all of {table.name}", lambda state, table=table: list(state.scan(table))
         yield f"how many {table.name}", lambda state, table=table: state.count(table)
-    visitors = {key[2].decode() for key, _ in snapshot.scan(EVENTS_BY_VISITOR)}
+    visitors = {event.verdict.visitor_id for _, event in snapshot.scan(EVENTS)}
     for visitor_id in (None, *sorted(visitors)[:10]):
         for level in (None, *LEVELS):
             filters = Filters(visitor_id=visitor_id, level=level)

@@ -8,11 +8,12 @@ computed from them, and the same for the same seed. Not in it: failures, slow cl
 and a network whose delay varies.
 
 The model. Identifications arrive by chance, each of an organization drawn by Zipf's law, at a node drawn evenly from
-all, or from the `--spread` nodes to which the load balancer sends that organization. A node has one core and takes them
-in order. Behind it they wait for their organization: a node writes one group of an organization at a time, over one of
-its connections. A group takes the organization's fence, in the order of asking, holds it for two round trips, its time
-on a core of the database and the commit, and answers one half of a round trip later. An organization's rows lie on one
-shard.
+all, or from the `--spread` nodes to which the load balancer sends that organization. A node has one core and does its
+work in order; while several organizations send, what has begun goes first (`svc/http/turnstile.py`). Identifications
+wait for their organization: a node writes one group of an organization at a time, over one of its connections. A group
+takes the organization's fence, in the order of asking, and holds it for two round trips, its time on a core of the
+database, that of its jobs on the node's core, for which it may have to wait twice, and the commit. It answers one half
+of a round trip later. An organization's rows lie on one shard.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import heapq
 import tomllib
 from bisect import bisect
 from collections import deque
+from collections.abc import Callable
 from itertools import accumulate, count
 from pathlib import Path
 from random import Random
@@ -29,19 +31,22 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+Act = Callable[[float, Any], None]
+"""What happens at a time, with what."""
+At = Callable[[float, Act, Any], None]
 PARAMETERS = Path(__file__).with_suffix(".toml")
 WARM_UP = 0.25
 """The part of the simulated time that is not counted."""
 CLASSES = (("the largest", 0, 1), ("2nd to 10th", 1, 10), ("11th to 100th", 10, 100), ("all others", 100, None))
 TABLE = (
-    (1, 1, 0, 1_000),
-    (3, 1, 0, 3_000),
-    (10, 1, 0, 10_000),
-    (30, 1, 0, 25_000),
-    (100, 1, 0, 40_000),
-    (100, 1, 8, 40_000),
-    (100, 8, 8, 40_000),
-    (100, 8, 8, 90_000),
+    (1, 1, 0, 150),
+    (3, 1, 0, 450),
+    (10, 1, 0, 1_500),
+    (30, 1, 0, 4_500),
+    (100, 1, 0, 9_000),
+    (100, 1, 8, 9_000),
+    (100, 1, 8, 15_000),
+    (100, 8, 8, 15_000),
 )
 """(nodes, shards, nodes of an organization, identifications a second) of `--table`."""
 
@@ -50,6 +55,8 @@ class NodeTimes(msgspec.Struct, frozen=True):
     """`[node]` of the parameters."""
 
     cpu_ms: float
+    job_ms: float
+    group_ms: float
     batch: int
     connections: int
     admission: int
@@ -59,7 +66,6 @@ class NodeTimes(msgspec.Struct, frozen=True):
 class DatabaseTimes(msgspec.Struct, frozen=True):
     """`[database]` of the parameters."""
 
-    round_trips: int
     rtt_ms: float
     group_ms: float
     job_ms: float
@@ -82,6 +88,12 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Identifications a second that arrive."""
     spread: int = 0
     """Nodes that get the requests of one organization; 0 = all of them."""
+    clients: int = 0
+    """Instead of `rate`: so many, evenly over the nodes; each sends its next request when it has its response."""
+    client_ms: float = 0.0
+    """CPU of the process of all clients for a request."""
+    machine_cores: int = 0
+    """Of one machine that everything runs on; 0 = a core for each node, and the database's own."""
 
 
 class Share(NamedTuple):
@@ -116,6 +128,7 @@ class Outcome(NamedTuple):
 class _Request(NamedTuple):
     arrived_ms: float
     organization: int
+    client: int | None = None
 
 
 class _Group(NamedTuple):
@@ -124,9 +137,40 @@ class _Group(NamedTuple):
     requests: list[_Request]
 
 
+class _Cores:
+    """Work in its order, so much at once; each piece on a core of what lies `below`, if given."""
+
+    def __init__(self, at: At, count: int, below: _Cores | None = None) -> None:
+        self._at, self._free, self._below = at, count, below
+        self._waiting: deque[tuple[float, Act, Any]] = deque()
+        self._ahead: deque[tuple[float, Act, Any]] = deque()
+
+    def work(self, now_ms: float, takes_ms: float, then: Act, subject: Any, *, ahead: bool = False) -> None:
+        """`ahead`: before all that is not."""
+        if self._free:
+            self._free -= 1
+            self._start(now_ms, takes_ms, then, subject)
+        else:
+            (self._ahead if ahead else self._waiting).append((takes_ms, then, subject))
+
+    def _start(self, now_ms: float, takes_ms: float, then: Act, subject: Any) -> None:
+        if self._below is None:
+            self._at(now_ms + takes_ms, self._done, (then, subject))
+        else:
+            self._below.work(now_ms, takes_ms, self._done, (then, subject))
+
+    def _done(self, now_ms: float, ended: tuple[Act, Any]) -> None:
+        if waiting := self._ahead or self._waiting:
+            self._start(now_ms, *waiting.popleft())
+        else:
+            self._free += 1
+        then, subject = ended
+        then(now_ms, subject)
+
+
 class _Node:
-    def __init__(self) -> None:
-        self.free_at_ms = 0.0
+    def __init__(self, core: _Cores) -> None:
+        self.core = core
         self.inside = 0
         self.of_owner: dict[int, int] = {}
         self.waiting: dict[int, deque[_Request]] = {}
@@ -142,13 +186,15 @@ class Simulation:
     def __init__(self, parameters: Parameters) -> None:
         self._p = parameters
         self._random = Random(parameters.seed)
-        self._nodes = [_Node() for _ in range(parameters.nodes)]
-        self._cores = [[0.0] * parameters.database.cores for _ in range(parameters.shards)]
+        machine = _Cores(self._at, parameters.machine_cores) if parameters.machine_cores else None
+        self._nodes = [_Node(_Cores(self._at, 1, machine)) for _ in range(parameters.nodes)]
+        self._shards = [_Cores(self._at, parameters.database.cores, machine) for _ in range(parameters.shards)]
+        self._clients = _Cores(self._at, 1, machine)
         self._fences: dict[int, deque[_Group]] = {}
         """Of each fence that is held, who waits for it."""
         weights = (1 / rank**parameters.zipf for rank in range(1, parameters.organizations + 1))
         self._bounds = list(accumulate(weights))
-        self._events: list[tuple[float, int, Any, Any]] = []
+        self._events: list[tuple[float, int, Act, Any]] = []
         self._numbers = count()
         self._groups = self._grouped = 0
         self._node_ms = self._database_ms = 0.0
@@ -159,13 +205,16 @@ class Simulation:
     def run(self) -> Outcome:
         """To the end of the simulated time, and until everything that had arrived is answered."""
         end_ms = self._p.seconds * 1000
-        self._at(0.0, self._arrive, end_ms)
+        for client in range(self._p.clients):
+            self._send(0.0, client)
+        if not self._p.clients:
+            self._at(0.0, self._arrive, end_ms)
         while self._events:
             now_ms, _, act, subject = heapq.heappop(self._events)
             act(now_ms, subject)
         return self._outcome(end_ms)
 
-    def _at(self, when_ms: float, act: Any, subject: Any) -> None:
+    def _at(self, when_ms: float, act: Act, subject: Any) -> None:
         heapq.heappush(self._events, (when_ms, next(self._numbers), act, subject))
 
     def _counts(self, arrived_ms: float) -> bool:
@@ -175,11 +224,27 @@ class Simulation:
         next_ms = now_ms + self._random.expovariate(self._p.rate / 1000)
         if next_ms < end_ms:
             self._at(next_ms, self._arrive, end_ms)
-        organization = bisect(self._bounds, self._random.random() * self._bounds[-1])
+        organization = self._organization()
         place = self._random.randrange(self._p.spread or self._p.nodes)
         if self._p.spread:
             place = (organization * 7_919 + place) % self._p.nodes  # neighbours in rank lie apart
-        node, times, counts = self._nodes[place], self._p.node, self._counts(now_ms)
+        self._admit(now_ms, place, _Request(now_ms, organization))
+
+    def _send(self, now_ms: float, client: int) -> None:
+        if now_ms < self._p.seconds * 1000:
+            request = _Request(now_ms, self._organization(), client)
+            self._clients.work(now_ms, self._p.client_ms, self._sent, request)
+
+    def _sent(self, now_ms: float, request: _Request) -> None:
+        assert request.client is not None
+        self._admit(now_ms, request.client % self._p.nodes, request)
+
+    def _organization(self) -> int:
+        return bisect(self._bounds, self._random.random() * self._bounds[-1])
+
+    def _admit(self, now_ms: float, place: int, request: _Request) -> None:
+        organization = request.organization
+        node, times, counts = self._nodes[place], self._p.node, self._counts(request.arrived_ms)
         self._offered[organization] += counts
         own = node.of_owner.get(organization, 0)
         if node.inside >= times.admission or own >= times.admission * times.owner_part:
@@ -187,9 +252,8 @@ class Simulation:
             return
         node.inside += 1
         node.of_owner[organization] = own + 1
-        node.free_at_ms = max(now_ms, node.free_at_ms) + times.cpu_ms
-        self._node_ms += times.cpu_ms * counts
-        self._at(node.free_at_ms, self._assessed, (place, _Request(now_ms, organization)))
+        self._node_ms += (times.cpu_ms + times.job_ms) * counts
+        node.core.work(now_ms, times.cpu_ms, self._assessed, (place, request))
 
     def _assessed(self, now_ms: float, subject: tuple[int, _Request]) -> None:
         place, request = subject
@@ -214,7 +278,12 @@ class Simulation:
             node.writing.add(organization)
             self._groups += 1
             self._grouped += len(group.requests)
-            self._at(now_ms + self._p.database.rtt_ms / 2, self._ask, group)
+            self._node_ms += self._p.node.group_ms * self._counts(group.requests[0].arrived_ms)
+            self._at_node(now_ms, group, 0.0, self._travelling(self._ask))
+
+    def _travelling(self, then: Act) -> Act:
+        """One way, between a node and the database; `then` at its end."""
+        return lambda now_ms, group: self._at(now_ms + self._p.database.rtt_ms / 2, then, group)
 
     def _ask(self, now_ms: float, group: _Group) -> None:
         waiting = self._fences.get(group.organization)
@@ -225,15 +294,33 @@ class Simulation:
         self._hold(now_ms, group)
 
     def _hold(self, now_ms: float, group: _Group) -> None:
-        """The fence is this group's: its work waits for a core, and round trips and the commit pass."""
+        """The fence is this group's. The rows that hints know are read."""
+        self._on_database(now_ms, group, self._travelling(self._fetch))
+
+    def _fetch(self, now_ms: float, group: _Group) -> None:
+        """At the node: asks for the rest, for which the database needs little."""
+        self._at_node(now_ms, group, 0.0, self._travelling(self._travelling(self._run)))
+
+    def _run(self, now_ms: float, group: _Group) -> None:
+        """At the node: the jobs, and what they write is sent."""
+        self._at_node(now_ms, group, self._p.node.job_ms * len(group.requests), self._travelling(self._write))
+
+    def _write(self, now_ms: float, group: _Group) -> None:
+        self._on_database(now_ms, group, self._sync)
+
+    def _sync(self, now_ms: float, group: _Group) -> None:
+        self._at(now_ms + self._p.database.commit_ms, self._commit, group)
+
+    def _at_node(self, now_ms: float, group: _Group, jobs_ms: float, then: Act) -> None:
+        takes_ms = self._p.node.group_ms / 3 + jobs_ms
+        self._nodes[group.node].core.work(now_ms, takes_ms, then, group, ahead=self._p.organizations > 1)
+
+    def _on_database(self, now_ms: float, group: _Group, then: Act) -> None:
+        """One half of its work."""
         database = self._p.database
-        work_ms = database.group_ms + database.job_ms * len(group.requests)
-        cores = self._cores[group.organization % self._p.shards]
-        done_ms = max(now_ms, cores[0]) + work_ms
-        heapq.heapreplace(cores, done_ms)
+        work_ms = (database.group_ms + database.job_ms * len(group.requests)) / 2
         self._database_ms += work_ms * self._counts(group.requests[0].arrived_ms)
-        travelling_ms = database.rtt_ms * (database.round_trips - 1)
-        self._at(done_ms + travelling_ms + database.commit_ms, self._commit, group)
+        self._shards[group.organization % self._p.shards].work(now_ms, work_ms, then, group)
 
     def _commit(self, now_ms: float, group: _Group) -> None:
         waiting = self._fences[group.organization]
@@ -252,6 +339,8 @@ class Simulation:
         for request in group.requests:
             if self._counts(request.arrived_ms):
                 self._latencies.setdefault(group.organization, []).append(now_ms - request.arrived_ms)
+            if request.client is not None:
+                self._send(now_ms, request.client)
         if group.organization in node.waiting:
             node.turns.append(group.organization)
         self._begin(now_ms, group.node)

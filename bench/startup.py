@@ -1,7 +1,8 @@
 """How long `svc serve` takes from its start to the first 200 of `/readyz`, and where the time goes.
 
-Three stores: empty, one with many rows of which none is due, and one with as many deliveries that are all due to ten
-endpoints. Bytecode is compiled first, as by an installation; the pages of the stores are in the page cache.
+Four stores: empty, one with many events of webhooks of which none is due, one with as many deliveries that are all due
+to ten endpoints, and one with as many visitors and their blocks. Bytecode is compiled first, as by an installation; the
+pages of the stores are in the page cache. Beside each start: the memory of the process when it is ready.
 
     python -m bench.startup [--rows 1000000] [--rounds 5] [--imports]
 """
@@ -24,13 +25,23 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from bench.outbox import DATA, EVENT, ROWS_A_COMMIT, Bench
+from bench.reports import device_report, submission_of
+from svc.domain.identification import assess
+from svc.domain.matching import Recognition, block_keys
+from svc.domain.matching.features import Features
+from svc.domain.matching.visitor import first_record
 from svc.domain.webhooks.envelope import seal
 from svc.store.snapshot import Transaction
 from svc.store.tables import WEBHOOK_EVENTS
+from svc.store.transactions.identification import VisitorIndex
 from tests.support.process import ENVIRONMENT, PROGRAM
 
 ENDPOINTS = 10
+KINDS_OF_DEVICES = 500
+"""That differ in more than their network, token and a rare attribute."""
 POLL_S = 0.005
 LIMIT_S = 120
 _IMPORT = re.compile(r"import time: +(\d+) \| +\d+ \| +([\w.]+)")
@@ -44,6 +55,8 @@ class Start(NamedTuple):
     seconds: float
     cpu_s: float
     """Of the process and of what it has started, which ran meanwhile."""
+    memory_mb: float
+    """Resident at its first 200, the pages of the store that it has touched among it."""
 
 
 def main() -> None:
@@ -66,29 +79,64 @@ def main() -> None:
         for name, found in starts.items():
             size = (homes[name] / "store" / "data.mdb").stat().st_size / 1e9
             seconds = [start.seconds for start in found]
-            cpu_s = statistics.median(start.cpu_s for start in found)
+            _, cpu_s, memory_mb = map(statistics.median, zip(*found, strict=True))
             print(
                 f"{name:<28} {size:5.2f} GB   first 200 after {statistics.median(seconds):.2f} s "
-                f"({min(seconds):.2f}-{max(seconds):.2f}), CPU {cpu_s:.2f} s"
+                f"({min(seconds):.2f}-{max(seconds):.2f}), CPU {cpu_s:.2f} s, {memory_mb:.0f} MB"
             )
         if options.imports:
             _show_imports(environment)
 
 
 def _stores(root: Path, rows: int) -> Iterator[tuple[str, Path]]:
-    for name, is_due in (("empty", None), (f"{rows:,} events", False), (f"{rows:,} due deliveries", True)):
-        home = root / name.partition(" ")[2].replace(" ", "-") if is_due is not None else root / name
+    for name, fill in (
+        ("empty", None),
+        (f"{rows:,} events", _fill_events),
+        (f"{rows:,} due deliveries", _fill_deliveries),
+        (f"{rows:,} visitors", _fill_visitors),
+    ):
+        home = root / name.replace(" ", "-")
         home.mkdir()
         bench = Bench(str(home))
-        if is_due:
-            for place in range(ENDPOINTS):
-                queue, _ = bench.endpoint(f"r{place}")
-                bench.fill(queue, rows // ENDPOINTS)
-        elif is_due is not None:
-            for begun in range(0, rows, ROWS_A_COMMIT):
-                bench.do(partial(_events, bench, min(ROWS_A_COMMIT, rows - begun)))
+        if fill is not None:
+            fill(bench, rows)
         bench.found.store.close()
         yield name, home
+
+
+def _fill_deliveries(bench: Bench, rows: int) -> None:
+    for place in range(ENDPOINTS):
+        queue, _ = bench.endpoint(f"r{place}")
+        bench.fill(queue, rows // ENDPOINTS)
+
+
+def _fill_events(bench: Bench, rows: int) -> None:
+    for begun in range(0, rows, ROWS_A_COMMIT):
+        bench.do(partial(_events, bench, min(ROWS_A_COMMIT, rows - begun)))
+
+
+def _fill_visitors(bench: Bench, rows: int) -> None:
+    kinds = [
+        assess(submission_of(bench.world, 1, device, device_report(device)), None).features
+        for device in range(KINDS_OF_DEVICES)
+    ]
+    for begun in range(0, rows, ROWS_A_COMMIT):
+        bench.do(partial(_visitors, bench, kinds, range(begun, min(begun + ROWS_A_COMMIT, rows))))
+
+
+def _visitors(bench: Bench, kinds: list[Features], devices: range, transaction: Transaction) -> None:
+    now_ms = bench.world.now_ms()
+    for device in devices:
+        features = msgspec.structs.replace(
+            kinds[device % len(kinds)], token=2 * device + 2, exact=device + 1, near_network=device + 1
+        )
+        new = Recognition(
+            visitor=first_record(features, now_ms), postings=tuple((key, 1.0) for key in block_keys(features))
+        )
+        index = VisitorIndex(transaction, 1)
+        for key, _ in new.postings:
+            index.block(key)
+        index.apply(new, f"{device:020}")
 
 
 def _events(bench: Bench, many: int, transaction: Transaction) -> None:
@@ -117,11 +165,17 @@ def _start(home: Path, environment: dict[str, str]) -> Start:
                 raise SystemExit(f"svc serve on {home} is not ready: status {process.returncode}")
             time.sleep(POLL_S)
         seconds = time.monotonic() - began
+        memory_mb = _resident_mb(process.pid)
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return Start(seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return Start(seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, memory_mb)
+
+
+def _resident_mb(pid: int) -> float:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
 
 
 def _is_ready(port: int) -> bool:

@@ -61,7 +61,7 @@ ATTACKS = (
     Attack("events, empty page", "secret", "GET", "/api/v1/events?limit=50"),
     Attack("issue keys", "developer", "POST", "/api/v1/management/organizations/{org}/sdk-keys", "key"),
     Attack("unknown path", "", "GET", "/nowhere"),
-    Attack("bundle of /docs", "", "GET", "/docs/swagger-ui-bundle.js"),
+    Attack("bundle of /docs", "", "GET", "/docs/api/swagger-ui-bundle.js"),
     Attack("openapi.json", "", "GET", "/api/v1/openapi.json"),
     Attack("wrong key", "wrong", "POST", "/api/v1/identify", "report"),
     Attack("challenge", "public", "POST", "/api/v1/attestation/challenge", "empty"),

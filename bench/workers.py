@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.identify import prepare, report_body
-from bench.load import CLIENTS, Measured, requests, run
+from bench.load import CLIENTS, Measured, one_address, own_address, requests, run
 from tests.support.process import Served
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -120,16 +120,6 @@ def _measure(service: Running, bodies: list[bytes], seconds: float, seed: int, o
             killer.join()
             service.server.wait_for_workers(service.workers)
     return Row(measured, 1e6 * (service.cpu_s() - before) / measured.requests)
-
-
-def own_address(device: int) -> str:
-    """In a network of the device's own."""
-    return f"81.{device >> 8 & 255}.{device & 255}.160"
-
-
-def one_address(_: int) -> str:
-    """The same for all."""
-    return "81.2.69.160"
 
 
 def _kill(service: Running, chance: random.Random, every_s: float, over: threading.Event) -> None:

@@ -24,16 +24,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import trio
 
-from bench.reports import device_report
+from bench.reports import device_report, submission_of
 from svc.actors.visitor_index import ClassKey, Frequencies
 from svc.cli.keys import issue_key
 from svc.cli.organizations import create_organization
 from svc.config import Config
 from svc.domain.identification import Assessment, Submission, assess
-from svc.domain.model import RequestFacts
 from svc.domain.visitor_numbers import TAKEN_AT_ONCE, VisitorNumbers
 from svc.network_data.builtin import BuiltInRanges
 from svc.store.directory import open_directory
@@ -41,7 +39,7 @@ from svc.store.engine import Engine, Writer
 from svc.store.invariants import violations
 from svc.store.learned import PRODUCTION
 from svc.store.transactions.identification import Recorded, identify
-from svc.world import World, twenty_characters
+from svc.world import World
 
 GROUP = 22
 """Identifications per commit, as measured with 32 clients."""
@@ -152,32 +150,15 @@ class Process:
             self._numbers.give_back(key.organization, next_number, recorded.new_number)
 
     def _visit(self) -> Submission:
-        world, options = self._world, self._options
+        options = self._options
         device = next(self._introduced, None)
         if device is None:
             device = self._chance.randrange(DEVICES)
         if self._chance.random() < options.new:
             self._next_device += 1
             device = self._next_device
-        signals = device_report(device % LOOKS) | {"client_token": f"{device:032x}"}
-        at_ms = world.now_ms()
-        return Submission(
-            request_id=world.request_id(at_ms),
-            new_visitor_id=twenty_characters(world.entropy),
-            at_ms=at_ms,
-            organization=1 + options.number % options.organizations,
-            key_id="key_bench",
-            touched_key=None,
-            environment="production",
-            sdk_platform="web",
-            sdk_version=None,
-            origin=None,
-            tag=None,
-            idempotency=world.entropy(16),
-            facts=RequestFacts(ip=f"81.{device >> 16 & 255}.{device >> 8 & 255}.{device & 255}"),
-            signals=signals,
-            signals_json=msgspec.json.encode(signals),
-        )
+        organization = 1 + options.number % options.organizations
+        return submission_of(self._world, organization, device, device_report(device % LOOKS))
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:

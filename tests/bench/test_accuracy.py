@@ -44,30 +44,30 @@ def verdict_of(*visits: tuple[str, str, object], every_days: float | None = 7.0)
     return judge(truth, [Answer(visitor) for _, _, visitor in visits], every_days)
 
 
-def test_a_return_is_relinked_when_it_gets_the_id_of_this_browsers_previous_visit():
+def test_a_return_with_the_id_of_the_previous_visit_of_the_browser_counts_as_relinked():
     verdict = verdict_of(("anna", "r1", 1), ("anna", "r1", 1), ("anna", "r2", 1), ("anna", "r3", 2))
     assert (verdict.all_returns.returns, verdict.all_returns.relinked) == (3, 2)
     assert (verdict.changed.returns, verdict.changed.relinked) == (2, 1)
     assert verdict.relinked_changed == 0.5
 
 
-def test_a_return_with_an_id_that_nobody_had_is_false_new():
+def test_a_return_with_an_unused_id_counts_as_false_new():
     verdict = verdict_of(("anna", "r", 1), ("anna", "r", 2))
     assert (verdict.all_returns.false_new, verdict.false_new, verdict.false_merge) == (1, 1.0, 0.0)
 
 
-def test_a_return_with_an_older_id_of_this_browser_is_neither_relinked_nor_a_merge():
+def test_a_return_with_an_older_id_of_the_browser_counts_as_neither_relinked_nor_merged():
     verdict = verdict_of(("anna", "r", 1), ("anna", "r", 2), ("anna", "r", 1))
     assert (verdict.all_returns.older_id, verdict.all_returns.relinked, verdict.false_merge) == (1, 0, 0.0)
 
 
-def test_a_visit_with_somebody_elses_id_is_a_false_merge_whether_first_or_not():
+def test_a_visit_with_the_id_of_another_browser_is_a_false_merge_whether_first_or_not():
     verdict = verdict_of(("anna", "r", 1), ("ben", "r", 1), ("cleo", "r", 2), ("anna", "r", 2))
     assert verdict.false_merge == 0.5
     assert (verdict.first_visits, verdict.first_right, verdict.all_returns.false_merge) == (3, 2, 1)
 
 
-def test_browsers_that_do_not_count_are_merged_with_and_not_judged():
+def test_uncounted_browsers_can_cause_merges_but_are_not_scored():
     """Anna counts, Ben does not: his visits are in the way of hers, and in no figure of their own."""
     browsers = ("anna", "ben", "ben", "anna")
     truth = [Visit(name, "r", place * DAY_S, held_out=name == "ben") for place, name in enumerate(browsers)]
@@ -98,10 +98,12 @@ def test_curves_are_fitted_on_devices_that_are_not_held_out(folder: Path):
     assert [sample.right for _, sample in samples(part, with_tokens=False)] == [True] * returns
 
 
-def test_an_ablation_leaves_out_one_kind_of_evidence_at_a_time_and_puts_it_back(folder: Path):
+def test_an_ablation_removes_one_kind_of_evidence_at_a_time_and_restores_it(folder: Path):
     before = {name: getattr(parameters, name) for numbers in EVIDENCE.values() for name in numbers}
     stream = read_stream(folder)
-    few = {name: EVIDENCE[name] for name in list(EVIDENCE)[:3]} | {"any link": {"LINK_PROBABILITY": 1.1}}
+    few = {name: EVIDENCE[name] for name in list(EVIDENCE)[:3]} | {
+        "any link": {"LINK_AT_HOME": 1.1, "LINK_ELSEWHERE": 1.1}
+    }
     verdicts = ablate(stream, few)
     assert (verdicts["any link"].relinked, verdicts["nothing left out"].relinked) == (0.0, 1.0)
     assert before == {name: getattr(parameters, name) for name in before}
@@ -110,7 +112,7 @@ def test_an_ablation_leaves_out_one_kind_of_evidence_at_a_time_and_puts_it_back(
     assert table.rows[-1][1:] == ("-1.0000", "+0")
 
 
-def test_a_curve_follows_what_was_right():
+def test_a_fitted_curve_follows_the_observed_share_of_right_matches():
     """Evidence that is worth half of what it says, one in four wrong beside it."""
     fair = [Sample(evidence, 0.0, place % 4 != 0) for evidence in (-1.0, 1.0) for place in range(4000)]
     intercept, slope = fit(fair, (0.0, 1.0))
@@ -119,7 +121,7 @@ def test_a_curve_follows_what_was_right():
     assert fit(fair[:0], (0.3, 0.7)) == (0.3, 0.7), "nothing to learn from"
 
 
-def test_every_return_ends_in_exactly_one_way():
+def test_every_return_has_exactly_one_outcome():
     ids = [1, 1, 2, 1, 3, 3, 2, 4, 1]
     browsers = ["anna", "ben", "anna", "anna", "ben", "cleo", "cleo", "anna", "ben"]
     verdict = verdict_of(*((browser, "r", visitor) for browser, visitor in zip(browsers, ids, strict=True)))
@@ -134,7 +136,7 @@ def test_pairs_are_counted_over_visits_that_share_an_id_and_visits_that_share_a_
     assert (verdict.pair_precision, verdict.pair_recall) == (pytest.approx(1 / 3), 0.25)
 
 
-def test_tracking_counts_the_visits_of_a_browser_in_each_chain_times_the_days_between_them():
+def test_tracking_weights_each_chain_by_its_visits_and_the_days_between_them():
     # Anna: three visits in chain 1 (14 days), one in chain 2 (0 days). Ben: two in chain 3 (7 days).
     verdict = verdict_of(
         ("anna", "r", 1), ("anna", "r", 1), ("ben", "r", 3), ("anna", "r", 2), ("anna", "r", 1), ("ben", "r", 3)
@@ -150,7 +152,7 @@ def test_tracking_without_a_rhythm_counts_the_days_from_first_to_last_visit_in_a
     assert verdict.possible_days == 14.0
 
 
-def test_a_browser_that_came_once_can_not_be_tracked_and_does_not_count():
+def test_a_browser_with_a_single_visit_is_not_counted_in_tracking():
     assert verdict_of(("anna", "r", 1), ("ben", "r", 2), ("anna", "r", 1)).average_days == 7.0
     assert verdict_of(("anna", "r", 1)).average_days is None
 
@@ -160,7 +162,7 @@ def test_a_chain_is_owned_by_the_browser_with_most_visits_in_it():
     assert verdict.ownership == pytest.approx((2 / 3 + 1) / 2)
 
 
-def test_returns_are_told_apart_by_every_cause_that_they_have():
+def test_returns_are_broken_down_by_each_of_their_causes():
     truth = [Visit("anna", "r1", 0), Visit("anna", "r2", 1, ("upgrade", "screen")), Visit("anna", "r2", 2)]
     verdict = judge(truth, [Answer(1), Answer(2), Answer(2)])
     assert {cause: (ends.returns, ends.relinked) for cause, ends in verdict.causes.items()} == {
@@ -177,13 +179,13 @@ def test_a_confidence_is_right_when_the_browser_had_the_id_before():
     assert bin_of(verdict, 98, 100) == (3, 2, 298)
 
 
-def test_nothing_to_judge_is_no_division_by_zero():
+def test_an_empty_evaluation_does_not_divide_by_zero():
     verdict = judge([], [])
     assert (verdict.relinked, verdict.false_merge, verdict.pair_precision, verdict.ownership) == (None,) * 4
     assert json.loads(json.dumps(verdict.facts()))["visits"] == 0
 
 
-def test_answers_and_truth_must_be_of_one_length():
+def test_results_and_truth_must_have_the_same_length():
     with pytest.raises(ValueError, match="zip"):
         judge([Visit("anna", "r", 0)], [])
 
@@ -221,11 +223,11 @@ def ids(answered: Sequence[Answer]) -> list[int]:
     return [first.setdefault(answer.visitor, place) for place, answer in enumerate(answered)]
 
 
-def test_an_exact_hash_knows_equal_reports_only():
+def test_an_exact_hash_matches_equal_reports_only():
     assert ids(list(answers(ExactHash(), [seen(b"1"), seen(b"2"), seen(b"1")]))) == [0, 1, 0]
 
 
-def test_with_a_token_a_changed_report_is_known_and_without_one_an_equal_report():
+def test_a_token_matches_a_changed_report_and_without_one_only_an_equal_report_matches():
     visits = [
         seen(b"1", storage_id="token"),
         seen(b"2", storage_id="token"),
@@ -251,7 +253,7 @@ def test_with_a_token_a_changed_report_is_known_and_without_one_an_equal_report(
     ],
     ids=["browser", "canvas", "do not track", "older version", "fonts", "unlike", "three changes", "screen and zone"],
 )
-def test_the_rules_forbid(changes: dict):
+def test_the_rules_reject(changes: dict):
     assert allowed_changes(SEEN, seen(b"2", **changes)) is None
     assert ids(list(answers(FPStalkerRules(), [seen(b"1"), seen(b"2", **changes)]))) == [0, 1]
 
@@ -269,7 +271,7 @@ def test_the_rules_forbid(changes: dict):
     ],
     ids=["nothing", "upgrade", "a font more", "a font less", "no fonts known", "screen", "zone and language"],
 )
-def test_the_rules_allow(changes: dict, count: int):
+def test_the_rules_accept(changes: dict, count: int):
     assert allowed_changes(SEEN, seen(b"2", **changes)) == count
     assert ids(list(answers(FPStalkerRules(), [seen(b"1"), seen(b"2", **changes)]))) == [0, 0]
 
@@ -293,7 +295,7 @@ def test_the_rules_remember_the_two_newest_reports_of_a_visitor():
     assert rules(far).visitor != rules(steps[3]).visitor
 
 
-def test_the_rules_forget_visitors_that_stayed_away_for_a_month(monkeypatch: pytest.MonkeyPatch):
+def test_the_rules_forget_visitors_absent_for_a_month(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("bench.linkage.baselines.SWEPT_EVERY", 2)
     other = seen(b"2", at_days=31, constant=("mac", "safari", "MacIntel", "canvas", ""))
     assert ids(list(answers(FPStalkerRules(), [seen(b"1"), other, seen(b"1", at_days=32)]))) == [0, 1, 2]
@@ -316,11 +318,11 @@ def test_a_token_is_new_on_its_first_appearance_only():
     assert set(lines[0]) == {"at", "ip", "user_agent", "origin", "platform", "signals", "tag"}
 
 
-def test_without_tokens_no_storage_id_is_shown():
+def test_without_tokens_the_replay_omits_storage_ids():
     assert b"aaaa" not in b"".join(replay_lines([request(0, "a" * 20)], with_tokens=False))
 
 
-def test_short_storage_ids_become_tokens_of_sixteen_characters_or_more_and_stay_apart():
+def test_short_storage_ids_become_distinct_tokens_of_at_least_sixteen_characters():
     tokens = [client_token(storage_id) for storage_id in ("1", "10", "100", "f" * 16)]
     assert all(16 <= len(token) <= 64 for token in tokens)
     assert len(set(tokens)) == 4
@@ -362,7 +364,7 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_stream_keeps_what_is_shown_and_the_truth_apart(folder: Path):
+def test_a_stream_separates_what_the_service_sees_from_the_truth(folder: Path):
     stream = read_stream(folder)
     at_s = stream.visits[0].at_s + 3 * DAY_S
     assert stream.visits[3] == Visit("1", "3", at_s, ("upgrade", "vpn"), held_out=is_held_out("tiny", "1"))
@@ -371,7 +373,7 @@ def test_a_stream_keeps_what_is_shown_and_the_truth_apart(folder: Path):
 
 
 @pytest.mark.slow(6)
-def test_the_service_and_its_matching_alone_answer_a_stream_the_same(folder: Path):
+def test_the_service_and_its_matching_alone_give_the_same_results_for_a_stream(folder: Path):
     first, again = (judge_service(folder, with_tokens=True, through_replay=through)[0] for through in (False, True))
     assert first.digest == again.digest
     assert first.verdict.facts() == again.verdict.facts()
@@ -424,7 +426,7 @@ def test_a_copied_token_and_its_owner_are_counted_in_a_young_and_a_grown_organiz
     ]
 
 
-def test_a_thief_looks_like_its_own_device_through_another_collector():
+def test_a_token_thief_keeps_its_own_device_values_through_another_collector():
     signals = {**signals_of(1, 138), "webgl": {"vendor": "v", "renderer": "Some GPU"}, "hardwareConcurrency": 8}
     there = features_of(through_fingerprintjs(signals), "9.9.9.9")
     here = features_of(signals, "9.9.9.9")
@@ -440,7 +442,7 @@ def step(profile: str, place: int, *, is_upgrade: bool = True) -> Step:
     return Step(profile, f"step{place}", is_upgrade, place, "UA", {})
 
 
-def test_climbing_counts_upgrades_other_builds_and_devices_that_share_an_id():
+def test_the_upgrade_ladder_counts_upgrades_other_builds_and_devices_that_share_an_id():
     steps = [step("a", 0), step("b", 0), step("a", 1), step("b", 1), step("a", 2, is_upgrade=False)]
     climbed = climb(steps, [Answer(1), Answer(2), Answer(1), Answer(1), Answer(1)])
     assert climbed.upgrades == {"a": (1, 1), "b": (0, 1)}
@@ -450,7 +452,7 @@ def test_climbing_counts_upgrades_other_builds_and_devices_that_share_an_id():
     assert climbed.recognised == (1, 2)
 
 
-def test_devices_climb_side_by_side_on_networks_of_their_own_or_on_one():
+def test_devices_of_the_ladder_run_on_their_own_networks_or_on_a_shared_one():
     steps = [step("a", 0), step("b", 0), step("a", 1)]
     own = [json.loads(line) for line in ladder_lines(steps, one_network=False)]
     shared = [json.loads(line) for line in ladder_lines(steps, one_network=True)]
@@ -467,16 +469,16 @@ def test_the_ladder_has_upgrades_of_every_device(shared_data: Path):
     assert not any(step.is_upgrade for step in steps if step.place == 0)
 
 
-# ---- time and room
+# ---- time and space
 
 
-def test_the_same_number_is_the_same_device():
+def test_the_same_number_gives_the_same_device():
     assert device(7) == device(7)
     assert device(7) != device(8)
     assert device(7, releases=1).agent.browser_version == device(7).agent.browser_version + 10
 
 
-def test_a_growing_store_is_measured_in_time_and_room():
+def test_a_growing_store_is_measured_in_time_and_size():
     said: list[str] = []
     costs = measure((50, 100), said.append, matches=20)
     assert [cost.visitors for cost in costs] == [50, 100]

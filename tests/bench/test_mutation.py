@@ -50,7 +50,7 @@ def test_ten_may_be_sold_and_eleven_not():
     assert shop.sell(11) is False
     assert shop.sold == 10
 
-def test_what_is_made_at_once():
+def test_a_constant_computed_at_import_has_its_value():
     assert AT_ONCE == 4
 """
 TRY = """
@@ -84,7 +84,7 @@ def shop(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow(12)
-def test_a_fault_is_found_where_a_test_sees_it_and_survives_where_none_does(shop: Path):
+def test_a_mutant_is_killed_where_a_test_detects_it_and_survives_otherwise(shop: Path):
     environment = {"PYTHONPATH": f"{ROOT}:{shop}", "TMPDIR": str(shop), "PATH": ""}
     done = subprocess.run(
         [sys.executable, "-c", TRY],
@@ -105,7 +105,7 @@ def changes(tmp_path: Path, source: str) -> set[str]:
     return {f"{mutant.before} -> {mutant.after}" for mutant in mutants(tmp_path, "module.py")}
 
 
-def test_what_is_no_behaviour_is_left_alone(tmp_path: Path):
+def test_code_without_behavior_is_not_mutated(tmp_path: Path):
     source = '''
 """Texts."""
 __all__ = ["a"]
@@ -123,7 +123,7 @@ class A(Struct, frozen=True):
     assert changes(tmp_path, source) == {"raise ValueError(f'{1}') -> pass"}
 
 
-def test_conditions_numbers_and_statements_are_changed(tmp_path: Path):
+def test_conditions_numbers_and_statements_are_mutated(tmp_path: Path):
     assert changes(tmp_path, "a = b if c <= 7 else 5_000") == {
         "b if c <= 7 else 5000 -> b if True else 5000",
         "b if c <= 7 else 5000 -> b if False else 5000",

@@ -14,7 +14,7 @@ def column(table, place: int) -> dict[str, float]:
 
 
 @pytest.mark.slow
-def test_the_built_in_ranges_find_what_they_are_for_and_leave_homes_alone(shared_data: Path, tmp_path: Path):
+def test_the_built_in_ranges_match_their_categories_and_no_residential_addresses(shared_data: Path, tmp_path: Path):
     (tmp_path / "hosting.txt").write_text("185.0.0.0/8\n")
     table = network_table(shared_data, tmp_path)
     assert tuple(row[0] for row in table.rows) == LABELS
@@ -30,7 +30,7 @@ def test_the_built_in_ranges_find_what_they_are_for_and_leave_homes_alone(shared
 
 
 @pytest.mark.slow
-def test_lists_that_are_no_source_of_the_labels_name_vpns_and_leave_homes_alone(shared_data: Path):
+def test_lists_independent_of_the_labels_find_vpns_and_no_residential_addresses(shared_data: Path):
     """Docs/adr/0028: without any database, and with the lists as `svc data update` would install them."""
     table = lists_table(shared_data)
     shares = {row[0]: dict(zip(table.header[1:], map(float, row[1:]), strict=True)) for row in table.rows}

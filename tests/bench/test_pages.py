@@ -71,7 +71,7 @@ def test_a_tree_that_grows_in_depth_writes_its_new_root(environment: lmdb.Enviro
     changes.close()
 
 
-def test_the_picture_is_a_bar_for_each_value_and_the_same_for_the_same_values():
+def test_the_chart_has_one_bar_per_value_and_is_deterministic():
     panels = [Panel("kB", [Bar("empty", 10.0), Bar("100,000", 1234.4)], 50, "target"), Panel("per second", [])]
     drawn = draw(panels, "what is shown")
     root = ET.fromstring(drawn)

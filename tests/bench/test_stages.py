@@ -17,7 +17,7 @@ DEVICES = 3
 
 @pytest.mark.slow(1)
 @pytest.mark.parametrize("sdk", [True, False])
-async def test_devices_come_back_in_each_way_and_are_known_again(tmp_path: Path, *, sdk: bool):
+async def test_devices_return_in_each_way_and_are_recognized(tmp_path: Path, *, sdk: bool):
     real = World.real()
     world = World(real.now_ms, real.entropy, inline)
     found = open_directory(tmp_path, world.run_sync, world.entropy, durable=False)

@@ -8,7 +8,7 @@ import pytest
 
 from bench.webhooks import MEASURES, QUICK, measure, unread_log
 
-pytestmark = pytest.mark.slow(12)
+pytestmark = pytest.mark.slow(30)
 
 
 async def measured(name: str, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
@@ -31,21 +31,23 @@ async def test_everything_that_is_sent_arrives(capsys: pytest.CaptureFixture[str
     assert " 0 missing" in latency
 
 
-async def test_what_waits_is_sent_over_kept_connections(capsys: pytest.CaptureFixture[str]):
+async def test_pending_deliveries_are_sent_over_persistent_connections(capsys: pytest.CaptureFixture[str]):
     assert len(await measured("throughput", capsys)) == 3
 
 
-async def test_a_healthy_endpoint_gets_as_much_beside_black_holes_as_without(capsys: pytest.CaptureFixture[str]):
+async def test_a_healthy_endpoint_gets_as_many_deliveries_beside_black_holes_as_without(
+    capsys: pytest.CaptureFixture[str],
+):
     rows = await measured("black-holes", capsys)
     healthy = [figure for what, figure in rows.items() if what.startswith("one healthy endpoint and ")]
     assert [figure.rpartition(" of ")[2] for figure in healthy] == ["5", "5"]
 
 
-async def test_a_service_on_waiting_deliveries_begins_to_send(capsys: pytest.CaptureFixture[str]):
+async def test_a_service_with_pending_deliveries_starts_to_send(capsys: pytest.CaptureFixture[str]):
     assert f"svc serve on {QUICK.rows:,} due rows" in await measured("a-million", capsys)
 
 
-async def test_every_attempt_at_a_hostile_receiver_ends(capsys: pytest.CaptureFixture[str]):
+async def test_every_attempt_to_a_hostile_receiver_ends(capsys: pytest.CaptureFixture[str]):
     rows = await measured("hostile", capsys)
     hostile = {what: figure for what, figure in rows.items() if "attempts: " in figure}
     assert len(hostile) == 10
